@@ -1,0 +1,1 @@
+"""An agent keeps its own tools; the world behind them becomes simulated."""

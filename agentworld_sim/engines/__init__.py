@@ -1,0 +1,1 @@
+"""Engines: each answers tool calls, given the state of a world."""

@@ -1,0 +1,1 @@
+"""The embedded shell: bashkit, made to behave like a plain Debian machine."""

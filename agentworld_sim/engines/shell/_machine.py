@@ -1,0 +1,45 @@
+"""What the simulated machine says about itself: names, users, versions, sizes.
+
+Everything an agent can ask a Debian machine about its identity is answered from here, so that two
+commands never disagree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One line of `/etc/passwd`, with the group of the same name unless `group` differs."""
+
+    name: str
+    uid: int
+    gid: int
+    home: str
+    shell: str = "/usr/sbin/nologin"
+    gecos: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The identity of a simulated host. Sizes are in KiB, as `/proc/meminfo` and `df` count."""
+
+    hostname: str = "debian"
+    user: str = "root"
+    home: str = "/root"
+    workdir: str = "/root"
+    """Where a fresh shell starts."""
+    kernel: str = "6.1.0-28-amd64"
+    kernel_version: str = "#1 SMP PREEMPT_DYNAMIC Debian 6.1.119-1 (2024-11-22)"
+    arch: str = "x86_64"
+    debian_version: str = "12.8"
+    cpus: int = 2
+    memory_kib: int = 4_014_512
+    disk_kib: int = 40_972_512
+    disk_used_kib: int = 3_124_880
+    boot_seconds: int = 86_512
+    """How long the machine had been up at the world's first moment, in seconds."""
+    extra_users: tuple[User, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    """Extra environment variables of a fresh shell."""

@@ -1,0 +1,83 @@
+"""The error model.
+
+Whatever goes wrong belongs to one of three parties, and the tree is split by who must act:
+
+* **The user** named something that does not exist or wrote something invalid: `UsageError` and below.
+  The message says what was asked, what exists, the nearest match and the next step.
+* **The world** could not do its work (a store that is corrupt, a disk that is full, a model that is
+  down): `WorldFailure` and below. It is raised, and never becomes an observation: an agent must not
+  learn from our failures.
+* **Access** said no: `AccessRefused`. Unknown means refuse.
+
+What the *simulated* system would say (a missing file, a failed command) is none of these: it is an
+ordinary `Observation`, with `is_error` where the real tool would set it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class AgentworldError(Exception):
+    """Base of every error this library raises on purpose."""
+
+    exit_code: int = 1
+    """What the `agentworld` command exits with."""
+
+
+class UsageError(AgentworldError):
+    """The user's mistake; nothing was changed."""
+
+    exit_code = 2
+
+
+class ScenarioError(UsageError):
+    """A scenario file is missing, unreadable or invalid."""
+
+
+class ArgumentsError(UsageError):
+    """A call's arguments do not fit the tool's input schema. Where the real tool would tell the
+    agent so, the adapter turns this into that tool's own error text."""
+
+
+class UnknownToolError(UsageError):
+    """A call names a tool the world does not have."""
+
+
+class UnknownWorldError(UsageError):
+    """No world, or no ref of it, has that id."""
+
+
+class AccessRefused(AgentworldError):
+    """A tool binds to nothing, or access says `refuse`. No call was made, real or simulated."""
+
+    exit_code = 3
+
+
+class WorldFailure(AgentworldError):
+    """The world could not do its work; the step left no trace."""
+
+    exit_code = 4
+
+
+class HeadMoved(WorldFailure):
+    """Another step committed first: `step(at=ref)` found the head elsewhere."""
+
+
+class StoreError(WorldFailure):
+    """The store is corrupt, locked, full or from a newer version; what it holds is intact."""
+
+
+class EngineFailure(WorldFailure):
+    """An engine broke: not an answer of the simulated system, but ours that is missing."""
+
+
+class ObservationRejected(WorldFailure):
+    """Checks refused every answer an engine gave."""
+
+
+def nearest(wanted: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?`, or an empty string when nothing known is near."""
+    match = get_close_matches(wanted, list(known), n=1)
+    return f" Did you mean {match[0]!r}?" if match else ""

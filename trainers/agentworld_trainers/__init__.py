@@ -1,0 +1,1 @@
+"""Training of world models and agents will stand here."""
