@@ -113,9 +113,7 @@ class FileTree(Mapping[str, FileEntry]):
                 raise ValueError(f"not an absolute, normal path: {path!r}")
             while path != "/":
                 path = parent_of(path)
-                above = found.setdefault(
-                    path, FileEntry("directory", 0o755, directory_mtime_us)
-                )
+                above = found.setdefault(path, FileEntry("directory", 0o755, directory_mtime_us))
                 if above.kind != "directory":
                     raise ValueError(f"{path!r} is a {above.kind}, not a directory")
         found.setdefault("/", FileEntry("directory", 0o755, directory_mtime_us))

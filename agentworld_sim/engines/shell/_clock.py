@@ -1,0 +1,40 @@
+"""The world's clock while a command runs.
+
+bashkit stamps files with the host's time. `TurnClock` remembers which moment of the world each
+stretch of host time stands for, so that a stamp made during the turn can be translated. Translation
+only ever uses the *order* of host times, never their distance: the world's time stays deterministic.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+
+FUTURE_SLACK_S = 0.5
+"""A stamp later than the host's now plus this was set on purpose (`touch -d`), not by writing."""
+
+
+class TurnClock:
+    """Implements `ShellClock` for one running turn."""
+
+    def __init__(self, now_us: int) -> None:
+        self._now_us = now_us
+        self._host_marks = [time.time()]
+        self._world_marks = [now_us]
+
+    def now_us(self) -> int:
+        return self._now_us
+
+    def sleep(self, microseconds: int) -> None:
+        self._now_us += max(0, microseconds)
+        self._host_marks.append(time.time())
+        self._world_marks.append(self._now_us)
+
+    def world_time(self, host_seconds: float) -> int | None:
+        """The world's moment for a file stamped at `host_seconds`, in microseconds.
+
+        `None` when the stamp was not made during this turn: it is a world time already.
+        """
+        if not self._host_marks[0] <= host_seconds <= time.time() + FUTURE_SLACK_S:
+            return None
+        return self._world_marks[bisect_right(self._host_marks, host_seconds) - 1]

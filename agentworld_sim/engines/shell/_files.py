@@ -1,0 +1,405 @@
+"""The live files of a world: bashkit's virtual file system, seen with the world's clock and owners."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar, cast
+
+from bashkit import FileSystem
+
+from agentworld_sim.engines.shell._clock import TurnClock
+from agentworld_sim.engines.shell._command import FileKind, FileStat
+from agentworld_sim.state._files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
+
+T = TypeVar("T")
+
+Stamp = tuple[str, int, int, float, float]
+"""kind, size, mode, modified, created: what tells that a file changed."""
+
+SKIPPED_TOP = frozenset({"/dev"})
+"""bashkit makes these itself in every file system; they are no part of the world's content."""
+
+MADE_BY_BASHKIT = frozenset({"dev", "home", "tmp"})
+"""Directories that every new `FileSystem` holds, also one that is only a mount."""
+
+MAX_LINKS = 40
+"""Linux gives up (`ELOOP`) after this many symbolic links."""
+
+_ERRNO = (
+    ("not a directory", errno.ENOTDIR),
+    ("is a directory", errno.EISDIR),
+    ("directory not empty", errno.ENOTEMPTY),
+    ("not found", errno.ENOENT),
+    ("no such file", errno.ENOENT),
+    ("exists", errno.EEXIST),
+    ("over directory", errno.EISDIR),
+    ("read-only", errno.EROFS),
+    ("too large", errno.EFBIG),
+    ("limit", errno.ENOSPC),
+    ("permission", errno.EACCES),
+)
+
+
+def os_error(error: Exception, path: str) -> OSError:
+    """The `OSError` a real kernel would have raised."""
+    text = str(error).lower()
+    number = next((code for words, code in _ERRNO if words in text), errno.EIO)
+    return OSError(number, os.strerror(number), path)
+
+
+def iso_time(mtime_us: int) -> str:
+    """The form that the embedded `touch -d` reads exactly, to the microsecond."""
+    seconds, micro = divmod(mtime_us, 1_000_000)
+    moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=micro)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class LiveFiles:
+    """Implements `ShellFiles` over one `bashkit.FileSystem`.
+
+    Beside what bashkit keeps, it holds the owners of files and the times of symbolic links.
+    """
+
+    def __init__(
+        self, touch: Callable[[str], None], mounts: Mapping[str, FileSystem] | None = None
+    ) -> None:
+        """An empty file system.
+
+        Args:
+            touch: Runs a script of `touch` commands in the embedded shell: the only way to set a
+                time there.
+            mounts: Read-only file systems by mount point. They are shared by many worlds and are
+                no part of a world's content.
+        """
+        self.fs = FileSystem()
+        self._mounts = dict(mounts or {})
+        for name in ("/home", "/tmp"):
+            self.fs.remove(name, True)
+        self.clock = TurnClock(0)
+        self._touch = touch
+        self._owners: dict[str, tuple[str, str]] = {}
+        self._link_times: dict[str, int] = {}
+        self._stamps: dict[str, Stamp] = {}
+        self._tree = FileTree({})
+
+    # What commands use
+
+    def lstat(self, path: str) -> FileStat:
+        info = self._info(path)
+        kind = cast("FileKind", info["file_type"])
+        modified = cast("float", info["modified"])
+        mtime_us = self.clock.world_time(modified)
+        if kind == "symlink" and path in self._link_times:
+            mtime_us = self._link_times[path]
+        elif mtime_us is None:
+            mtime_us = round(modified * 1_000_000)
+        owner, group = self._owners.get(path, ("root", "root"))
+        return FileStat(
+            kind=kind,
+            size=4096 if kind == "directory" else cast("int", info["size"]),
+            mode=cast("int", info["mode"]),
+            mtime_us=mtime_us,
+            owner=owner,
+            group=group,
+            nlink=self._links_of(path) if kind == "directory" else 1,
+            inode=131_072 + int(blob_id(path.encode())[:5], 16),
+        )
+
+    def stat(self, path: str) -> FileStat:
+        return self.lstat(self.realpath(path))
+
+    def exists(self, path: str) -> bool:
+        try:
+            self.stat(path)
+        except OSError:
+            return False
+        return True
+
+    def read(self, path: str) -> bytes:
+        target = self.realpath(path)
+        fs, inner = self._route(target)
+        return self._do(path, lambda: fs.read_file(inner))
+
+    def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        target = self._writable(path)
+        self._do(path, lambda: self.fs.write_file(target, data))
+        if mode is not None:
+            self._do(path, lambda: self.fs.chmod(target, mode))
+
+    def append(self, path: str, data: bytes) -> None:
+        target = self._writable(path)
+        self._do(path, lambda: self.fs.append_file(target, data))
+
+    def listdir(self, path: str) -> list[str]:
+        target = self.realpath(path)
+        fs, inner = self._route(target)
+        entries = self._do(path, lambda: fs.read_dir(inner))
+        names = (entry["name"] for entry in entries)
+        if fs is not self.fs and inner == "/":
+            names = (name for name in names if name not in MADE_BY_BASHKIT)
+        return sorted(names, key=lambda name: name.encode("utf-8", "replace"))
+
+    def mkdir(self, path: str, *, parents: bool = False, mode: int | None = None) -> None:
+        target = normal_path(path)
+        if parents:
+            if self.exists(target):
+                return
+            self.mkdir(parent_of(target), parents=True)
+        real = self.realpath(parent_of(target)).rstrip("/") + "/" + target.rpartition("/")[2]
+        self._do(path, lambda: self.fs.mkdir(real))
+        if mode is not None:
+            self._do(path, lambda: self.fs.chmod(real, mode))
+
+    def remove(self, path: str, *, recursive: bool = False) -> None:
+        self._do(path, lambda: self.fs.remove(normal_path(path), recursive))
+
+    def rename(self, source: str, target: str) -> None:
+        source, target = normal_path(source), normal_path(target)
+        self._do(source, lambda: self.fs.rename(source, target))
+        for held in (self._owners, self._link_times):
+            for path in [p for p in held if p == source or p.startswith(source + "/")]:
+                held[target + path[len(source) :]] = held.pop(path)  # pyright: ignore[reportArgumentType]
+
+    def symlink(self, target: str, path: str) -> None:
+        # bashkit replaces whatever is there, a whole directory included; the kernel refuses.
+        try:
+            self.lstat(path)
+        except FileNotFoundError:
+            self._do(path, lambda: self.fs.symlink(target, normal_path(path)))
+            return
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+
+    def readlink(self, path: str) -> str:
+        if self.lstat(path).kind != "symlink":
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+        return self._do(path, lambda: self.fs.read_link(normal_path(path)))
+
+    def realpath(self, path: str) -> str:
+        """Symbolic links resolved; the last part may be missing, its parents may not."""
+        done, todo, hops = "", normal_path(path).strip("/").split("/"), 0
+        while todo and todo != [""]:
+            step = f"{done}/{todo.pop(0)}"
+            fs, inner = self._route(step)
+            try:
+                info = fs.stat(inner)
+            except RuntimeError as error:
+                if todo:
+                    raise os_error(error, path) from None
+                return step
+            if info["file_type"] != "symlink":
+                done = step
+                continue
+            hops += 1
+            if hops > MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            target = fs.read_link(inner)
+            base = target if target.startswith("/") else f"{done}/{target}"
+            done, todo = "", [*normal_path(base).strip("/").split("/"), *todo]
+        return done or "/"
+
+    def chmod(self, path: str, mode: int) -> None:
+        target = self.realpath(path)
+        self._do(path, lambda: self.fs.chmod(target, mode))
+
+    def chown(self, path: str, owner: str | None, group: str | None) -> None:
+        target = self.realpath(path)
+        self._info(target)
+        old_owner, old_group = self._owners.get(target, ("root", "root"))
+        self._owners[target] = (owner or old_owner, group or old_group)
+
+    def set_mtime(self, path: str, mtime_us: int, *, follow: bool = True) -> None:
+        target = self.realpath(path) if follow else normal_path(path)
+        if self._info(target)["file_type"] == "symlink":
+            self._link_times[target] = mtime_us
+        else:
+            self._touch(f"touch -d {iso_time(mtime_us)} -- {quoted(target)}")
+
+    def walk(self, top: str) -> Iterator[tuple[str, FileStat]]:
+        info = self.lstat(top)
+        yield top, info
+        if info.kind == "directory":
+            for name in self.listdir(top):
+                yield from self.walk(f"{top.rstrip('/')}/{name}")
+
+    # What the engine uses
+
+    def materialise(self, tree: FileTree, blobs: Blobs) -> None:
+        """Fills the empty file system with `tree`, times included."""
+        by_time: dict[int, list[str]] = {}
+        for path, entry in tree.items():
+            if entry.kind == "directory":
+                if path != "/":
+                    self.fs.mkdir(path, True)
+            elif entry.kind == "symlink":
+                self.fs.symlink(entry.content, path)
+                self._link_times[path] = entry.mtime_us
+            else:
+                self.fs.write_file(path, blobs.get(entry.content) if entry.content else b"")
+            if entry.kind != "symlink":
+                by_time.setdefault(entry.mtime_us, []).append(path)
+                if entry.mode != (0o755 if entry.kind == "directory" else 0o644):
+                    self.fs.chmod(path, entry.mode)
+            if (entry.owner, entry.group) != ("root", "root"):
+                self._owners[path] = (entry.owner, entry.group)
+        self._set_times(by_time)
+        self._tree = tree
+        self._stamps = dict(self._scan("/"))
+
+    def collect(self, blobs: Blobs, *, suspicious: bool) -> dict[str, FileEntry | None]:
+        """What changed since the last `collect` or `materialise`, with world times set.
+
+        Args:
+            blobs: Where new contents go.
+            suspicious: Compare contents too, not only stamps. Needed after commands that can keep
+                a file's time while changing its bytes (`cp -p`, `touch -d`, `tar -x`).
+        """
+        stamps = dict(self._scan("/"))
+        touched = [
+            path
+            for path, stamp in stamps.items()
+            if self._stamps.get(path) != stamp or self._owner_moved(path) or self._link_moved(path)
+        ]
+        if suspicious:
+            known = set(touched)
+            touched += [
+                path
+                for path, stamp in stamps.items()
+                if path not in known and stamp[0] == "file" and self._content_moved(path)
+            ]
+        gone = [path for path in self._stamps if path not in stamps]
+        if not touched and not gone:
+            return {}
+        for path in gone:
+            self._owners.pop(path, None)
+            self._link_times.pop(path, None)
+        changes: dict[str, FileEntry | None] = dict.fromkeys(gone)
+        by_time: dict[int, list[str]] = {}
+        rank: dict[int, int] = {}
+        for path in sorted(touched, key=lambda p: (stamps[p][3], p)):
+            kind, _, mode, modified, _ = stamps[path]
+            mtime_us = self.clock.world_time(modified)
+            if mtime_us is None:
+                mtime_us = round(modified * 1_000_000)
+            else:
+                # Files written at the same world moment keep the order in which they were written.
+                rank[mtime_us] = rank.get(mtime_us, -1) + 1
+                mtime_us += rank[mtime_us]
+                if kind != "symlink":
+                    by_time.setdefault(mtime_us, []).append(path)
+            if kind == "symlink":
+                mtime_us = self._link_times.setdefault(path, mtime_us)
+            changes[path] = self._entry(path, kind, mode, mtime_us, blobs)
+        self._set_times(by_time)
+        for path in touched:
+            stamps[path] = _stamp(self.fs.stat(path))
+        self._stamps = stamps
+        changes = {
+            path: entry for path, entry in sorted(changes.items()) if self._tree.get(path) != entry
+        }
+        self._tree = self._tree.replaced(changes)
+        return changes
+
+    def _entry(self, path: str, kind: str, mode: int, mtime_us: int, blobs: Blobs) -> FileEntry:
+        owner, group = self._owners.get(path, ("root", "root"))
+        content, size = "", 0
+        if kind == "file":
+            data = self.fs.read_file(path)
+            content, size = blobs.put(data), len(data)
+        elif kind == "symlink":
+            content = self.fs.read_link(path)
+        return FileEntry(cast("FileKind", kind), mode, mtime_us, content, size, owner, group)
+
+    def _owner_moved(self, path: str) -> bool:
+        entry = self._tree.get(path)
+        held = (entry.owner, entry.group) if entry else ("root", "root")
+        return self._owners.get(path, ("root", "root")) != held
+
+    def _link_moved(self, path: str) -> bool:
+        entry = self._tree.get(path)
+        return (
+            path in self._link_times
+            and entry is not None
+            and (entry.mtime_us != self._link_times[path])
+        )
+
+    def _content_moved(self, path: str) -> bool:
+        entry = self._tree.get(path)
+        return entry is None or entry.content != blob_id(self.fs.read_file(path))
+
+    def _set_times(self, by_time: dict[int, list[str]]) -> None:
+        if by_time:
+            self._touch(
+                "\n".join(
+                    f"touch -d {iso_time(moment)} -- {' '.join(map(quoted, paths))}"
+                    for moment, paths in by_time.items()
+                )
+            )
+
+    def _scan(self, top: str) -> Iterator[tuple[str, Stamp]]:
+        if top == "/":
+            yield "/", _stamp(self.fs.stat("/"))
+        prefix = "" if top == "/" else top
+        for entry in self.fs.read_dir(top):
+            path = f"{prefix}/{entry['name']}"
+            if path in SKIPPED_TOP:
+                continue
+            info = entry["metadata"]
+            yield path, _stamp(info)
+            if info["file_type"] == "directory":
+                yield from self._scan(path)
+
+    def _links_of(self, path: str) -> int:
+        try:
+            entries = self.fs.read_dir(path)
+        except RuntimeError:
+            return 2
+        return 2 + sum(entry["metadata"]["file_type"] == "directory" for entry in entries)
+
+    def _info(self, path: str) -> dict[str, Any]:
+        # The parents' links are followed, the last part's is not.
+        parent, _, name = normal_path(path).rpartition("/")
+        real = f"{self.realpath(parent or '/').rstrip('/')}/{name}" if name else "/"
+        fs, inner = self._route(real)
+        return self._do(path, lambda: fs.stat(inner))
+
+    def _route(self, path: str) -> tuple[FileSystem, str]:
+        for point, fs in self._mounts.items():
+            if path == point:
+                return fs, "/"
+            if path.startswith(point + "/"):
+                return fs, path[len(point) :]
+        return self.fs, path
+
+    def _writable(self, path: str) -> str:
+        target = self.realpath(path)
+        if self._route(target)[0] is not self.fs:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        parent = parent_of(target)
+        if self._do(path, lambda: self.fs.stat(parent))["file_type"] != "directory":
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+        return target
+
+    @staticmethod
+    def _do(path: str, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except RuntimeError as error:
+            raise os_error(error, path) from None
+
+
+def _stamp(info: dict[str, Any]) -> Stamp:
+    return (
+        info["file_type"],
+        info["size"],
+        info["mode"],
+        info["modified"],
+        info["created"],
+    )
+
+
+def quoted(word: str) -> str:
+    """`word` as one shell word."""
+    return "'" + word.replace("'", "'\\''") + "'"

@@ -1,0 +1,319 @@
+"""A YAML or JSON text becomes plain values, with the line and column of each.
+
+The values are JSON's: no dates, no octal numbers, no `yes` for true (YAML 1.2's core schema). No
+tag builds an object, repeated keys are errors, and aliases cannot grow without bound.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import yaml
+from yaml.resolver import BaseResolver
+
+try:
+    # The parser of libyaml: the one in Python takes minutes for what the size limit allows.
+    from yaml.cyaml import CParser as _Parser
+except ImportError:  # pragma: no cover - a PyYAML built without libyaml
+    from yaml.loader import SafeLoader as _Parser
+
+from agentworld_sim.errors import ScenarioError
+from agentworld_sim.scenario._problems import Place, Problem, located
+
+MAX_BYTES = 64 * 1024**2
+MAX_NODES = 200_000
+"""Values in one file, aliases counted each time: a few lines of aliases can stand for billions."""
+MAX_DEPTH = 100
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Key = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class Document:
+    """A parsed file."""
+
+    source: str
+    value: Json = None
+    values: dict[Key, Place] = field(default_factory=dict[Key, Place])
+    """Where each value starts."""
+    keys: dict[Key, Place] = field(default_factory=dict[Key, Place])
+    """Where each key of a mapping starts."""
+    problems: list[Problem] = field(default_factory=list[Problem])
+
+    def place(self, key: Key, *, of_key: bool = False) -> Place:
+        """The position of `key`, or of the nearest thing around it."""
+        if of_key and key in self.keys:
+            return self.keys[key]
+        while key and key not in self.values:
+            key = key[:-1]
+        return self.values.get(key, Place(1, 1))
+
+
+def read_document(text: str, source: str) -> Document:
+    """Parse `text`.
+
+    Raises:
+        ScenarioError: it is neither YAML nor JSON, or is too large or too deep.
+    """
+    document = Document(source)
+    if text.lstrip("\ufeff \t\r\n").startswith("{"):
+        # JSON is YAML but for tabs and surrogate pairs, which programs that write JSON do use.
+        try:
+            _JsonReader(text, document).read()
+            return document
+        except json.JSONDecodeError as error:
+            if source.endswith(".json"):
+                place = Place(error.lineno, error.colno)
+                raise located(source, place, f"not valid JSON: {error.msg}.") from error
+            document = Document(source)
+    _YamlReader(document).read(text)
+    return document
+
+
+class _Loader(_Parser, BaseResolver):
+    """Nodes only: nothing here constructs an object."""
+
+    def __init__(self, stream: str) -> None:
+        _Parser.__init__(self, stream)
+        BaseResolver.__init__(self)
+
+
+_NULL, _BOOL, _INT, _FLOAT = (f"tag:yaml.org,2002:{n}" for n in ("null", "bool", "int", "float"))
+_STR = "tag:yaml.org,2002:str"
+# YAML 1.2, core schema (section 10.3), without octal and hexadecimal numbers, `.inf` and `.nan`.
+# A number with leading zeros stays text, so that a mode keeps the digits that were written.
+for _tag, _pattern, _first in (
+    (_NULL, r"^(?:null|Null|NULL|~|)$", ["n", "N", "~", ""]),
+    (_BOOL, r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
+    (_INT, r"^[-+]?(?:0|[1-9][0-9]*)$", list("-+0123456789")),
+    (
+        _FLOAT,
+        r"^[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?$",
+        list("-+0123456789"),
+    ),
+):
+    _Loader.add_implicit_resolver(_tag, re.compile(_pattern), _first)
+
+
+class _Builder:
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.nodes = 0
+
+    def enter(self, key: Key, place: Place) -> None:
+        self.document.values[key] = place
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise located(
+                self.document.source,
+                place,
+                f"more than {MAX_NODES:,} values, aliases included. Move files out of the "
+                "scenario with `from` or `files_from`.",
+            )
+        if len(key) > MAX_DEPTH:
+            raise located(
+                self.document.source, place, f"nested more than {MAX_DEPTH} deep. Flatten it."
+            )
+
+    def key(self, key: Key, place: Place) -> None:
+        first = self.document.keys.setdefault(key, place)
+        if first is not place:
+            self.document.problems.append(
+                Problem(
+                    place,
+                    key,
+                    f"the key is repeated; it was first on line {first.line}. Keep one of the two.",
+                )
+            )
+
+
+class _YamlReader(_Builder):
+    def read(self, text: str) -> None:
+        source = self.document.source
+        try:
+            node = _Loader(text).get_single_node()
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+            what = ", ".join(part for part in (error.context, error.problem) if part)
+            raise located(source, place, f"not valid YAML: {what}.") from error
+        except yaml.reader.ReaderError as error:
+            before = text[: error.position]
+            place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
+            character = f"U+{ord(text[error.position]):04X}" if error.position < len(text) else "?"
+            raise located(
+                source,
+                place,
+                f"not valid YAML: the character {character} is not allowed. "
+                "Write it as an escape in double quotes, or the content as base64.",
+            ) from error
+        except RecursionError as error:
+            raise located(source, Place(1, 1), "nested too deeply. Flatten it.") from error
+        if node is None:
+            raise located(
+                source, Place(1, 1), "the file is empty. Start with `name:` and `domains:`."
+            )
+        self.document.value = self._value(node, ())
+
+    def _value(self, node: yaml.Node, key: Key) -> Json:
+        place = _place(node)
+        self.enter(key, place)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._value(item, (*key, n)) for n, item in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            return dict(self._pairs(node, key))
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, place)
+        raise AssertionError(node)
+
+    def _pairs(self, node: yaml.MappingNode, key: Key) -> Iterator[tuple[str, Json]]:
+        for name_node, value_node in node.value:
+            place = _place(name_node)
+            if not isinstance(name_node, yaml.ScalarNode):
+                raise located(
+                    self.document.source, place, "a key must be text, not a list or a mapping."
+                )
+            name = name_node.value
+            self.key((*key, name), place)
+            yield name, self._value(value_node, (*key, name))
+
+    def _scalar(self, node: yaml.ScalarNode, place: Place) -> Json:
+        text, tag = node.value, node.tag
+        if tag == _STR:
+            return text
+        if tag == _NULL:
+            return None
+        if tag == _BOOL:
+            return text.lower() == "true"
+        try:
+            if tag == _INT:
+                return int(text)
+            if tag == _FLOAT:
+                return float(text)
+        except ValueError as error:
+            raise located(self.document.source, place, f"not a number: {text[:40]!r}.") from error
+        raise located(
+            self.document.source,
+            place,
+            f"the tag {tag!r} is not allowed. Write plain text, numbers, lists and mappings; "
+            "binary content goes under `base64`.",
+        )
+
+
+def _place(node: yaml.Node) -> Place:
+    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+class _JsonReader(_Builder):
+    """`json` reads the scalars; the containers are walked here, to know where things are."""
+
+    _SPACE = re.compile(r"[ \t\r\n]*")
+
+    def __init__(self, text: str, document: Document) -> None:
+        super().__init__(document)
+        self.text = text
+        self.newlines = [match.end() for match in re.finditer("\n", text)]
+        self.decoder = json.JSONDecoder(parse_constant=self._no_constant)
+
+    def read(self) -> None:
+        at = self._skip(1 if self.text.startswith("\ufeff") else 0)
+        self.document.value, at = self._value(at, ())
+        if self._skip(at) != len(self.text):
+            raise json.JSONDecodeError("Extra data", self.text, at)
+
+    def _no_constant(self, name: str) -> Json:
+        raise json.JSONDecodeError(f"{name} is not JSON", self.text, 0)
+
+    def _skip(self, at: int) -> int:
+        match = self._SPACE.match(self.text, at)
+        return match.end() if match else at
+
+    def _where(self, at: int) -> Place:
+        line = bisect_right(self.newlines, at)
+        return Place(line + 1, at - (self.newlines[line - 1] if line else 0) + 1)
+
+    def _value(self, at: int, key: Key) -> tuple[Json, int]:
+        self.enter(key, self._where(at))
+        opening = self.text[at : at + 1]
+        if opening == "{":
+            return self._mapping(at + 1, key)
+        if opening == "[":
+            return self._list(at + 1, key)
+        value, end = self.decoder.raw_decode(self.text, at)
+        if isinstance(value, str):
+            self._check(value, at, key)
+        return value, end
+
+    def _mapping(self, at: int, key: Key) -> tuple[Json, int]:
+        found: dict[str, Json] = {}
+        at = self._skip(at)
+        while self.text[at : at + 1] != "}" or found:
+            if self.text[at : at + 1] != '"':
+                raise json.JSONDecodeError("Expecting a key in double quotes", self.text, at)
+            name, end = self.decoder.raw_decode(self.text, at)
+            self._check(name, at, key)
+            self.key((*key, name), self._where(at))
+            at = self._expect(":", self._skip(end))
+            found[name], at = self._value(at, (*key, name))
+            at = self._skip(at)
+            if self.text[at : at + 1] == "}":
+                break
+            at = self._expect(",", at)
+        return found, at + 1
+
+    def _list(self, at: int, key: Key) -> tuple[Json, int]:
+        found: list[Json] = []
+        at = self._skip(at)
+        while self.text[at : at + 1] != "]" or found:
+            value, at = self._value(at, (*key, len(found)))
+            found.append(value)
+            at = self._skip(at)
+            if self.text[at : at + 1] == "]":
+                break
+            at = self._expect(",", at)
+        return found, at + 1
+
+    def _expect(self, sign: str, at: int) -> int:
+        if self.text[at : at + 1] != sign:
+            raise json.JSONDecodeError(f"Expecting {sign!r}", self.text, at)
+        return self._skip(at + 1)
+
+    def _check(self, value: str, at: int, key: Key) -> None:
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            self.document.problems.append(
+                Problem(
+                    self._where(at),
+                    key,
+                    "half of a surrogate pair, which no UTF-8 text holds. "
+                    "Write both halves, or the content as base64.",
+                )
+            )
+
+
+def source_text(data: bytes, source: str) -> str:
+    """Decode a scenario file.
+
+    Raises:
+        ScenarioError: it is too large, or not UTF-8.
+    """
+    if len(data) > MAX_BYTES:
+        raise ScenarioError(
+            f"{source}: larger than {MAX_BYTES // 1024**2} MiB. Move files out of the scenario "
+            "with `from` or `files_from`."
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        place = Place(before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))
+        raise located(
+            source, place, f"byte 0x{data[error.start]:02x} is not UTF-8. Save the file as UTF-8."
+        ) from error
+
+
+__all__ = ["Document", "Json", "Key", "read_document", "source_text"]
