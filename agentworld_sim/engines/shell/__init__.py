@@ -1,1 +1,17 @@
 """The embedded shell: bashkit, made to behave like a plain Debian machine."""
+
+from agentworld_sim.engines.shell._bindings import Binding, bindings, schema_fits, toolkit
+from agentworld_sim.engines.shell._engine import ShellEngine
+from agentworld_sim.engines.shell._limits import ShellLimits
+from agentworld_sim.engines.shell._machine import Machine, User
+
+__all__ = [
+    "Binding",
+    "Machine",
+    "ShellEngine",
+    "ShellLimits",
+    "User",
+    "bindings",
+    "schema_fits",
+    "toolkit",
+]

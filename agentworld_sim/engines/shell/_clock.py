@@ -14,11 +14,17 @@ FUTURE_SLACK_S = 0.5
 """A stamp later than the host's now plus this was set on purpose (`touch -d`), not by writing."""
 
 
+class DeadlinePassed(Exception):
+    """A command slept past the moment at which its tool gives up."""
+
+
 class TurnClock:
     """Implements `ShellClock` for one running turn."""
 
     def __init__(self, now_us: int) -> None:
         self._now_us = now_us
+        self.deadline_us: int | None = None
+        """When the running tool gives up, on the world's clock; `None` for never."""
         self._host_marks = [time.time()]
         self._world_marks = [now_us]
 
@@ -26,9 +32,20 @@ class TurnClock:
         return self._now_us
 
     def sleep(self, microseconds: int) -> None:
-        self._now_us += max(0, microseconds)
+        """Moves the clock on.
+
+        Raises:
+            DeadlinePassed: the deadline comes first; the clock stands at it then.
+        """
+        wake_us = self._now_us + max(0, microseconds)
+        late = self.deadline_us is not None and wake_us > self.deadline_us
+        if self.deadline_us is not None and late:
+            wake_us = max(self._now_us, self.deadline_us)
+        self._now_us = wake_us
         self._host_marks.append(time.time())
-        self._world_marks.append(self._now_us)
+        self._world_marks.append(wake_us)
+        if late:
+            raise DeadlinePassed
 
     def world_time(self, host_seconds: float) -> int | None:
         """The world's moment for a file stamped at `host_seconds`, in microseconds.

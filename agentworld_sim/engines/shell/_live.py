@@ -25,7 +25,7 @@ from bashkit import (
 )
 
 from agentworld_sim.engines.shell import _texts
-from agentworld_sim.engines.shell._clock import TurnClock
+from agentworld_sim.engines.shell._clock import DeadlinePassed, TurnClock
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._files import LiveFiles, quoted
 from agentworld_sim.engines.shell._limits import ShellLimits
@@ -136,7 +136,14 @@ class LiveShell:
     # Running scripts
 
     def run(
-        self, script: str, session: ShellSession, *, keep: Keep, stdin: bytes | None = None
+        self,
+        script: str,
+        session: ShellSession,
+        *,
+        keep: Keep,
+        stdin: bytes | None = None,
+        merge: bool = False,
+        timeout_us: int | None = None,
     ) -> ShellRun:
         """Runs `script` as `bash -c` would.
 
@@ -145,6 +152,8 @@ class LiveShell:
             session: What the shell kept from the call before.
             keep: What it shall keep for the next.
             stdin: Bytes to read from; `None` is an empty input.
+            merge: Send standard error where standard output goes, in the order of writing.
+            timeout_us: World time after which the tool kills the script; `None` for never.
 
         Raises:
             BaseException: whatever a command of ours raised: it is a failure of the engine, not an
@@ -154,7 +163,16 @@ class LiveShell:
         bash.restore_snapshot(session.memory or self._fresh)
         self._failure = None
         runnable, refusal = self._parse(script)
-        result = bash.execute_sync(self._prelude(session, stdin) + runnable)
+        clock = self.files.clock
+        clock.deadline_us = None if timeout_us is None else clock.now_us() + timeout_us
+        try:
+            result = bash.execute_sync(self._prelude(session, stdin, merge=merge) + runnable)
+        finally:
+            clock.deadline_us = None
+        expired = isinstance(self._failure, DeadlinePassed)
+        if expired:
+            self._failure = None
+            bash.clear_cancel()
         if self._failure is not None:
             raise self._failure
         stdout, stderr, exit_code = result.stdout, result.stderr, result.exit_code
@@ -162,8 +180,10 @@ class LiveShell:
         state = bash.shell_state()
         if result.error is not None:
             ending, stderr, exit_code = _texts.limit_reached(result.error, stderr)
+        if expired:
+            ending, exit_code = "timeout", 124
         if refusal is not None and ending == "finished" and not _texts.exited(runnable):
-            stderr += refusal
+            stdout, stderr = (stdout + refusal, stderr) if merge else (stdout, stderr + refusal)
             exit_code = _texts.SYNTAX_ERROR
         stdout, stderr = _texts.plain(stdout), _texts.plain(stderr)
         if session.exit_code and "x" in session.options:
@@ -201,7 +221,9 @@ class LiveShell:
         if opaque or names & _RUNS_OTHERS or _KEEPS_TIMES.search(script):
             self._suspicious = True
 
-    def _prelude(self, session: ShellSession, stdin: bytes | None) -> str:
+    def _prelude(
+        self, session: ShellSession, stdin: bytes | None, *, merge: bool = False
+    ) -> str:
         """Sets what bashkit forgets, on the script's first line so that line numbers stay right."""
         now_us = self.files.clock.now_us()
         parts = [
@@ -218,6 +240,8 @@ class LiveShell:
         parts += [f"trap -- {quoted(command)} {name}" for name, command in session.traps]
         names = [name for name in session.options if len(name) == 1]
         parts += [f"set -o {name}" for name in session.options if len(name) > 1]
+        if merge:
+            parts.append("exec 2>&1")
         parts.append(": bash")
         if names:
             parts.append(f"set -{''.join(names)}")

@@ -1,0 +1,189 @@
+"""Bindings: the well-known tools that the shell engine answers, each in the tool's own words.
+
+A tool of the user's binds when its name and its schema both fit; a name alone is not enough, because
+an unknown tool may do anything behind a familiar name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, cast
+
+from agentworld_sim.engines.shell._live import Keep, LiveShell, ShellRun
+from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.tools import DomainName, ToolSpec
+from agentworld_sim.turns import Observation
+
+TOOLKIT_MODULES = (
+    "langchain",
+    "deepagents",
+    "claude_code",
+    "gemini_cli",
+    "terminal",
+)
+"""In the order in which they are tried when a tool would bind to more than one."""
+
+
+@dataclass(slots=True)
+class ShellTurn:
+    """What an operation works with: the live machine and the shells it keeps."""
+
+    live: LiveShell
+    sessions: dict[str, ShellSession]
+    raw: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    """Other things kept between calls, for example a terminal's screen."""
+    changed: set[str] = field(default_factory=set[str])
+    """Names of sessions and raw entries written in this turn."""
+    shell: str = "main"
+    """Which shell this tool talks to."""
+
+    @property
+    def cwd(self) -> str:
+        """Where the tool's shell stands."""
+        return self.session.cwd or self.live.machine.workdir
+
+    @property
+    def session(self) -> ShellSession:
+        return self.sessions.get(self.shell, ShellSession())
+
+    def run(self, script: str, *, keep: Keep = "nothing", stdin: bytes | None = None) -> ShellRun:
+        """Runs a script in this tool's shell and keeps what `keep` says."""
+        result = self.live.run(script, self.session, keep=keep, stdin=stdin)
+        if keep != "nothing":
+            self.sessions[self.shell] = result.session
+            self.changed.add(self.shell)
+        return result
+
+    def reset(self) -> None:
+        """A fresh shell for the next call."""
+        self.sessions[self.shell] = ShellSession()
+        self.changed.add(self.shell)
+
+
+Operation = Callable[[ShellTurn, Mapping[str, Any]], Observation]
+"""Computes one call. Arguments fit the binding's schema."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A well-known tool."""
+
+    id: str
+    """`toolkit/tool`, for example `claude-code/Bash`."""
+    names: tuple[str, ...]
+    """Tool names that bind without being told to."""
+    domain: DomainName
+    description: str
+    input_schema: Mapping[str, Any]
+    """The schema the real tool publishes, in our words."""
+    operation: Operation
+    keeps: Keep = "nothing"
+    """What the real tool keeps between calls; documentation and behaviour at once."""
+    shell: str = ""
+    """Tools with the same non-empty name here share one shell; empty: the tool's own."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool as an agent would be given it."""
+        return ToolSpec(
+            name=self.names[0],
+            description=self.description,
+            input_schema=self.input_schema,
+            domain=self.domain,
+            binds_to=self.id,
+        )
+
+
+@lru_cache(maxsize=1)
+def bindings() -> Mapping[str, Binding]:
+    """All bindings by id, in the order in which they are tried."""
+    found: dict[str, Binding] = {}
+    for module in TOOLKIT_MODULES:
+        loaded = import_module(f"agentworld_sim.engines.shell.toolkits.{module}")
+        for binding in cast("Sequence[Binding]", loaded.BINDINGS):
+            found[binding.id] = binding
+    return found
+
+
+def binding_for(tool: ToolSpec) -> Binding | None:
+    """The binding that answers `tool`; by `binds_to` if given, else by name and schema.
+
+    Raises:
+        UsageError: `binds_to` names no binding.
+    """
+    known = bindings()
+    if tool.binds_to is not None:
+        if tool.binds_to in known:
+            return known[tool.binds_to]
+        if "/" in tool.binds_to and tool.binds_to.partition("/")[0] not in _toolkits(known):
+            return None
+        raise UsageError(
+            f"tool {tool.name!r} binds to {tool.binds_to!r}, which does not exist."
+            f"{nearest(tool.binds_to, known)} There are: {', '.join(known)}."
+        )
+    return next(
+        (
+            binding
+            for binding in known.values()
+            if tool.name in binding.names and schema_fits(tool.input_schema, binding.input_schema)
+        ),
+        None,
+    )
+
+
+def toolkit(name: str) -> tuple[ToolSpec, ...]:
+    """All tools of one toolkit, for example `claude-code`.
+
+    Raises:
+        UsageError: there is no such toolkit.
+    """
+    known = bindings()
+    chosen = tuple(one.spec for one in known.values() if one.id.startswith(name + "/"))
+    if not chosen:
+        names = _toolkits(known)
+        raise UsageError(
+            f"there is no toolkit {name!r}.{nearest(name, names)} There are: {', '.join(names)}."
+        )
+    return chosen
+
+
+def _toolkits(known: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(one.partition("/")[0] for one in known))
+
+
+def schema_fits(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+    """Whether calls that fit the user's schema can be answered by an operation written for ours.
+
+    All that ours requires must be there, all that theirs requires must be understood, and no shared
+    argument may be of a type that ours does not take.
+    """
+    mine = cast("Mapping[str, Any]", ours.get("properties", {}))
+    given = cast("Mapping[str, Any]", theirs.get("properties", {}))
+    if not set(ours.get("required", ())) <= set(given):
+        return False
+    if not set(theirs.get("required", ())) <= set(mine):
+        return False
+    return all(
+        _types(given[name]) & _types(mine[name])
+        or not _types(given[name])
+        or not _types(mine[name])
+        for name in set(mine) & set(given)
+    )
+
+
+def _types(schema: Mapping[str, Any]) -> set[str]:
+    """The JSON types a schema allows; empty when it does not say."""
+    named = schema.get("type")
+    if isinstance(named, str):
+        return {named}
+    if isinstance(named, list):
+        return set(cast("list[str]", named))
+    found: set[str] = set()
+    for key in ("anyOf", "oneOf"):
+        for option in cast("list[Mapping[str, Any]]", schema.get(key, [])):
+            found |= _types(option)
+    return found

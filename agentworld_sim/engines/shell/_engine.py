@@ -1,0 +1,137 @@
+"""`ShellEngine`: computes the terminal and the coding tools on the embedded shell."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from agentworld_sim.engines._base import Answer
+from agentworld_sim.engines.shell._bindings import ShellTurn, binding_for, bindings
+from agentworld_sim.engines.shell._limits import ShellLimits
+from agentworld_sim.engines.shell._live import LiveShell
+from agentworld_sim.engines.shell._machine import Machine
+from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.errors import EngineFailure, nearest
+from agentworld_sim.state._changes import StateChange, WorldState
+from agentworld_sim.state._files import BlobId, Blobs
+from agentworld_sim.tools import ToolCall, ToolSpec
+
+THREADS = 64
+"""Turns that may compute at the same time; each is short, and a stuck one ends at its time limit."""
+
+TURN_US = 100_000
+"""What every turn takes on the world's clock, beside what it sleeps."""
+
+RAW = "raw:"
+"""Prefix of sessions that are not shells."""
+
+_threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agentworld-shell")
+
+
+class ShellEngine:
+    """Implements `Engine` for the domains `terminal` and `swe`."""
+
+    name = "shell"
+
+    def __init__(self, machine: Machine | None = None, limits: ShellLimits | None = None) -> None:
+        self.machine = machine or Machine()
+        self.limits = limits or ShellLimits()
+
+    def bind(self, tool: ToolSpec) -> ToolSpec | None:
+        binding = binding_for(tool)
+        return binding and replace(tool, domain=binding.domain, binds_to=binding.id)
+
+    def refusal(self, tool: ToolSpec) -> str:
+        named = {name for binding in bindings().values() for name in binding.names}
+        if tool.name in named:
+            return (
+                f"The shell engine knows a tool named {tool.name!r}, but with other arguments than"
+                f" {', '.join(map(repr, tool.input_schema.get('properties', {}))) or 'none'}."
+                " If it is that tool, say so: binds_to=…"
+            )
+        return (
+            f"The shell engine answers shell and file tools, and {tool.name!r} is none of those it"
+            f" knows.{nearest(tool.name, named)} Bind it explicitly if it is one (binds_to=…)."
+        )
+
+    async def open(self, state: WorldState, blobs: Blobs) -> ShellEngineSession:
+        loop = asyncio.get_running_loop()
+        live = await loop.run_in_executor(_threads, self._open, state, blobs)
+        return ShellEngineSession(live, state, blobs)
+
+    def _open(self, state: WorldState, blobs: Blobs) -> LiveShell:
+        from agentworld_sim.engines.shell._image import system_mounts
+
+        live = LiveShell(
+            self.machine, COMMANDS, mounts=system_mounts(self.machine), limits=self.limits
+        )
+        live.materialise(state.files, blobs)
+        return live
+
+
+class ShellEngineSession:
+    """Implements `EngineSession`."""
+
+    def __init__(self, live: LiveShell, state: WorldState, blobs: Blobs) -> None:
+        self._live = live
+        self._clock_us = state.clock_us
+        self._kept: dict[str, bytes] = {}
+        self._unread: Mapping[str, BlobId] = state.sessions
+        self._blobs = blobs
+
+    async def answer(self, call: ToolCall, tool: ToolSpec, *, seed: int, blobs: Blobs) -> Answer:
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(_threads, self._compute, call, tool, seed, blobs)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self._live.cancel()
+            raise
+
+    def close(self) -> None:
+        self._live.cancel()
+
+    def _compute(self, call: ToolCall, tool: ToolSpec, seed: int, blobs: Blobs) -> Answer:
+        binding = binding_for(tool)
+        if binding is None:
+            raise EngineFailure(f"the shell engine was given {tool.name!r}, which it cannot answer")
+        for name, blob in self._unread.items():
+            self._kept.setdefault(name, self._blobs.get(blob))
+        self._unread = {}
+        turn = ShellTurn(
+            self._live,
+            {
+                name: ShellSession.from_bytes(data)
+                for name, data in self._kept.items()
+                if not name.startswith(RAW)
+            },
+            {
+                name.removeprefix(RAW): data
+                for name, data in self._kept.items()
+                if name.startswith(RAW)
+            },
+            shell=binding.shell or binding.id,
+        )
+        self._live.start_turn(self._clock_us, seed)
+        observation = binding.operation(turn, call.arguments)
+        files = self._live.collect(blobs)
+        self._clock_us = self._live.files.clock.now_us() + TURN_US
+        return Answer(
+            observation,
+            StateChange(clock_us=self._clock_us, files=files, sessions=self._keep(turn, blobs)),
+        )
+
+    def _keep(self, turn: ShellTurn, blobs: Blobs) -> Mapping[str, BlobId]:
+        changed: dict[str, BlobId] = {}
+        for name in sorted(turn.changed):
+            if name in turn.raw:
+                key, data = RAW + name, turn.raw[name]
+            else:
+                key, data = name, turn.sessions[name].to_bytes()
+            if self._kept.get(key) != data:
+                self._kept[key] = data
+                changed[key] = blobs.put(data)
+        return changed

@@ -1,0 +1,123 @@
+"""Tools as the agent sees them, and calls to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from agentworld_sim.errors import ArgumentsError, UsageError, nearest
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+DomainName = Literal["mcp", "search", "terminal", "swe", "web", "android", "os"]
+"""The seven kinds of environment."""
+
+Access = Literal["simulate", "real", "refuse"]
+"""Who answers a tool: the world, the real tool (allow-list only), or nobody."""
+
+EMPTY_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """What a tool looks like to the agent, and what answers it."""
+
+    name: str
+    description: str = ""
+    input_schema: Mapping[str, Any] = field(default_factory=lambda: EMPTY_SCHEMA)
+    """JSON Schema of the arguments; always an object."""
+    output_schema: Mapping[str, Any] | None = None
+    annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    domain: DomainName | None = None
+    """`None` until the tool is bound."""
+    access: Access = "simulate"
+    binds_to: str | None = None
+    """The binding that answers it, for example `claude-code/Bash`; `None` binds by name and schema."""
+
+    def to_json(self) -> dict[str, Any]:
+        value: dict[str, Any] = {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": self.input_schema,
+            "access": self.access,
+        }
+        if self.output_schema is not None:
+            value["output_schema"] = self.output_schema
+        if self.annotations:
+            value["annotations"] = self.annotations
+        if self.domain is not None:
+            value["domain"] = self.domain
+        if self.binds_to is not None:
+            value["binds_to"] = self.binds_to
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> ToolSpec:
+        return cls(**value)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call by an agent. The id is the agent's own and never part of a world's history."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    id: str = ""
+
+
+def canonical_json(value: object) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, UTF-8 as is.
+
+    Lone surrogates (bytes that are not UTF-8) are escaped, so that the text can be encoded.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return text
+
+
+def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
+    """Raises `ArgumentsError`, naming the argument, when `arguments` do not fit the tool's schema."""
+    error = next(iter(_validator(canonical_json(tool.input_schema)).iter_errors(arguments)), None)
+    if error is None:
+        return
+    where = ".".join(str(part) for part in error.absolute_path)
+    known = list(cast("Mapping[str, Any]", tool.input_schema.get("properties", {})))
+    message = f"{tool.name!r} does not take these arguments: {error.message}"
+    if where:
+        message += f" (at {where!r})"
+    unknown = [name for name in arguments if name not in known]
+    if known:
+        message += f". It takes {', '.join(map(repr, known))}."
+        if unknown:
+            message += nearest(unknown[0], known)
+    raise ArgumentsError(message)
+
+
+def schema_problem(schema: Mapping[str, Any], value: Any) -> str | None:
+    """The first way in which `value` does not fit `schema`; `None` when it fits."""
+    error = next(iter(_validator(canonical_json(schema)).iter_errors(value)), None)
+    return error and error.message
+
+
+@lru_cache(maxsize=4096)
+def _validator(schema_text: str) -> Validator:
+    # Imported late: jsonschema takes a third of the time of `import agentworld_sim`.
+    from jsonschema import SchemaError
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+
+    schema = cast("dict[str, Any]", json.loads(schema_text))
+    kind = validator_for(schema)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        raise UsageError(f"malformed JSON schema: {error.message}") from None
+    # An empty registry: the default one fetches remote `$ref`s over the network.
+    return kind(schema, registry=Registry())

@@ -1,0 +1,615 @@
+"""`World`: a running simulation of a scenario.
+
+A step is a transaction: the call is checked, answered by an engine, checked again, and then stored
+together with all it changed, or not at all. What a failed or cancelled step did to the live engine is
+thrown away with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agentworld_sim._lock import TurnLock
+from agentworld_sim.checks import Check, CheckInput, OutputSchemaCheck, judge_all, require_accepted
+from agentworld_sim.controls import Control, ControlInput
+from agentworld_sim.domains import domain
+from agentworld_sim.engines._base import Answer, Engine, EngineSession
+from agentworld_sim.engines._router import Router
+from agentworld_sim.errors import (
+    AccessRefused,
+    HeadMoved,
+    UnknownToolError,
+    UsageError,
+    nearest,
+)
+from agentworld_sim.state._changes import StateChange, WorldState
+from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
+from agentworld_sim.state._refs import WorldRef, hashed, turn_seed
+from agentworld_sim.state._store import MemoryStore, NewBlobs, WorldRecord, WorldStore
+from agentworld_sim.tools import Access, ToolCall, ToolSpec, check_arguments
+from agentworld_sim.turns import Action, Observation, Trajectory, Turn
+
+if TYPE_CHECKING:
+    from agentworld_sim.scenario import Scenario
+
+T = TypeVar("T")
+
+COMMIT_TRIES = 32
+"""How often a step is computed again because another process moved the head meanwhile."""
+
+FORK_CALL = ""
+"""The call name of the turn that `fork(seed=…)` records; no tool has it."""
+
+
+class World:
+    """A simulated world.
+
+    Make one with `World.create`, reopen one with `World.open`. All methods are safe to call from
+    several tasks and event loops; steps of one world run one after another.
+    """
+
+    def __init__(
+        self,
+        record: WorldRecord,
+        scenario: Scenario,
+        *,
+        store: WorldStore,
+        engines: Sequence[Engine],
+        checks: Sequence[Check],
+        controls: Sequence[Control],
+    ) -> None:
+        """For this module; use `create` or `open`."""
+        self.id = record.id
+        self.scenario = scenario
+        self._store = store
+        self._root = record.root
+        self._head = record.head
+        self._router = Router(engines)
+        self._checks = tuple(checks)
+        self._controls = tuple(controls)
+        self._tools: dict[str, tuple[ToolSpec, Engine | None]] = {}
+        self._live: dict[str, tuple[WorldRef, EngineSession]] = {}
+        self._states: dict[WorldRef, WorldState] = {}
+        self._lock = TurnLock()
+        self._closed = False
+        self.add_tools(_scenario_tools(scenario))
+
+    # Opening
+
+    @classmethod
+    async def create(
+        cls,
+        scenario: Scenario | None = None,
+        *,
+        id: str | None = None,
+        store: WorldStore | None = None,
+        seed: int | None = None,
+        engines: Sequence[Engine] | None = None,
+        checks: Sequence[Check] = (OutputSchemaCheck(),),
+        controls: Sequence[Control] = (),
+    ) -> World:
+        """A new world.
+
+        Args:
+            scenario: What is in it; an empty Debian machine by default.
+            id: Its name in the store; 128 random bits by default.
+            store: Where it lives; in memory by default.
+            seed: Instead of the scenario's.
+            engines: What answers; the shell engine by default.
+            checks: Rules that every answer must pass.
+            controls: Perturbations, in order.
+
+        Raises:
+            UsageError: the id is taken, or a tool of the scenario cannot be bound as it asks.
+            ScenarioError: a file of the scenario cannot be read.
+        """
+        scenario = scenario or _empty_scenario()
+        store = store or MemoryStore()
+        if seed is not None:
+            scenario = scenario.model_copy(update={"seed": seed})
+        world_id = new_world_id() if id is None else id
+        check_world_id(world_id)
+
+        def build() -> tuple[WorldRecord, WorldState]:
+            blobs = NewBlobs(store.blobs)
+            state = _initial_state(scenario, blobs)
+            root = hashed("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
+            record = WorldRecord(
+                id=world_id,
+                root=root,
+                head=root,
+                scenario=_stored(scenario),
+                created=datetime.now(UTC).isoformat(timespec="seconds"),
+            )
+            store.create(record, state, blobs.new)
+            return record, state
+
+        record, state = await asyncio.to_thread(build)
+        world = cls(
+            record,
+            scenario,
+            store=store,
+            engines=_default_engines(scenario) if engines is None else engines,
+            checks=checks,
+            controls=controls,
+        )
+        world._states[record.root] = state
+        return world
+
+    @classmethod
+    async def open(
+        cls,
+        id: str,
+        *,
+        store: WorldStore,
+        at: WorldRef | None = None,
+        engines: Sequence[Engine] | None = None,
+        checks: Sequence[Check] = (OutputSchemaCheck(),),
+        controls: Sequence[Control] = (),
+    ) -> World:
+        """The world `id` of `store`, as any process left it.
+
+        Args:
+            id: The world's id.
+            store: Where it lives.
+            at: A point of its history to stand at; its head by default.
+            engines: As for `create`.
+            checks: As for `create`.
+            controls: As for `create`.
+
+        Raises:
+            UnknownWorldError: no such world, or no such point.
+        """
+        record = await _off_loop(store, lambda: store.world(id))
+        scenario = _restored(record.scenario)
+        world = cls(
+            record,
+            scenario,
+            store=store,
+            engines=_default_engines(scenario) if engines is None else engines,
+            checks=checks,
+            controls=controls,
+        )
+        if at is not None:
+            await world._state(at)
+            world._head = at
+        return world
+
+    # What it is
+
+    @property
+    def ref(self) -> WorldRef:
+        """The point where this world stands."""
+        return self._head
+
+    @property
+    def root(self) -> WorldRef:
+        """The first point of its history."""
+        return self._root
+
+    @property
+    def store(self) -> WorldStore:
+        """Where it lives."""
+        return self._store
+
+    @property
+    def tools(self) -> Mapping[str, ToolSpec]:
+        """The tools as bound, by name. One whose access is `refuse` is never answered."""
+        return {name: tool for name, (tool, _) in self._tools.items()}
+
+    def add_tools(self, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
+        """Adds tools and binds them; gives them back as bound, in order.
+
+        A tool that binds to nothing is kept with access `refuse`. The scenario's access rules apply.
+        """
+        bound: list[ToolSpec] = []
+        for tool in tools:
+            access = access_of(tool.name, self.scenario.access)
+            spec, engine = self._router.bind(replace(tool, access=access) if access else tool)
+            self._tools[spec.name] = (spec, engine)
+            bound.append(spec)
+        return bound
+
+    def refusal(self, name: str) -> str:
+        """Why the tool `name` is refused, for people."""
+        tool = self._find(name)[0]
+        if access_of(name, self.scenario.access) == "refuse":
+            return f"{name!r} is refused: the scenario's access rules say so."
+        if tool.access == "real":
+            return (
+                f"{name!r} is set to 'real': the adapter that holds the real tool calls it, the"
+                " world does not."
+            )
+        return f"{name!r} is refused, because it binds to nothing. {self._router.refusal(tool)}"
+
+    async def state(self, at: WorldRef | None = None) -> WorldState:
+        """The content of the world at a point; at its own by default."""
+        return await self._state(at or self._head)
+
+    async def read_file(self, path: str, *, at: WorldRef | None = None) -> bytes:
+        """The bytes of one file.
+
+        Raises:
+            UsageError: there is no such file at that point.
+        """
+        state = await self.state(at)
+        entry = state.files.get(path)
+        if entry is None or entry.kind != "file":
+            raise UsageError(f"no file {path!r} in this world.{nearest(path, state.files)}")
+        return await _off_loop(self._store, lambda: self._store.blobs.get(entry.content))
+
+    async def trajectory(self, at: WorldRef | None = None) -> Trajectory:
+        """The turns from the root to a point."""
+        ref = at or self._head
+        turns = await _off_loop(self._store, lambda: self._store.lineage(ref))
+        return Trajectory(tuple(turn for turn in turns if turn.call.name != FORK_CALL))
+
+    async def diff(
+        self, since: WorldRef | None = None, *, at: WorldRef | None = None
+    ) -> list[FileChange]:
+        """The files that differ between two points: `since` (the root) and `at` (here)."""
+        before, after = await self.state(since or self._root), await self.state(at)
+        return tree_diff(before.files, after.files)
+
+    async def patch(
+        self, since: WorldRef | None = None, *, at: WorldRef | None = None, below: str = "/"
+    ) -> str:
+        """The same as a patch in git's format, with paths relative to `below`."""
+        before, after = await self.state(since or self._root), await self.state(at)
+        return await _off_loop(
+            self._store,
+            lambda: patch_text(before.files, after.files, self._store.blobs, root=below),
+        )
+
+    # What it does
+
+    async def step(self, call: ToolCall, *, at: WorldRef | None = None) -> Turn:
+        """Answers one call and moves the world on.
+
+        Args:
+            call: The call.
+            at: Answer at this point of history instead of where the world stands. If the world
+                stands there, it moves; if not, the turn is a branch, named by the turn's ref.
+
+        Returns:
+            The turn, with its observation and its ref.
+
+        Raises:
+            UnknownToolError: the world has no such tool.
+            AccessRefused: the tool may not be answered.
+            ArgumentsError: the arguments do not fit its schema.
+            WorldFailure: no answer. The world is as it was.
+        """
+        tool, engine = self._find(call.name)
+        if engine is None or tool.access != "simulate":
+            raise AccessRefused(self.refusal(call.name))
+        check_arguments(tool, call.arguments)
+        async with self._lock:
+            self._require_open()
+            for _ in range(COMMIT_TRIES):
+                base = at or self._head
+                turn = await self._answered(call, tool, engine, base)
+                if turn is not None:
+                    return turn
+                # Another process moved the head: compute again from where it stands now.
+                record = await _off_loop(self._store, lambda: self._store.world(self.id))
+                self._head = record.head
+        raise HeadMoved(
+            f"the world {self.id!r} was moved on by others {COMMIT_TRIES} times while"
+            f" {call.name!r} was being answered. Nothing was stored; try again, or fork."
+        )
+
+    async def fork(
+        self, *, seed: int | None = None, at: WorldRef | None = None, id: str | None = None
+    ) -> World:
+        """A world of its own that begins where this one stands. Nothing is copied.
+
+        Args:
+            seed: A new seed of the random source; inherited by default.
+            at: The point to begin at.
+            id: As for `create`.
+        """
+        ref = at or self._head
+        state = await self._state(ref)
+        world_id = new_world_id() if id is None else id
+        check_world_id(world_id)
+        here = await _off_loop(self._store, lambda: self._store.world(self.id))
+        turns = await _off_loop(self._store, lambda: len(self._store.lineage(ref)))
+        record = replace(
+            here,
+            id=world_id,
+            head=ref,
+            forked_from=self.id,
+            turns=turns,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        await _off_loop(self._store, lambda: self._store.create(record, state, {}))
+        forked = World(
+            record,
+            self.scenario,
+            store=self._store,
+            engines=self._router.engines,
+            checks=self._checks,
+            controls=self._controls,
+        )
+        forked._tools = dict(self._tools)
+        forked._states[ref] = state
+        if seed is not None:
+            await forked._reseed(seed)
+        return forked
+
+    async def close(self) -> None:
+        """Frees what the world holds in this process. What was stored stays."""
+        self._closed = True
+        self._discard()
+        self._states.clear()
+
+    async def __aenter__(self) -> World:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # How
+
+    async def _answered(
+        self, call: ToolCall, tool: ToolSpec, engine: Engine, base: WorldRef
+    ) -> Turn | None:
+        """One try at a turn after `base`; `None` when the head has moved."""
+        before = await self._state(base)
+        blobs = NewBlobs(self._store.blobs)
+        seed = turn_seed(before.seed, base)
+        given = ControlInput(call, tool, before, seed)
+        try:
+            answer = await self._perturbed(given, engine, base, blobs)
+            after = before.after(answer.change)
+            verdicts = judge_all(
+                self._checks, CheckInput(call, tool, answer.observation, before, after, blobs)
+            )
+            require_accepted(verdicts, call)
+            turn = Turn(
+                parent=base,
+                call=call,
+                action=self._action(call, tool),
+                observation=answer.observation,
+                change=answer.change,
+                inner=answer.inner,
+                checks=tuple(verdict for verdict in verdicts if not verdict.accepted),
+            )
+            stored = await self._commit(turn, after, blobs, must_move_head=base == self._head)
+        except BaseException:
+            self._discard()
+            raise
+        if not stored:
+            self._discard()
+            return None
+        self._live = {name: (turn.ref, session) for name, (_, session) in self._live.items()}
+        self._remember(turn.ref, after)
+        if base == self._head:
+            self._head = turn.ref
+        return turn
+
+    async def _perturbed(
+        self, given: ControlInput, engine: Engine, base: WorldRef, blobs: NewBlobs
+    ) -> Answer:
+        """The engine's answer with the controls around it."""
+        delay_us = sum(control.delay_us(given) for control in self._controls)
+        for control in self._controls:
+            enforced = control.before(given)
+            if enforced is not None:
+                change = StateChange(clock_us=given.state.clock_us + delay_us)
+                return Answer(replace(enforced, provenance="enforced"), change)
+        session = await self._session(engine, base, given.state)
+        answer = await session.answer(given.call, given.tool, seed=given.seed, blobs=blobs)
+        observation = answer.observation
+        for control in self._controls:
+            changed = control.after(given, observation)
+            if changed is not observation:
+                observation = replace(changed, provenance="enforced")
+        if delay_us:
+            # The engine's session does not know of the delay: it is opened anew at the next step.
+            self._discard()
+            change = replace(answer.change, clock_us=answer.change.clock_us + delay_us)
+            return replace(answer, observation=observation, change=change)
+        return replace(answer, observation=observation)
+
+    async def _session(self, engine: Engine, base: WorldRef, state: WorldState) -> EngineSession:
+        held = self._live.get(engine.name)
+        if held is not None and held[0] == base:
+            return held[1]
+        self._discard()
+        session = await engine.open(state, self._store.blobs)
+        self._live[engine.name] = (base, session)
+        return session
+
+    async def _commit(
+        self, turn: Turn, after: WorldState, blobs: NewBlobs, *, must_move_head: bool
+    ) -> bool:
+        """Stores the turn. A cancellation before the last moment stores nothing."""
+        abandoned = threading.Event()
+
+        def commit() -> bool:
+            return self._store.commit(
+                self.id,
+                turn,
+                after,
+                blobs.new,
+                must_move_head=must_move_head,
+                abandoned=abandoned.is_set,
+            )
+
+        if not self._store.blocking:
+            return commit()
+        running = asyncio.ensure_future(asyncio.to_thread(commit))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            abandoned.set()
+            await asyncio.wait([running])
+            raise
+
+    async def _reseed(self, seed: int) -> None:
+        before = await self._state(self._head)
+        turn = Turn(
+            parent=self._head,
+            call=ToolCall(FORK_CALL, {"seed": seed}),
+            action=Action(""),
+            observation=Observation(text="", provenance="enforced"),
+            change=StateChange(clock_us=before.clock_us, seed=seed),
+        )
+        after = before.after(turn.change)
+        await self._commit(turn, after, NewBlobs(self._store.blobs), must_move_head=True)
+        self._remember(turn.ref, after)
+        self._head = turn.ref
+
+    def _action(self, call: ToolCall, tool: ToolSpec) -> Action:
+        return domain(tool.domain).action(call, tool) if tool.domain else Action("")
+
+    async def _state(self, ref: WorldRef) -> WorldState:
+        held = self._states.get(ref)
+        if held is None:
+            held = await _off_loop(self._store, lambda: self._store.state(ref))
+            self._remember(ref, held)
+        return held
+
+    def _remember(self, ref: WorldRef, state: WorldState) -> None:
+        # Two are enough: where the world stands, and where somebody looks back to.
+        while len(self._states) > 1:
+            del self._states[next(iter(self._states))]
+        self._states[ref] = state
+
+    def _find(self, name: str) -> tuple[ToolSpec, Engine | None]:
+        found = self._tools.get(name)
+        if found is None:
+            known = ", ".join(self._tools) or "none"
+            raise UnknownToolError(
+                f"this world has no tool {name!r}.{nearest(name, self._tools)} It has: {known}."
+                " Add tools in the scenario or with `world.add_tools`."
+            )
+        return found
+
+    def _discard(self) -> None:
+        for _, session in self._live.values():
+            session.close()
+        self._live = {}
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"the world {self.id!r} is closed. Open it again by its id.")
+
+
+def new_world_id() -> str:
+    """A name nobody can guess: 128 random bits."""
+    return secrets.token_hex(16)
+
+
+def check_world_id(world_id: str) -> None:
+    """Raises `UsageError` for an id that could not be typed, listed or put into a URL."""
+    allowed = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+    if not 0 < len(world_id) <= 128 or not set(world_id) <= allowed or world_id[0] in ".-":
+        raise UsageError(
+            f"{world_id!r} cannot be a world's id. Use 1 to 128 letters, digits, '.', '_' and '-',"
+            " beginning with a letter, a digit or '_'."
+        )
+
+
+def access_of(name: str, rules: Mapping[str, Access]) -> Access | None:
+    """What access rules say of a tool: its own name first, then the first pattern that fits."""
+    if name in rules:
+        return rules[name]
+    return next((access for glob, access in rules.items() if fnmatchcase(name, glob)), None)
+
+
+async def _off_loop(store: WorldStore, work: Callable[[], T]) -> T:
+    return await asyncio.to_thread(work) if store.blocking else work()
+
+
+def _empty_scenario() -> Scenario:
+    from agentworld_sim.scenario import Scenario
+
+    return Scenario.model_validate({"name": "debian", "domains": ("terminal", "swe")})
+
+
+def _stored(scenario: Scenario) -> str:
+    """The scenario as kept beside a world: its files are in the world's state already."""
+    content: dict[str, Any] = scenario.model_dump(
+        mode="json", by_alias=True, exclude={"files", "files_from"}
+    )
+    return json.dumps(content, sort_keys=True, ensure_ascii=False)
+
+
+def _restored(text: str) -> Scenario:
+    from agentworld_sim.scenario import Scenario
+
+    return Scenario.parse(text, source="the stored scenario")
+
+
+def _initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
+    from agentworld_sim.engines.shell._image import base_entries
+    from agentworld_sim.state._files import FileTree
+
+    machine = scenario.machine.to_machine()
+    entries = dict(base_entries(machine, scenario.clock_us, blobs))
+    added = scenario.initial_tree(blobs)
+    entries.update(
+        (path, entry)
+        for path, entry in added.items()
+        # A directory that is only there to hold something keeps the base image's mode and owner.
+        if not (entry.kind == "directory" and path in entries)
+    )
+    return WorldState(
+        files=FileTree.from_entries(entries.items(), directory_mtime_us=scenario.clock_us),
+        clock_us=scenario.clock_us,
+        seed=scenario.seed,
+    )
+
+
+def _default_engines(scenario: Scenario) -> list[Engine]:
+    from agentworld_sim.engines.shell import ShellEngine, ShellLimits
+
+    limits = scenario.limits
+    return [
+        ShellEngine(
+            scenario.machine.to_machine(),
+            ShellLimits(
+                wall_seconds=limits.wall_seconds,
+                commands=limits.commands,
+                loop_iterations=limits.loop_iterations,
+                memory_bytes=limits.memory_bytes,
+                output_bytes=limits.output_bytes,
+            ),
+        )
+    ]
+
+
+def _scenario_tools(scenario: Scenario) -> list[ToolSpec]:
+    """The tools a scenario names; its domains' own toolkits when it names none."""
+    from agentworld_sim.engines.shell import toolkit
+    from agentworld_sim.scenario import ToolObject
+
+    tools: list[ToolSpec] = []
+    entries = scenario.tools or [kit for name in scenario.domains for kit in domain(name).toolkits]
+    for entry in entries:
+        if isinstance(entry, ToolObject):
+            tools.append(
+                ToolSpec(
+                    name=entry.name,
+                    description=entry.description,
+                    input_schema=entry.input_schema,
+                    domain=entry.domain,
+                    access=entry.access or "simulate",
+                    binds_to=entry.binds_to,
+                )
+            )
+        else:
+            known = {tool.name for tool in tools}
+            tools += [tool for tool in toolkit(entry) if tool.name not in known]
+    return tools
