@@ -50,9 +50,32 @@ class ShellTurn:
     def session(self) -> ShellSession:
         return self.sessions.get(self.shell, ShellSession())
 
-    def run(self, script: str, *, keep: Keep = "nothing", stdin: bytes | None = None) -> ShellRun:
-        """Runs a script in this tool's shell and keeps what `keep` says."""
-        result = self.live.run(script, self.session, keep=keep, stdin=stdin)
+    def run(
+        self,
+        script: str,
+        *,
+        keep: Keep = "nothing",
+        stdin: bytes | None = None,
+        merge: bool = False,
+        timeout_s: float | None = None,
+    ) -> ShellRun:
+        """Runs a script in this tool's shell and keeps what `keep` says.
+
+        Args:
+            script: Any bash text.
+            keep: What the shell remembers for the tool's next call.
+            stdin: Bytes to read from; `None` is an empty input.
+            merge: Standard error goes where standard output goes.
+            timeout_s: Seconds of the world's time after which the tool gives up.
+        """
+        result = self.live.run(
+            script,
+            self.session,
+            keep=keep,
+            stdin=stdin,
+            merge=merge,
+            timeout_us=None if timeout_s is None else round(timeout_s * 1_000_000),
+        )
         if keep != "nothing":
             self.sessions[self.shell] = result.session
             self.changed.add(self.shell)

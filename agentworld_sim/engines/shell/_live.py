@@ -19,6 +19,7 @@ from bashkit import (
     BashError,
     BuiltinContext,
     BuiltinResult,
+    ExecResult,
     ExecutionProfile,
     FileSystem,
     ScriptAnalysis,
@@ -163,16 +164,11 @@ class LiveShell:
         bash.restore_snapshot(session.memory or self._fresh)
         self._failure = None
         runnable, refusal = self._parse(script)
-        clock = self.files.clock
-        clock.deadline_us = None if timeout_us is None else clock.now_us() + timeout_us
-        try:
-            result = bash.execute_sync(self._prelude(session, stdin, merge=merge) + runnable)
-        finally:
-            clock.deadline_us = None
-        expired = isinstance(self._failure, DeadlinePassed)
-        if expired:
-            self._failure = None
-            bash.clear_cancel()
+        full = self._prelude(session, stdin, merge=merge) + runnable
+        if timeout_us is None:
+            result, written = bash.execute_sync(full), None
+        else:
+            result, written = self._run_until(full, self.files.clock.now_us() + timeout_us)
         if self._failure is not None:
             raise self._failure
         stdout, stderr, exit_code = result.stdout, result.stderr, result.exit_code
@@ -180,8 +176,8 @@ class LiveShell:
         state = bash.shell_state()
         if result.error is not None:
             ending, stderr, exit_code = _texts.limit_reached(result.error, stderr)
-        if expired:
-            ending, exit_code = "timeout", 124
+        if written is not None:
+            ending, stdout, stderr, exit_code = "timeout", *written, 124
         if refusal is not None and ending == "finished" and not _texts.exited(runnable):
             stdout, stderr = (stdout + refusal, stderr) if merge else (stdout, stderr + refusal)
             exit_code = _texts.SYNTAX_ERROR
@@ -200,6 +196,26 @@ class LiveShell:
                 exit_code=exit_code,
             )
         return ShellRun(stdout, stderr, exit_code, after, ending)
+
+    def _run_until(
+        self, script: str, deadline_us: int
+    ) -> tuple[ExecResult, tuple[str, str] | None]:
+        """Runs `script`; if it does not end in time, also what it had written until then."""
+        clock, bash = self.files.clock, self._bash
+        chunks: list[tuple[str, str]] = []
+        clock.deadline_us = deadline_us
+        try:
+            # A cancelled run forgets its output; the sink has seen it.
+            result = bash.execute_sync(script, lambda out, err: chunks.append((out, err)))
+        finally:
+            clock.deadline_us = None
+        if isinstance(self._failure, DeadlinePassed):
+            self._failure = None
+            bash.clear_cancel()
+        elif result.error is None or "timeout" not in result.error:
+            return result, None
+        clock.sleep(deadline_us - clock.now_us())
+        return result, ("".join(out for out, _ in chunks), "".join(err for _, err in chunks))
 
     def _parse(self, script: str) -> tuple[str, str | None]:
         """The part of `script` that parses, and what bash says of the first line that does not."""
@@ -221,9 +237,7 @@ class LiveShell:
         if opaque or names & _RUNS_OTHERS or _KEEPS_TIMES.search(script):
             self._suspicious = True
 
-    def _prelude(
-        self, session: ShellSession, stdin: bytes | None, *, merge: bool = False
-    ) -> str:
+    def _prelude(self, session: ShellSession, stdin: bytes | None, *, merge: bool = False) -> str:
         """Sets what bashkit forgets, on the script's first line so that line numbers stay right."""
         now_us = self.files.clock.now_us()
         parts = [
