@@ -1,0 +1,5 @@
+"""The tools of Claude Code."""
+
+from agentworld_sim.engines.shell._bindings import Binding
+
+BINDINGS: tuple[Binding, ...] = ()
