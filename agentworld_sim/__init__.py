@@ -1,1 +1,117 @@
-"""An agent keeps its own tools; the world behind them becomes simulated."""
+"""An agent keeps its own tools; the world behind them becomes simulated.
+
+```python
+from agentworld_sim import Scenario, ToolCall, World
+
+async with await World.create(Scenario.load("failing-test")) as world:
+    turn = await world.step(ToolCall("bash", {"command": "make test"}))
+    print(turn.observation.text)
+```
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agentworld_sim._version import __version__
+from agentworld_sim.checks import Check, CheckInput
+from agentworld_sim.controls import Control, ControlInput
+from agentworld_sim.engines import Answer, Engine, EngineSession, FunctionEngine
+from agentworld_sim.errors import (
+    AccessRefused,
+    AgentworldError,
+    ArgumentsError,
+    EngineFailure,
+    HeadMoved,
+    ObservationRejected,
+    ScenarioError,
+    StoreError,
+    UnknownToolError,
+    UnknownWorldError,
+    UsageError,
+    WorldFailure,
+)
+from agentworld_sim.state import (
+    FileChange,
+    FileEntry,
+    FileTree,
+    MemoryStore,
+    SqliteStore,
+    StateChange,
+    WorldRef,
+    WorldState,
+    WorldStore,
+)
+from agentworld_sim.tools import Access, DomainName, ToolCall, ToolSpec
+from agentworld_sim.turns import (
+    Action,
+    CheckVerdict,
+    Observation,
+    Provenance,
+    Trajectory,
+    Turn,
+    read_turns,
+)
+
+if TYPE_CHECKING:
+    from agentworld_sim.scenario import Scenario
+    from agentworld_sim.world import World
+
+__all__ = [
+    "Access",
+    "AccessRefused",
+    "Action",
+    "AgentworldError",
+    "Answer",
+    "ArgumentsError",
+    "Check",
+    "CheckInput",
+    "CheckVerdict",
+    "Control",
+    "ControlInput",
+    "DomainName",
+    "Engine",
+    "EngineFailure",
+    "EngineSession",
+    "FileChange",
+    "FileEntry",
+    "FileTree",
+    "FunctionEngine",
+    "HeadMoved",
+    "MemoryStore",
+    "Observation",
+    "ObservationRejected",
+    "Provenance",
+    "Scenario",
+    "ScenarioError",
+    "SqliteStore",
+    "StateChange",
+    "StoreError",
+    "ToolCall",
+    "ToolSpec",
+    "Trajectory",
+    "Turn",
+    "UnknownToolError",
+    "UnknownWorldError",
+    "UsageError",
+    "World",
+    "WorldFailure",
+    "WorldRef",
+    "WorldState",
+    "WorldStore",
+    "__version__",
+    "read_turns",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # These two bring pydantic and bashkit: nobody who only reads a trajectory should wait for them.
+    if name == "World":
+        from agentworld_sim.world import World
+
+        return World
+    if name == "Scenario":
+        from agentworld_sim.scenario import Scenario
+
+        return Scenario
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+# The module, not its names: `turns` is built on this package and may still be loading.
+from agentworld_sim import turns as turn_records
 from agentworld_sim.errors import StoreError, UnknownWorldError, UsageError
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._files import BlobId, Blobs, blob_id
 from agentworld_sim.state._refs import WorldRef
 from agentworld_sim.state._store import WorldRecord, id_taken, no_ref, no_world
 from agentworld_sim.tools import canonical_json
-from agentworld_sim.turns import Turn
 
 STORE_VERSION = 1
 """Of the file's layout. A file with a higher one was written by a newer release."""
@@ -138,7 +139,7 @@ class SqliteStore:
     def commit(
         self,
         world_id: str,
-        turn: Turn,
+        turn: turn_records.Turn,
         state: WorldState,
         blobs: Mapping[BlobId, bytes],
         *,
@@ -179,7 +180,7 @@ class SqliteStore:
 
     def state(self, ref: WorldRef) -> WorldState:
         with self._failures(), self._lock:
-            changes: list[Turn] = []
+            changes: list[turn_records.Turn] = []
             while True:
                 row = self._db.execute("SELECT state FROM states WHERE ref=?", (ref,)).fetchone()
                 if row is not None:
@@ -194,11 +195,11 @@ class SqliteStore:
             state = state.after(turn.change)
         return state
 
-    def lineage(self, ref: WorldRef) -> list[Turn]:
+    def lineage(self, ref: WorldRef) -> list[turn_records.Turn]:
         with self._failures(), self._lock:
             if not self.has(ref):
                 raise UnknownWorldError(no_ref(ref))
-            turns: list[Turn] = []
+            turns: list[turn_records.Turn] = []
             while (turn := self._turn(ref)) is not None:
                 turns.append(turn)
                 ref = turn.parent
@@ -228,16 +229,16 @@ class SqliteStore:
         self._db.execute("DROP TABLE needed")
         used: set[BlobId] = set()
         for (record,) in self._db.execute("SELECT record FROM turns"):
-            used |= Turn.from_line(record).change.blobs()
+            used |= turn_records.Turn.from_line(record).change.blobs()
         for (state,) in self._db.execute("SELECT state FROM states"):
             used |= WorldState.from_json(json.loads(zlib.decompress(state))).blobs()
         for (name,) in self._db.execute("SELECT id FROM blobs").fetchall():
             if name not in used:
                 self._db.execute("DELETE FROM blobs WHERE id=?", (name,))
 
-    def _turn(self, ref: WorldRef) -> Turn | None:
+    def _turn(self, ref: WorldRef) -> turn_records.Turn | None:
         row = self._db.execute("SELECT record FROM turns WHERE ref=?", (ref,)).fetchone()
-        return None if row is None else Turn.from_line(row[0])
+        return None if row is None else turn_records.Turn.from_line(row[0])
 
     def _hold(self, world_id: str, ref: WorldRef) -> None:
         self._db.execute("INSERT OR IGNORE INTO held VALUES (?,?)", (world_id, ref))

@@ -10,13 +10,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from agentworld_sim.errors import UnknownWorldError, UsageError, nearest
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._files import BlobId, Blobs, MemoryBlobs, blob_id
 from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.turns import Turn
+
+if TYPE_CHECKING:
+    from agentworld_sim.turns import Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ TOOLKIT_MODULES = (
     "claude_code",
     "gemini_cli",
     "terminal",
+    "plain",
 )
 """In the order in which they are tried when a tool would bind to more than one."""
 
@@ -113,7 +114,7 @@ class Binding:
     def spec(self) -> ToolSpec:
         """The tool as an agent would be given it."""
         return ToolSpec(
-            name=self.names[0],
+            name=self.names[0] if self.names else self.id.rpartition("/")[2],
             description=self.description,
             input_schema=self.input_schema,
             domain=self.domain,

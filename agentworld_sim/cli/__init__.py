@@ -1,0 +1,5 @@
+"""The one command: `agentworld`."""
+
+from agentworld_sim.cli._main import main
+
+__all__ = ["main"]

@@ -1,0 +1,86 @@
+"""The command group: what exists, and how errors leave."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+
+import click
+
+from agentworld_sim.errors import AgentworldError
+
+COMMANDS = {
+    "demo": "agentworld_sim.cli._demo:demo",
+    "shell": "agentworld_sim.cli._shell:shell",
+    "version": "agentworld_sim.cli._version:version",
+    "world": "agentworld_sim.cli._world:world",
+}
+"""Loaded when called, so that `agentworld version` waits for nothing."""
+
+ENTRY_POINTS = "agentworld.commands"
+"""Group in which the other packages register theirs."""
+
+INTERRUPTED = 130
+"""Exit code of a command ended by Ctrl-C."""
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*COMMANDS, *entry_points(group=ENTRY_POINTS).names})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS:
+            module, _, attribute = COMMANDS[cmd_name].partition(":")
+            return getattr(import_module(module), attribute)
+        for entry in entry_points(group=ENTRY_POINTS, name=cmd_name):
+            return entry.load()
+        return None
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Simulated worlds for agents.
+
+    An agent keeps its own tools; the world behind them becomes simulated: shell, files and MCP
+    servers are answered by a world that can be forked, replayed and looked into.
+
+    \b
+    Try:
+      agentworld demo                          a scripted agent fixes a failing test
+      agentworld shell                         a shell in a simulated machine
+      agentworld shell -c 'uname -a; ls -la'   like bash -c, and nothing here is touched
+      agentworld shell --from . --world mine   your folder as a world that is kept
+      agentworld world diff mine --patch       what was changed in it
+      agentworld mcp -- some-mcp-server        the server's tools, simulated
+
+    \b
+    Shell completion:
+      eval "$(_AGENTWORLD_COMPLETE=bash_source agentworld)"     (or zsh_source, fish_source)
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command and exits.
+
+    Exit codes: 0 fine, 2 the user's mistake, 3 access refused, 4 the world failed, 130 interrupted;
+    `agentworld shell -c` gives the command's own.
+    """
+    try:
+        code = cli.main(args=arguments, prog_name="agentworld", standalone_mode=False)
+    except AgentworldError as error:
+        click.echo(f"agentworld: {error}", err=True)
+        code = error.exit_code
+    except click.exceptions.Abort:
+        code = INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has left; there is nobody to tell.
+        sys.stderr.close()
+        code = 141
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,152 @@
+"""`agentworld shell`: a shell in a simulated machine."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from agentworld_sim.cli._options import named_world, world_options
+from agentworld_sim.errors import AgentworldError
+from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.world import World
+
+RUN = ToolSpec(name="bash-c", binds_to="shell/run")
+SESSION = ToolSpec(name="bash-session", binds_to="shell/session")
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("-c", "command", metavar="COMMAND", help="Run this, as `bash -c` would, and exit.")
+@world_options
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def shell(
+    command: str | None,
+    world_id: str | None,
+    scenario: str | None,
+    folder: Path | None,
+    seed: int | None,
+    arguments: tuple[str, ...],
+) -> None:
+    """A shell in a simulated Debian machine. Nothing on this host is read or changed.
+
+    With -c it stands in for `bash -c`: the same standard output, standard error and exit code, and
+    standard input is passed on. ARGUMENTS are $0, $1, … as there.
+
+    \b
+      agentworld shell
+      agentworld shell --scenario failing-test -c 'make test'
+      printf 'b\\na\\n' | agentworld shell -c sort
+      agentworld shell --world lab -c 'echo hello > note'; agentworld shell --world lab -c 'cat note'
+    """
+    code = asyncio.run(
+        _shell(command, world_id, scenario, folder, seed, arguments)
+    )
+    sys.exit(code)
+
+
+async def _shell(
+    command: str | None,
+    world_id: str | None,
+    scenario: str | None,
+    folder: Path | None,
+    seed: int | None,
+    arguments: tuple[str, ...],
+) -> int:
+    async with await named_world(world_id, scenario, folder, seed) as world:
+        if command is not None:
+            world.add_tools([RUN])
+            return await _run_once(world, command, arguments)
+        world.add_tools([SESSION])
+        if sys.stdin.isatty():
+            return await _interactive(world)
+        return await _run_session(world, sys.stdin.read())
+
+
+async def _run_once(world: World, command: str, arguments: tuple[str, ...]) -> int:
+    call: dict[str, Any] = {"command": command}
+    if arguments:
+        call["arguments"] = list(arguments)
+    if not sys.stdin.isatty():
+        data = await asyncio.to_thread(_read_stdin)
+        if data:
+            # latin-1 carries any byte through JSON.
+            call["stdin"] = data.decode("latin-1")
+    turn = await world.step(ToolCall(RUN.name, call))
+    return _print(turn.observation.structured)
+
+
+async def _run_session(world: World, script: str) -> int:
+    turn = await world.step(ToolCall(SESSION.name, {"command": script}))
+    return _print(turn.observation.structured)
+
+
+async def _interactive(world: World) -> int:
+    try:
+        import readline  # noqa: F401  (importing it gives `input` history and line editing)
+    except ImportError:
+        pass
+    code, pending = 0, ""
+    prompt = await _prompt(world)
+    while True:
+        try:
+            line = await asyncio.to_thread(input, "> " if pending else prompt)
+        except EOFError:
+            click.echo("exit")
+            return code
+        pending += line
+        if _unfinished(pending):
+            pending += "\n"
+            continue
+        script, pending = pending, ""
+        if script.strip() in ("exit", "logout"):
+            return code
+        step = asyncio.ensure_future(world.step(ToolCall(SESSION.name, {"command": script})))
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, step.cancel)
+        try:
+            result = cast("dict[str, Any]", (await step).observation.structured)
+        except asyncio.CancelledError:
+            click.echo("^C")
+            continue
+        except AgentworldError as error:
+            click.echo(f"agentworld: {error}", err=True)
+            continue
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+        code = _print(result)
+        if result["ending"] == "exited":
+            return code
+        prompt = await _prompt(world, result["cwd"])
+
+
+async def _prompt(world: World, cwd: str | None = None) -> str:
+    machine = world.scenario.machine
+    at = cwd or machine.workdir_path
+    home = machine.home_path
+    shown = "~" + at[len(home) :] if at == home or at.startswith(home + "/") else at
+    mark = "#" if machine.user == "root" else "$"
+    return f"{machine.user}@{machine.hostname}:{shown}{mark} "
+
+
+def _unfinished(script: str) -> bool:
+    from agentworld_sim.engines.shell import needs_more_input
+
+    return needs_more_input(script)
+
+
+def _read_stdin() -> bytes:
+    return sys.stdin.buffer.read()
+
+
+def _print(structured: object) -> int:
+    """Writes the two streams as they are, and gives the exit code."""
+    result = cast("dict[str, Any]", structured)
+    sys.stdout.buffer.write(result["stdout"].encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.flush()
+    sys.stderr.buffer.write(result["stderr"].encode("utf-8", "surrogateescape"))
+    sys.stderr.buffer.flush()
+    return result["exit_code"]

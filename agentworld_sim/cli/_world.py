@@ -1,0 +1,136 @@
+"""`agentworld world`: what is in the store."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import click
+
+from agentworld_sim.state import FileChange
+from agentworld_sim.state._home import open_store
+from agentworld_sim.world import World
+
+
+@click.group()
+def world() -> None:
+    """List, look into, compare, fork and remove kept worlds.
+
+    Worlds are kept in one file, in AGENTWORLD_HOME or your user data folder.
+    """
+
+
+@world.command("ls")
+def ls() -> None:
+    """List all worlds: id, turns, creation, scenario, and what each was forked from."""
+    records = open_store().worlds()
+    if not records:
+        click.echo("No worlds yet. `agentworld shell --world NAME` makes one.", err=True)
+    width = max((len(record.id) for record in records), default=0)
+    for record in records:
+        forked = f"  (fork of {record.forked_from})" if record.forked_from else ""
+        click.echo(
+            f"{record.id:{width}}  {record.turns:5d} turns  {record.created}"
+            f"  {scenario_name(record.scenario)}{forked}"
+        )
+
+
+@world.command("show")
+@click.argument("world_id", metavar="ID")
+@click.option("--jsonl", is_flag=True, help="Print the whole trajectory as JSON Lines.")
+def show(world_id: str, jsonl: bool) -> None:
+    """Show a world's history: refs, calls, provenance and the first line of each answer."""
+    asyncio.run(_show(world_id, jsonl))
+
+
+async def _show(world_id: str, jsonl: bool) -> None:
+    async with await World.open(world_id, store=open_store()) as opened:
+        turns = await opened.trajectory()
+        if jsonl:
+            for turn in turns:
+                click.echo(turn.to_line())
+            return
+        state = await opened.state()
+        now = datetime.fromtimestamp(state.clock_us // 1_000_000, UTC)
+        click.echo(f"world     {opened.id}")
+        click.echo(f"scenario  {opened.scenario.name} (seed {state.seed})")
+        click.echo(f"clock     {now:%Y-%m-%d %H:%M:%S} UTC, in the world")
+        click.echo(f"files     {sum(entry.kind == 'file' for entry in state.files.values())}")
+        click.echo(f"root      {opened.root}")
+        for number, turn in enumerate(turns, 1):
+            first = turn.observation.text.partition("\n")[0]
+            click.echo(
+                f"{number:4d}  {turn.ref}  {turn.observation.provenance:9}"
+                f"  {turn.call.name}: {_short(turn.action.text)}  →  {_short(first)}"
+            )
+
+
+@world.command("diff")
+@click.argument("world_id", metavar="ID")
+@click.option("--since", metavar="REF", help="Compare with this point instead of the beginning.")
+@click.option("--patch", is_flag=True, help="Print a patch that `git apply` takes.")
+@click.option(
+    "--below", default="/", metavar="PATH", help="For --patch: paths are relative to this folder."
+)
+def diff(world_id: str, since: str | None, patch: bool, below: str) -> None:
+    """Show which files a world changed.
+
+    \b
+      agentworld shell --from . --world fix -c 'sed -i s/teh/the/ README.md'
+      agentworld world diff fix --patch --below /srv/app | git apply
+    """
+    asyncio.run(_diff(world_id, since, patch, below))
+
+
+async def _diff(world_id: str, since: str | None, patch: bool, below: str) -> None:
+    async with await World.open(world_id, store=open_store()) as opened:
+        if patch:
+            click.echo(await opened.patch(since, below=below), nl=False)
+            return
+        for change in await opened.diff(since):
+            click.echo(described(change))
+
+
+def described(change: FileChange) -> str:
+    """One line about one changed file."""
+    return str(change)
+
+
+@world.command("fork")
+@click.argument("world_id", metavar="ID")
+@click.argument("new_id", metavar="NEW_ID", required=False)
+@click.option("--at", metavar="REF", help="Begin at this point; where the world stands by default.")
+@click.option("--seed", type=click.IntRange(min=0), help="A new seed of the random source.")
+def fork(world_id: str, new_id: str | None, at: str | None, seed: int | None) -> None:
+    """Make a world of its own that begins where another stands, and print its id."""
+    asyncio.run(_fork(world_id, new_id, at, seed))
+
+
+async def _fork(world_id: str, new_id: str | None, at: str | None, seed: int | None) -> None:
+    async with await World.open(world_id, store=open_store()) as opened:
+        forked = await opened.fork(seed=seed, at=at, id=new_id)
+        click.echo(forked.id)
+        await forked.close()
+
+
+@world.command("rm")
+@click.argument("world_ids", metavar="ID...", nargs=-1, required=True)
+def rm(world_ids: tuple[str, ...]) -> None:
+    """Remove worlds and what only they needed. Forks of them stay whole."""
+    store = open_store()
+    for world_id in world_ids:
+        store.world(world_id)
+    for world_id in world_ids:
+        store.remove(world_id)
+
+
+def scenario_name(stored: str) -> str:
+    """The name in a stored scenario."""
+    import json
+
+    return json.loads(stored)["name"]
+
+
+def _short(text: str, width: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
