@@ -78,20 +78,24 @@ class SqliteStore:
                 f"the store {self.path} has version {version}; this release reads up to"
                 f" {STORE_VERSION}. Upgrade agentworld-sim, or point AGENTWORLD_HOME elsewhere."
             )
+        # Asked again after the tables: another process may be making this very store.
+        if version == 0 and self._tables() and self._version() == 0:
+            raise StoreError(
+                f"{self.path} is an SQLite file of something else. Nothing was changed; point"
+                " AGENTWORLD_HOME at another folder."
+            )
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
         if version == 0:
             with self._writing():
+                # Another process may have made it meanwhile.
                 if self._version() == 0:
-                    tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-                    if tables:
-                        raise StoreError(
-                            f"{self.path} is an SQLite file of something else. Nothing was changed;"
-                            " point AGENTWORLD_HOME at another folder."
-                        )
                     for statement in _SCHEMA.split(";\n"):
                         self._db.execute(statement)
                     self._db.execute(f"PRAGMA user_version={STORE_VERSION}")
+
+    def _tables(self) -> int:
+        return self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
     def _version(self) -> int:
         return self._db.execute("PRAGMA user_version").fetchone()[0]
