@@ -12,7 +12,6 @@ import click
 from agentworld_sim.errors import AgentworldError
 
 COMMANDS = {
-    "demo": "agentworld_sim.cli._demo:demo",
     "shell": "agentworld_sim.cli._shell:shell",
     "version": "agentworld_sim.cli._version:version",
     "world": "agentworld_sim.cli._world:world",

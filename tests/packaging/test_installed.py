@@ -1,0 +1,83 @@
+"""The installed package, used from somewhere else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("torch", "langgraph", "langchain_core", "mcp", "openai", "rich", "pydantic", "bashkit")
+
+
+def python(code: str, cwd: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def agentworld(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(Path(sys.executable).with_name("agentworld")), *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def test_a_world_answers_outside_the_repository(tmp_path: Path) -> None:
+    code = (
+        "import asyncio\n"
+        "from agentworld_sim import Scenario, ToolCall, World\n"
+        "async def go():\n"
+        "    async with await World.create(Scenario.load('failing-test')) as world:\n"
+        "        turn = await world.step(ToolCall('bash', {'command': 'make test; echo $?'}))\n"
+        "        print(turn.observation.text)\n"
+        "asyncio.run(go())\n"
+    )
+    assert python(code, tmp_path).rstrip().endswith("2")
+
+
+def test_the_command_runs_a_shell_and_touches_nothing(tmp_path: Path) -> None:
+    done = agentworld("shell", "-c", "echo hello > note; cat note; exit 3", cwd=tmp_path)
+    assert (done.stdout, done.stderr, done.returncode) == ("hello\n", "", 3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_the_package_loads_nothing_heavy(tmp_path: Path) -> None:
+    code = f"import sys, agentworld_sim; print([m for m in {HEAVY!r} if m in sys.modules])"
+    assert python(code, tmp_path).strip() == "[]"
+
+
+def test_importing_reads_no_environment_and_sets_up_no_logging(tmp_path: Path) -> None:
+    code = (
+        "import os, logging\n"
+        "class Watched(dict):\n"
+        "    def __getitem__(self, key): raise SystemExit(f'read {key}')\n"
+        "    def get(self, key, default=None): raise SystemExit(f'read {key}')\n"
+        "    def __contains__(self, key): raise SystemExit(f'read {key}')\n"
+        "os.environ = Watched()\n"
+        "import agentworld_sim\n"
+        "print(logging.getLogger().handlers, logging.getLogger('agentworld_sim').handlers)\n"
+    )
+    assert python(code, tmp_path).strip() == "[] []"
+
+
+@pytest.mark.parametrize("package", ["agentworld_sim", "agentworld_fixtures"])
+def test_packages_are_typed(package: str, tmp_path: Path) -> None:
+    code = (
+        "import importlib.resources as r\n"
+        f"print((r.files({package!r}) / 'py.typed').is_file())"
+    )
+    assert python(code, tmp_path).strip() == "True"
