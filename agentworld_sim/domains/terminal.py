@@ -1,0 +1,28 @@
+"""The terminal: keystrokes in, a screen out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from agentworld_sim.domains import Domain
+from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.turns import Action
+
+TYPED_SECONDS = 0.1
+"""How long a typed command is given before the screen is read."""
+
+
+def action(call: ToolCall, tool: ToolSpec) -> Action:
+    """The keystrokes that the call amounts to, as a JSON list."""
+    keystrokes: Any = call.arguments.get("keystrokes")
+    if not isinstance(keystrokes, list):
+        command: Any = call.arguments.get("command", call.arguments.get("commands", ""))
+        lines = cast("list[object]", command) if isinstance(command, list) else [command]
+        keystrokes = [
+            {"keystrokes": f"{line}\n", "duration": TYPED_SECONDS} for line in lines if line
+        ]
+    return Action(json.dumps(keystrokes, ensure_ascii=False))
+
+
+DOMAIN = Domain(name="terminal", action=action, toolkits=("terminal",))

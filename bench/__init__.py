@@ -1,0 +1,1 @@
+"""Benchmarks: each figure beside its alternative, measured in the same run."""
