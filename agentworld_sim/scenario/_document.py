@@ -7,19 +7,13 @@ tag builds an object, repeated keys are errors, and aliases cannot grow without 
 from __future__ import annotations
 
 import json
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import yaml
-from yaml.resolver import BaseResolver
-
-try:
-    # The parser of libyaml: the one in Python takes minutes for what the size limit allows.
-    from yaml.cyaml import CParser as _Parser
-except ImportError:  # pragma: no cover - a PyYAML built without libyaml
-    from yaml.loader import SafeLoader as _Parser
 
 from agentworld_sim.errors import ScenarioError
 from agentworld_sim.scenario._problems import Place, Problem, located
@@ -66,8 +60,9 @@ def read_document(text: str, source: str) -> Document:
         try:
             _JsonReader(text, document).read()
             return document
-        except json.JSONDecodeError as error:
-            if source.endswith(".json"):
+        except ValueError as error:
+            # Other value errors (a number of five thousand digits) are met again as YAML.
+            if isinstance(error, json.JSONDecodeError) and source.endswith(".json"):
                 place = Place(error.lineno, error.colno)
                 raise located(source, place, f"not valid JSON: {error.msg}.") from error
             document = Document(source)
@@ -75,18 +70,21 @@ def read_document(text: str, source: str) -> Document:
     return document
 
 
-class _Loader(_Parser, BaseResolver):
-    """Nodes only: nothing here constructs an object."""
+class _Loader(yaml.CSafeLoader):
+    """libyaml's parser (the one in Python takes minutes for what the size limit allows), used for
+    nodes only: nothing here constructs an object."""
 
     def __init__(self, stream: str) -> None:
-        _Parser.__init__(self, stream)
-        BaseResolver.__init__(self)
+        super().__init__(stream)
+        self.yaml_implicit_resolvers = _RESOLVERS
 
 
 _NULL, _BOOL, _INT, _FLOAT = (f"tag:yaml.org,2002:{n}" for n in ("null", "bool", "int", "float"))
 _STR = "tag:yaml.org,2002:str"
+_CONTAINERS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 # YAML 1.2, core schema (section 10.3), without octal and hexadecimal numbers, `.inf` and `.nan`.
 # A number with leading zeros stays text, so that a mode keeps the digits that were written.
+_RESOLVERS: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 for _tag, _pattern, _first in (
     (_NULL, r"^(?:null|Null|NULL|~|)$", ["n", "N", "~", ""]),
     (_BOOL, r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
@@ -97,7 +95,8 @@ for _tag, _pattern, _first in (
         list("-+0123456789"),
     ),
 ):
-    _Loader.add_implicit_resolver(_tag, re.compile(_pattern), _first)
+    for _character in _first:
+        _RESOLVERS.setdefault(_character, []).append((_tag, re.compile(_pattern)))
 
 
 class _Builder:
@@ -120,6 +119,15 @@ class _Builder:
                 self.document.source, place, f"nested more than {MAX_DEPTH} deep. Flatten it."
             )
 
+    def number(self, value: float, key: Key) -> int | float:
+        if not math.isfinite(value):
+            self.document.problems.append(
+                Problem(
+                    self.document.values[key], key, "the number is too large. Write a smaller one."
+                )
+            )
+        return value
+
     def key(self, key: Key, place: Place) -> None:
         first = self.document.keys.setdefault(key, place)
         if first is not place:
@@ -136,7 +144,7 @@ class _YamlReader(_Builder):
     def read(self, text: str) -> None:
         source = self.document.source
         try:
-            node = _Loader(text).get_single_node()
+            node: yaml.Node | None = _Loader(text).get_single_node()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped in the stubs
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
@@ -163,12 +171,14 @@ class _YamlReader(_Builder):
     def _value(self, node: yaml.Node, key: Key) -> Json:
         place = _place(node)
         self.enter(key, place)
+        if not isinstance(node, yaml.ScalarNode) and node.tag not in _CONTAINERS:
+            raise self._no_tag(node.tag, place)
         if isinstance(node, yaml.SequenceNode):
             return [self._value(item, (*key, n)) for n, item in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):
             return dict(self._pairs(node, key))
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, place)
+            return self._scalar(node, key, place)
         raise AssertionError(node)
 
     def _pairs(self, node: yaml.MappingNode, key: Key) -> Iterator[tuple[str, Json]]:
@@ -182,7 +192,7 @@ class _YamlReader(_Builder):
             self.key((*key, name), place)
             yield name, self._value(value_node, (*key, name))
 
-    def _scalar(self, node: yaml.ScalarNode, place: Place) -> Json:
+    def _scalar(self, node: yaml.ScalarNode, key: Key, place: Place) -> Json:
         text, tag = node.value, node.tag
         if tag == _STR:
             return text
@@ -194,10 +204,13 @@ class _YamlReader(_Builder):
             if tag == _INT:
                 return int(text)
             if tag == _FLOAT:
-                return float(text)
+                return self.number(float(text), key)
         except ValueError as error:
             raise located(self.document.source, place, f"not a number: {text[:40]!r}.") from error
-        raise located(
+        raise self._no_tag(tag, place)
+
+    def _no_tag(self, tag: str, place: Place) -> ScenarioError:
+        return located(
             self.document.source,
             place,
             f"the tag {tag!r} is not allowed. Write plain text, numbers, lists and mappings; "
@@ -217,17 +230,19 @@ class _JsonReader(_Builder):
     def __init__(self, text: str, document: Document) -> None:
         super().__init__(document)
         self.text = text
+        self.at = 0
         self.newlines = [match.end() for match in re.finditer("\n", text)]
         self.decoder = json.JSONDecoder(parse_constant=self._no_constant)
 
     def read(self) -> None:
         at = self._skip(1 if self.text.startswith("\ufeff") else 0)
         self.document.value, at = self._value(at, ())
-        if self._skip(at) != len(self.text):
+        at = self._skip(at)
+        if at != len(self.text):
             raise json.JSONDecodeError("Extra data", self.text, at)
 
     def _no_constant(self, name: str) -> Json:
-        raise json.JSONDecodeError(f"{name} is not JSON", self.text, 0)
+        raise json.JSONDecodeError(f"{name} is not JSON", self.text, self.at)
 
     def _skip(self, at: int) -> int:
         match = self._SPACE.match(self.text, at)
@@ -244,9 +259,12 @@ class _JsonReader(_Builder):
             return self._mapping(at + 1, key)
         if opening == "[":
             return self._list(at + 1, key)
+        self.at = at
         value, end = self.decoder.raw_decode(self.text, at)
         if isinstance(value, str):
             self._check(value, at, key)
+        elif isinstance(value, float):
+            self.number(value, key)
         return value, end
 
     def _mapping(self, at: int, key: Key) -> tuple[Json, int]:

@@ -1,0 +1,47 @@
+"""Scenarios: declarative, validated descriptions of worlds.
+
+pydantic and YAML are imported here and nowhere else in the core, so that the rest stays light.
+"""
+
+from agentworld_sim.scenario._content import (
+    Base64File,
+    CommandGoal,
+    CopiedFile,
+    Directory,
+    FileGoal,
+    FileSpec,
+    Goal,
+    Link,
+    TextFile,
+)
+from agentworld_sim.scenario._parts import (
+    ControlSpec,
+    Limits,
+    MachineSpec,
+    ToolObject,
+    UserSpec,
+    known_control_kinds,
+)
+from agentworld_sim.scenario._scenario import Scenario, scenario_schema
+from agentworld_sim.scenario._shipped import shipped_scenarios
+
+__all__ = [
+    "Base64File",
+    "CommandGoal",
+    "ControlSpec",
+    "CopiedFile",
+    "Directory",
+    "FileGoal",
+    "FileSpec",
+    "Goal",
+    "Limits",
+    "Link",
+    "MachineSpec",
+    "Scenario",
+    "TextFile",
+    "ToolObject",
+    "UserSpec",
+    "known_control_kinds",
+    "scenario_schema",
+    "shipped_scenarios",
+]

@@ -1,0 +1,272 @@
+"""The machine, the tools, the controls and the limits of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from agentworld_sim.errors import nearest
+from agentworld_sim.scenario._types import (
+    AbsolutePath,
+    Account,
+    Domain,
+    Hostname,
+    KeyedProblems,
+    Positive,
+    Slug,
+    Strict,
+    ToolName,
+    Variable,
+    allowed,
+)
+from agentworld_sim.tools import Access, ToolSpec
+
+if TYPE_CHECKING:
+    from agentworld_sim.engines.shell._limits import ShellLimits
+    from agentworld_sim.engines.shell._machine import Machine
+
+_FIRST_UID = 1000
+
+
+def _no_nul(value: str) -> str:
+    if "\0" in value:
+        raise allowed("text without NUL characters")
+    return value
+
+
+class UserSpec(Strict):
+    """A user of the machine, besides those that Debian has."""
+
+    name: Account
+    """The login name; a group of the same name is created."""
+    uid: Positive
+    """The user's number."""
+    gid: Positive | None = None
+    """The group's number; the uid by default."""
+    home: AbsolutePath | None = None
+    """The home directory; `/home/NAME` by default."""
+    shell: AbsolutePath = "/bin/bash"
+    """The login shell."""
+    gecos: str = ""
+    """The full name, as in `/etc/passwd`."""
+
+
+class MachineSpec(Strict):
+    """What the simulated machine says about itself."""
+
+    hostname: Hostname = "debian"
+    """What `hostname` prints."""
+    user: Account = "root"
+    """Who the agent is. A user who is neither root nor in `users` is created."""
+    home: AbsolutePath | None = None
+    """The agent's home directory; `/root` or `/home/USER` by default."""
+    workdir: AbsolutePath | None = None
+    """Where a fresh shell starts, and where `files_from` goes; the home directory by default."""
+    cpus: Positive = 2
+    """Number of processors."""
+    memory_kib: Positive = 4_014_512
+    """Memory, in KiB."""
+    disk_kib: Positive = 40_972_512
+    """Size of the root file system, in KiB."""
+    env: Mapping[Variable, Annotated[str, AfterValidator(_no_nul)]] = Field(
+        default_factory=dict[str, str]
+    )
+    """Extra environment variables of a fresh shell."""
+    users: tuple[UserSpec, ...] = Field(default=(), strict=False)
+    """Users besides those that Debian has."""
+
+    @model_validator(mode="after")
+    def _check_users(self) -> MachineSpec:
+        problems: list[tuple[tuple[str | int, ...], str]] = []
+        names: dict[str, int] = {"root": -1}
+        uids: dict[int, str] = {}
+        for number, user in enumerate(self.users):
+            if user.name in names:
+                problems.append(
+                    (("users", number, "name"), f"the user {user.name!r} is there already.")
+                )
+            elif user.uid in uids:
+                problems.append(
+                    (
+                        ("users", number, "uid"),
+                        f"the uid {user.uid} belongs to {uids[user.uid]!r}. Use another number.",
+                    )
+                )
+            names[user.name] = number
+            uids.setdefault(user.uid, user.name)
+        if problems:
+            raise KeyedProblems(problems)
+        return self
+
+    @property
+    def home_path(self) -> str:
+        """The agent's home directory."""
+        listed = next((user.home for user in self.users if user.name == self.user), None)
+        return self.home or listed or ("/root" if self.user == "root" else f"/home/{self.user}")
+
+    @property
+    def workdir_path(self) -> str:
+        """Where a fresh shell starts."""
+        return self.workdir or self.home_path
+
+    def to_machine(self) -> Machine:
+        """The value that the shell engine takes."""
+        from agentworld_sim.engines.shell._machine import Machine, User
+
+        users = [
+            User(
+                user.name,
+                user.uid,
+                user.uid if user.gid is None else user.gid,
+                user.home or f"/home/{user.name}",
+                user.shell,
+                user.gecos,
+            )
+            for user in self.users
+        ]
+        if self.user != "root" and self.user not in {user.name for user in users}:
+            taken = {user.uid for user in users}
+            uid = next(n for n in range(_FIRST_UID, _FIRST_UID + len(taken) + 1) if n not in taken)
+            users.append(User(self.user, uid, uid, self.home_path, "/bin/bash"))
+        return Machine(
+            hostname=self.hostname,
+            user=self.user,
+            home=self.home_path,
+            workdir=self.workdir_path,
+            cpus=self.cpus,
+            memory_kib=self.memory_kib,
+            disk_kib=self.disk_kib,
+            extra_users=tuple(users),
+            env=tuple(sorted(self.env.items())),
+        )
+
+
+def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
+    # Most scenarios describe no tools of their own, and the import takes a tenth of a second.
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(value)
+    except SchemaError as error:
+        where = "/".join(str(part) for part in error.absolute_path)
+        at = f" (at {where})" if where else ""
+        raise allowed(f"a JSON Schema, draft 2020-12; {error.message}{at}") from None
+    return value
+
+
+class ToolObject(Strict):
+    """A tool, as the agent sees it."""
+
+    name: ToolName
+    """The name that the agent calls."""
+    description: str = ""
+    """What the agent is told about it."""
+    input_schema: Annotated[dict[str, Any], AfterValidator(_json_schema)] = Field(
+        default_factory=lambda: {"type": "object", "properties": {}}
+    )
+    """JSON Schema of the arguments."""
+    domain: Domain | None = None
+    """The domain that answers; needed where the scenario has several."""
+    binds_to: str | None = None
+    """The name of what answers it; a tool that binds to nothing is refused."""
+    access: Access | None = None
+    """`simulate`, `real` or `refuse`; what the scenario's `access` says by default."""
+
+    def to_tool_spec(self) -> ToolSpec:
+        """The value that a world takes."""
+        return ToolSpec(
+            name=self.name,
+            description=self.description,
+            input_schema=self.input_schema,
+            domain=self.domain,
+            binds_to=self.binds_to,
+            access=self.access or "simulate",
+        )
+
+
+def _tool_form(value: object) -> str | None:
+    if isinstance(value, str):
+        return "<toolkit>"
+    return "<tool>" if isinstance(value, dict | ToolObject) else None
+
+
+ToolEntry = Annotated[
+    Annotated[Slug, Tag("<toolkit>")] | Annotated[ToolObject, Tag("<tool>")],
+    Discriminator(
+        _tool_form,
+        custom_error_type="allowed",
+        custom_error_message="{text}",
+        custom_error_context={
+            "text": "the name of a toolkit, or a tool: {name, description, input_schema, …}"
+        },
+    ),
+]
+
+
+def known_control_kinds() -> tuple[str, ...]:
+    """The kinds of control that a scenario can ask for. There are none yet."""
+    return ()
+
+
+def _control_kind(kind: str) -> str:
+    known = known_control_kinds()
+    if not known:
+        raise allowed("nothing: no controls exist yet. Remove the entry from `controls`")
+    if kind not in known:
+        raise allowed(f"{', '.join(known)}.{nearest(kind, known)}")
+    return kind
+
+
+class ControlSpec(Strict):
+    """A perturbation that is enforced in code. Its other keys belong to its kind."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: Annotated[str, AfterValidator(_control_kind)]
+    """What it does."""
+
+
+class Limits(Strict):
+    """Bounds on what a world may use. Reaching one is told, and never cuts silently."""
+
+    output_bytes: Positive = 8 * 1024**2
+    """Output of one command."""
+    file_bytes: Positive = 16 * 1024**2
+    """Size of one file."""
+    files: Positive = 20_000
+    """Number of files."""
+    total_bytes: Positive = 256 * 1024**2
+    """Size of all files together."""
+    loop_iterations: Positive = 30_000_000
+    """Turns of all loops in one step."""
+    commands: Positive = 10_000_000
+    """Commands run in one step."""
+    memory_bytes: Positive = 256 * 1024**2
+    """Memory of the engine."""
+    wall_seconds: Annotated[float, Field(gt=0, le=86_400, strict=False)] = 30.0
+    """Time that one step may take."""
+
+    def to_shell_limits(self) -> ShellLimits:
+        """The part that the shell engine takes."""
+        from agentworld_sim.engines.shell._limits import ShellLimits
+
+        return ShellLimits(
+            wall_seconds=self.wall_seconds,
+            commands=self.commands,
+            loop_iterations=self.loop_iterations,
+            memory_bytes=self.memory_bytes,
+            output_bytes=self.output_bytes,
+        )
+
+
+__all__ = [
+    "ControlSpec",
+    "Limits",
+    "MachineSpec",
+    "ToolEntry",
+    "ToolObject",
+    "UserSpec",
+    "known_control_kinds",
+]

@@ -1,0 +1,341 @@
+"""The description of a world, and the ways to read one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    JsonValue,
+    PrivateAttr,
+    ValidationError,
+    field_serializer,
+    model_validator,
+)
+
+from agentworld_sim.errors import ScenarioError, nearest
+from agentworld_sim.scenario._checking import problems_of
+from agentworld_sim.scenario._content import FileSpec, Goal
+from agentworld_sim.scenario._document import MAX_BYTES, read_document, source_text
+from agentworld_sim.scenario._parts import (
+    ControlSpec,
+    Limits,
+    MachineSpec,
+    ToolEntry,
+    ToolObject,
+)
+from agentworld_sim.scenario._problems import Problem, problems_error
+from agentworld_sim.scenario._shipped import FILE_NAMES, shipped_scenarios
+from agentworld_sim.scenario._tree import (
+    NameOnlyBlobs,
+    TreeSource,
+    path_conflicts,
+    source_problems,
+)
+from agentworld_sim.scenario._types import (
+    DEFAULT_CLOCK,
+    DOMAINS,
+    AbsolutePath,
+    Domain,
+    Instant,
+    KeyedProblems,
+    Natural,
+    RelativePath,
+    Slug,
+    Strict,
+    allowed,
+    to_us,
+)
+from agentworld_sim.state._files import Blobs, FileTree
+from agentworld_sim.state._ingest import Ingested
+from agentworld_sim.tools import Access, DomainName
+
+
+def _one_of_each(domains: tuple[DomainName, ...]) -> tuple[DomainName, ...]:
+    if not domains:
+        raise allowed(f"at least one of {', '.join(DOMAINS)}")
+    repeated = sorted({name for name in domains if domains.count(name) > 1})
+    if repeated:
+        raise allowed(f"each domain once; {', '.join(repeated)} is repeated")
+    return domains
+
+
+class Scenario(Strict):
+    """A world's description: who the agent is, what is there, what is asked, how it is judged.
+
+    It is a value: reading one touches no world. `load`, `parse` and `from_directory` raise
+    `ScenarioError`; the constructor is pydantic's own.
+    """
+
+    schema_url: str | None = Field(default=None, alias="$schema", exclude=True, repr=False)
+    """For editors; it has no meaning here."""
+    name: Slug
+    """A short name, in lower case."""
+    description: str = ""
+    """What the scenario is for, for people."""
+    domains: Annotated[
+        tuple[Domain, ...],
+        Field(strict=False, json_schema_extra={"minItems": 1}),
+        AfterValidator(_one_of_each),
+    ]
+    """The kinds of world it needs."""
+    instruction: str = ""
+    """What the agent is asked to do."""
+    seed: Natural = 0
+    """Where every random choice of the world starts."""
+    clock: Instant = DEFAULT_CLOCK
+    """The world's first moment, in UTC."""
+    machine: MachineSpec = MachineSpec()
+    """The simulated machine."""
+    files: Mapping[AbsolutePath, FileSpec] = Field(default_factory=dict[str, FileSpec])
+    """Files by absolute path: the content itself, or a mapping."""
+    files_from: RelativePath | None = None
+    """A folder beside the scenario file, copied to the machine's working directory."""
+    tools: tuple[ToolEntry, ...] = Field(default=(), strict=False)
+    """Toolkits by name, and single tools."""
+    access: Mapping[str, Access] = Field(default_factory=dict[str, Access])
+    """How tools may be used, by name or pattern (`*`, `?`, `[…]`): simulate, real or refuse."""
+    controls: tuple[ControlSpec, ...] = Field(default=(), strict=False)
+    """Perturbations that are enforced in code."""
+    reference: JsonValue = Field(default=None, repr=False)
+    """The hidden answer, for judging. No agent is ever shown it."""
+    goals: tuple[Goal, ...] = Field(default=(), strict=False)
+    """What must hold at the end; all of them."""
+    limits: Limits = Limits()
+    """What the world may use."""
+
+    _source: str = PrivateAttr(default="<scenario>")
+    _base_dir: Path | None = PrivateAttr(default=None)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a scenario file, a folder that has a `scenario.yaml`, or a shipped scenario.
+
+        Raises:
+            ScenarioError: there is none, or it is invalid.
+        """
+        file = _find(path)
+        try:
+            with open(file, "rb") as stream:
+                data = stream.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise ScenarioError(
+                f"{file} cannot be read ({error.strerror}). Check its permissions."
+            ) from error
+        return cls.parse(source_text(data, str(file)), source=str(file), base_dir=file.parent)
+
+    @classmethod
+    def parse(
+        cls, text: str, *, source: str = "<text>", base_dir: str | os.PathLike[str] | None = None
+    ) -> Self:
+        """Read the text of a scenario, YAML or JSON.
+
+        Args:
+            text: the content of a scenario file.
+            source: its name in messages.
+            base_dir: the folder that `from` and `files_from` are relative to.
+
+        Raises:
+            ScenarioError: it is invalid. The message lists every problem, up to ten.
+        """
+        document = read_document(text, source)
+        base = None if base_dir is None else Path(base_dir)
+        problems = list(document.problems)
+        scenario = None
+        try:
+            scenario = cls.model_validate(document.value)
+        except ValidationError as error:
+            problems += problems_of(error, document, cls)
+        else:
+            for key, message in source_problems(scenario.files, scenario.files_from, base):
+                problems.append(Problem(document.place(key), key, message))
+        if scenario is None or problems:
+            raise problems_error(source, problems)
+        return scenario._placed(source, base)
+
+    @classmethod
+    def from_directory(
+        cls,
+        directory: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        instruction: str = "",
+        domains: tuple[DomainName, ...] = ("terminal",),
+        workdir: str = "/srv/app",
+    ) -> Self:
+        """A scenario whose files are those of a folder of yours, at `workdir`.
+
+        Raises:
+            ScenarioError: there is no such folder, or an argument is invalid.
+        """
+        folder = Path(directory)
+        if not folder.is_dir():
+            raise ScenarioError(
+                f"{str(folder)!r} is not a folder.{_sibling(folder)} Name the folder whose files "
+                "the world should have."
+            )
+        fields = {
+            "name": name or _slug(folder.resolve().name),
+            "instruction": instruction,
+            "domains": domains,
+            "machine": {"workdir": workdir},
+            "files_from": ".",
+        }
+        try:
+            scenario = cls.model_validate(fields)
+        except ValidationError as error:
+            document = read_document("{}", "from_directory")
+            raise problems_error("from_directory", problems_of(error, document, cls)) from error
+        return scenario._placed(str(folder), folder)
+
+    @property
+    def source(self) -> str:
+        """Where it was read from."""
+        return self._source
+
+    @property
+    def base_dir(self) -> Path | None:
+        """The folder that `from` and `files_from` are relative to."""
+        return self._base_dir
+
+    @property
+    def clock_us(self) -> int:
+        """The world's first moment, in microseconds since the epoch."""
+        return to_us(self.clock)
+
+    def initial_files(self, blobs: Blobs) -> Ingested:
+        """The files of the world's first moment, and what of the named folders was left out.
+
+        Raises:
+            ScenarioError: something to be copied is gone or unreadable, or a limit is exceeded.
+        """
+        return TreeSource(
+            self._source,
+            self._base_dir,
+            self.clock_us,
+            self.machine,
+            self.files,
+            self.files_from,
+            self.limits,
+        ).build(blobs)
+
+    def initial_tree(self, blobs: Blobs) -> FileTree:
+        """The files of the world's first moment.
+
+        Raises:
+            ScenarioError: as `initial_files`.
+        """
+        return self.initial_files(blobs).tree
+
+    def canonical(self) -> str:
+        """Everything that makes the world what it is, as one line of JSON with sorted keys.
+
+        Files stand for themselves with the hash of their content, wherever they come from, so the
+        text is the same on every machine.
+        """
+        content = self.model_dump(mode="json", by_alias=True, exclude={"files", "files_from"})
+        tree = self.initial_tree(NameOnlyBlobs())
+        content["files"] = {path: entry.to_json() for path, entry in tree.items()}
+        return json.dumps(
+            content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        )
+
+    @field_serializer("clock")
+    def _write_clock(self, clock: datetime) -> str:
+        return clock.isoformat().replace("+00:00", "Z")
+
+    @model_validator(mode="after")
+    def _check_between_fields(self) -> Self:
+        problems = list(path_conflicts(self.files))
+        only_by_name = (
+            "found 'real' for a pattern; allowed: simulate, refuse. Real tools are named one by "
+            "one, in full."
+        )
+        for pattern, access in self.access.items():
+            if access == "real" and re.search(r"[*?\[]", pattern):
+                problems.append((("access", pattern), only_by_name))
+        names: set[str] = set()
+        for number, tool in enumerate(self.tools):
+            name = tool.name if isinstance(tool, ToolObject) else tool
+            if name in names:
+                problems.append(
+                    (("tools", number), f"{name!r} is listed twice. Remove one of the two.")
+                )
+            names.add(name)
+            if isinstance(tool, ToolObject):
+                problems += self._tool_problems(number, tool)
+        if problems:
+            raise KeyedProblems(problems)
+        return self
+
+    def _tool_problems(
+        self, number: int, tool: ToolObject
+    ) -> list[tuple[tuple[str | int, ...], str]]:
+        known = ", ".join(self.domains)
+        if tool.domain is None and len(self.domains) > 1:
+            message = (
+                "required, because the scenario has several domains. Add `domain:` with one of "
+                f"{known}."
+            )
+        elif tool.domain is not None and tool.domain not in self.domains:
+            message = f"found {tool.domain!r}; allowed: {known}. Add it to `domains`, or use one of those."
+        else:
+            return []
+        return [(("tools", number, "domain"), message)]
+
+    def _placed(self, source: str, base: Path | None) -> Self:
+        self._source = source
+        self._base_dir = base
+        return self
+
+
+def scenario_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a scenario file, for editors and generators.
+
+    It cannot say everything that `Scenario.parse` checks, and accepts nothing less.
+    """
+    schema = Scenario.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _find(path: str | os.PathLike[str]) -> Path:
+    file = Path(path)
+    if file.is_dir():
+        for name in FILE_NAMES:
+            if (file / name).is_file():
+                return file / name
+    elif file.is_file():
+        return file
+    shipped = shipped_scenarios()
+    if isinstance(path, str) and path in shipped:
+        return shipped[path]
+    listed = f"Shipped scenarios: {', '.join(shipped) or 'none'}."
+    if file.is_dir():
+        raise ScenarioError(
+            f"the folder {str(file)!r} has no scenario.yaml. To make a world of its files, use "
+            f"Scenario.from_directory. {listed}"
+        )
+    if file.exists():
+        raise ScenarioError(f"{str(file)!r} is not a regular file. {listed}")
+    hint = nearest(str(path), shipped) or _sibling(file)
+    raise ScenarioError(f"there is no scenario {str(path)!r}.{hint} {listed}")
+
+
+def _sibling(path: Path) -> str:
+    try:
+        names = os.listdir(path.parent)
+    except OSError:
+        return f" The folder {str(path.parent)!r} does not exist either."
+    hint = nearest(path.name, names)
+    return hint and f"{hint[:-1]} in {str(path.parent)!r}?"
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "world"

@@ -1,0 +1,196 @@
+"""The kinds of value a scenario is made of, each with what it says when a value does not fit."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, get_args
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from agentworld_sim.errors import nearest
+from agentworld_sim.state._files import normal_path
+from agentworld_sim.tools import DomainName
+
+DOMAINS: tuple[str, ...] = get_args(DomainName)
+DEFAULT_CLOCK = datetime(2026, 3, 2, 9, 0, 0, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Strict(BaseModel):
+    """Base of every part of a scenario: unknown keys and near types are errors."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+        hide_input_in_errors=True,
+    )
+
+
+class KeyedProblems(ValueError):
+    """Problems between fields: each with the key it is about, relative to the model that checks."""
+
+    def __init__(self, problems: Iterable[tuple[tuple[str | int, ...], str]]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(message for _, message in self.problems))
+
+
+def allowed(text: str) -> PydanticCustomError:
+    """A value does not fit; `text` is what would, and what to do."""
+    return PydanticCustomError("allowed", "{text}", {"text": text})
+
+
+def to_us(moment: datetime) -> int:
+    """Microseconds since the epoch, exactly."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith("/"):
+        raise allowed(f"an absolute path. Write {normal_path(path)!r}")
+    if path != normal_path(path):
+        raise allowed(
+            f"a path without '.', '..', '//' or a slash at the end. Write {normal_path(path)!r}"
+        )
+    if "\0" in path:
+        raise allowed("a path without NUL characters")
+    if len(path.encode()) > 4095 or any(len(part.encode()) > 255 for part in path.split("/")):
+        raise allowed("at most 4,095 bytes in all and 255 between two slashes, as on Linux")
+    return path
+
+
+def _below(path: str) -> str:
+    parts = path.split("/")
+    if path.startswith("/") or ".." in parts or "\0" in path or not path:
+        raise allowed(
+            "a path relative to the scenario file that stays in its folder. Copy what the scenario "
+            "needs into that folder"
+        )
+    return path
+
+
+def _link(target: str) -> str:
+    if not target or "\0" in target:
+        raise allowed("the path that the link points to")
+    return target
+
+
+def _mode(value: Any) -> Any:
+    if isinstance(value, str) and re.fullmatch(r"(0o?)?[0-7]{3,4}", value):
+        return int(value.removeprefix("0o"), 8)
+    raise allowed('permission bits as octal digits in quotes, such as "0644" or "0755"')
+
+
+def _instant(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        moment = None
+    if moment is None or moment.utcoffset() != timedelta(0) or moment < _EPOCH:
+        raise allowed("an ISO 8601 instant in UTC, from 1970 on, such as 2026-03-02T09:00:00Z")
+    return moment.astimezone(UTC)
+
+
+def _base64(value: Any) -> Any:
+    try:
+        return b64decode("".join(value.split()), validate=True)
+    except (AttributeError, ValueError, binascii.Error):
+        raise allowed("base64 text. `base64 -w0 FILE` prints it") from None
+
+
+def _regex(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise allowed(f"a Python regular expression ({error})") from None
+    return pattern
+
+
+def _matching(pattern: str, text: str) -> Any:
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not compiled.fullmatch(value):
+            raise allowed(text)
+        return value
+
+    return AfterValidator(check)
+
+
+def _domain(value: Any) -> Any:
+    if value not in DOMAINS:
+        hint = nearest(value, DOMAINS) if isinstance(value, str) else ""
+        raise allowed(f"{', '.join(DOMAINS)}.{hint}")
+    return value
+
+
+AbsolutePath = Annotated[
+    str, AfterValidator(_absolute), WithJsonSchema({"type": "string", "pattern": "^/"})
+]
+RelativePath = Annotated[
+    str, AfterValidator(_below), WithJsonSchema({"type": "string", "pattern": "^[^/]"})
+]
+LinkTarget = Annotated[
+    str, AfterValidator(_link), WithJsonSchema({"type": "string", "minLength": 1})
+]
+Mode = Annotated[
+    int,
+    BeforeValidator(_mode),
+    WithJsonSchema({"type": "string", "pattern": "^(0o?)?[0-7]{3,4}$"}),
+]
+Instant = Annotated[
+    datetime,
+    BeforeValidator(_instant),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+Base64 = Annotated[
+    bytes,
+    BeforeValidator(_base64),
+    WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
+]
+Regex = Annotated[
+    str, AfterValidator(_regex), WithJsonSchema({"type": "string", "format": "regex"})
+]
+Domain = Annotated[DomainName, BeforeValidator(_domain)]
+
+_SLUG = r"[a-z0-9]+(?:[-_.][a-z0-9]+)*"
+Slug = Annotated[
+    str,
+    _matching(_SLUG, "lower-case letters, digits and single hyphens, such as 'failing-test'"),
+    WithJsonSchema({"type": "string", "pattern": f"^{_SLUG}$"}),
+]
+_ACCOUNT = r"[a-z_][a-z0-9_-]{0,31}"
+Account = Annotated[
+    str,
+    _matching(_ACCOUNT, "the name of a user or group, such as 'www-data'"),
+    WithJsonSchema({"type": "string", "pattern": f"^{_ACCOUNT}$"}),
+]
+_HOST = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?(?:\.[A-Za-z0-9-]{1,63})*"
+Hostname = Annotated[
+    str,
+    _matching(_HOST, "a host name of letters, digits and hyphens, such as 'web-01'"),
+    WithJsonSchema({"type": "string", "pattern": f"^{_HOST}$"}),
+]
+_TOOL = r"[A-Za-z0-9_.:/-]{1,128}"
+ToolName = Annotated[
+    str,
+    _matching(_TOOL, "up to 128 letters, digits and the signs _ - . : /"),
+    WithJsonSchema({"type": "string", "pattern": f"^{_TOOL}$"}),
+]
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+Variable = Annotated[
+    str,
+    _matching(_VARIABLE, "letters, digits and underscores, not starting with a digit"),
+    WithJsonSchema({"type": "string", "pattern": f"^{_VARIABLE}$"}),
+]
+Positive = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]

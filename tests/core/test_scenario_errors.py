@@ -1,0 +1,541 @@
+"""Every message about an invalid scenario: where, what was found, what is allowed, what next."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from agentworld_sim.errors import ScenarioError
+from agentworld_sim.scenario import Scenario, _document, _parts, _shipped
+from agentworld_sim.state._files import MemoryBlobs
+
+MINIMAL = "name: x\ndomains: [terminal]\n"
+KEYS = (
+    "$schema, access, clock, controls, description, domains, files, files_from, goals, "
+    "instruction, limits, machine, name, reference, seed, tools"
+)
+ROOT_KEYS = f"Known keys: {KEYS}."
+
+
+def message(text: str, source: str = "s.yaml", base_dir: Path | None = None) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.parse(text, source=source, base_dir=base_dir)
+    return str(caught.value)
+
+
+ONE_LINE = [
+    # keys
+    ("sed: 1", f"3:1: sed: unknown key. Did you mean 'seed'? {ROOT_KEYS}"),
+    ("qqq: 1", f"3:1: qqq: unknown key. Remove it or correct its name. {ROOT_KEYS}"),
+    (
+        "files: {/x: {text: a, mod: 1}}",
+        ("3:23: files./x.mod: unknown key. Did you mean 'mode'? "
+        "Known keys: group, mode, mtime, owner, text."),
+    ),
+    (
+        "machine: {users: [{name: a, uid: 5, id: 4}]}",
+        ("3:37: machine.users[0].id: unknown key. Did you mean 'uid'? "
+        "Known keys: gecos, gid, home, name, shell, uid."),
+    ),
+    (
+        "goals: [{command: a, exit: 1}]",
+        ("3:22: goals[0].exit: unknown key. Did you mean 'exit_code'? "
+        "Known keys: command, exit_code, stdout_contains, stdout_equals."),
+    ),
+    (
+        "limits: {file: 1}",
+        ("3:10: limits.file: unknown key. Did you mean 'files'? Known keys: commands, file_bytes, "
+        "files, loop_iterations, memory_bytes, output_bytes, total_bytes, wall_seconds."),
+    ),
+    (
+        "name: y",
+        "3:1: name: the key is repeated; it was first on line 1. Keep one of the two.",
+    ),
+    (
+        "machine: {users: [{name: a}]}",
+        "3:19: machine.users[0].uid: required, but not there. Add `uid:`.",
+    ),
+    # types
+    ("seed: -1", "3:7: seed: found -1; allowed: 0 or more."),
+    ("seed: '1'", "3:7: seed: found '1'; allowed: a whole number."),
+    ("seed: 1.5", "3:7: seed: found 1.5; allowed: a whole number."),
+    ("seed: true", "3:7: seed: found true; allowed: a whole number."),
+    ("instruction: 5", "3:14: instruction: found 5; allowed: text. Put it in double quotes."),
+    ("instruction:", "3:13: instruction: found nothing; allowed: text. Put it in double quotes."),
+    (
+        "machine: {env: {PORT: 8080}}",
+        "3:23: machine.env.PORT: found 8080; allowed: text. Put it in double quotes.",
+    ),
+    (
+        "machine: {env: {A-B: x}}",
+        ("3:17: machine.env.A-B: found 'A-B'; allowed: letters, digits and underscores, not "
+        "starting with a digit."),
+    ),
+    (
+        'machine: {env: {A: "\\0"}}',
+        "3:20: machine.env.A: found '\\x00'; allowed: text without NUL characters.",
+    ),
+    ("machine: []", "3:10: machine: found an empty list; allowed: a mapping of keys to values."),
+    ("tools: {}", "3:8: tools: found an empty mapping; allowed: a list."),
+    ("limits: {files: 0}", "3:17: limits.files: found 0; allowed: 1 or more."),
+    ("limits: {wall_seconds: 0}", "3:24: limits.wall_seconds: found 0; allowed: more than 0.0."),
+    (
+        "limits: {wall_seconds: 1e9}",
+        "3:24: limits.wall_seconds: found 1000000000.0; allowed: 86400.0 or less.",
+    ),
+    (
+        "access: {a: rael}",
+        ("3:13: access.a: found 'rael'; allowed: 'simulate', 'real' or 'refuse'. "
+        "Did you mean 'real'?"),
+    ),
+    (
+        "clock: 2026-03-02T09:00:00",
+        ("3:8: clock: found '2026-03-02T09:00:00'; allowed: an ISO 8601 instant in UTC, from 1970 "
+        "on, such as 2026-03-02T09:00:00Z."),
+    ),
+    (
+        "machine: {hostname: a_b}",
+        ("3:21: machine.hostname: found 'a_b'; allowed: a host name of letters, digits and "
+        "hyphens, such as 'web-01'."),
+    ),
+    (
+        "machine: {user: Dana}",
+        ("3:17: machine.user: found 'Dana'; allowed: the name of a user or group, such as "
+        "'www-data'."),
+    ),
+    ("reference: 1e999", "3:12: reference: the number is too large. Write a smaller one."),
+    # files
+    ("files: {etc/x: a}", ("3:9: files.etc/x: found 'etc/x'; allowed: an absolute path. Write "
+     "'/etc/x'.")),
+    (
+        "files: {/a/../b/: a}",
+        ("3:9: files./a/../b/: found '/a/../b/'; allowed: a path without '.', '..', '//' or a "
+        "slash at the end. Write '/b'."),
+    ),
+    (
+        'files: {"/a\\0": a}',
+        "3:9: files./a\0: found '/a\\x00'; allowed: a path without NUL characters.",
+    ),
+    (
+        f"files: {{/{'a' * 256}: a}}",
+        (f"3:9: files./{'a' * 256}: found '/{'a' * 55}…'; allowed: at most 4,095 bytes in all and "
+        "255 between two slashes, as on Linux."),
+    ),
+    (
+        "files: {/x: {txt: a}}",
+        ("3:13: files./x: found a mapping with the keys txt; allowed: the content as text, or a "
+        "mapping with exactly one of the keys text, base64, from, directory, link. "
+        "Did you mean 'text'?"),
+    ),
+    (
+        "files: {/x: 5}",
+        ("3:13: files./x: found 5; allowed: the content as text, or a mapping with exactly one of "
+        "the keys text, base64, from, directory, link."),
+    ),
+    (
+        "files: {/x: {text: a, mode: 644}}",
+        ("3:29: files./x.mode: found 644; allowed: permission bits as octal digits in quotes, such "
+        'as "0644" or "0755".'),
+    ),
+    (
+        "files: {/x: {base64: '!'}}",
+        "3:22: files./x.base64: found '!'; allowed: base64 text. `base64 -w0 FILE` prints it.",
+    ),
+    ("files: {/x: {directory: false}}", "3:25: files./x.directory: found false; allowed: true."),
+    (
+        "files: {/x: {link: ''}}",
+        "3:20: files./x.link: found ''; allowed: the path that the link points to.",
+    ),
+    (
+        "files: {/: a}",
+        "3:12: files./: the root is a directory. Use {directory: true}.",
+    ),
+    (
+        "files: {/a: x, /a/b/c: y}",
+        "3:24: files./a/b/c: '/a' is a file, so nothing can be below it. Move one of the two.",
+    ),
+    (
+        "files: {/a: {link: b}, /a/b: y}",
+        "3:30: files./a/b: '/a' is a link, so nothing can be below it. Move one of the two.",
+    ),
+    (
+        "files: {/x: {from: ../secret}}",
+        ("3:20: files./x.from: found '../secret'; allowed: a path relative to the scenario file "
+        "that stays in its folder. Copy what the scenario needs into that folder."),
+    ),
+    (
+        "files: {/x: {from: a}}",
+        ("3:20: files./x.from: the scenario is a text without a folder, so there is nothing to "
+        "copy from. Save it as a file, or give `base_dir`."),
+    ),
+    # machine
+    (
+        "machine: {users: [{name: root, uid: 5}]}",
+        "3:26: machine.users[0].name: the user 'root' is there already.",
+    ),
+    (
+        "machine: {users: [{name: a, uid: 5}, {name: b, uid: 5}]}",
+        "3:53: machine.users[1].uid: the uid 5 belongs to 'a'. Use another number.",
+    ),
+    # tools, access, controls
+    (
+        "tools: [5]",
+        ("3:9: tools[0]: found 5; allowed: the name of a toolkit, or a tool: {name, description, "
+        "input_schema, …}."),
+    ),
+    (
+        "tools: [{name: a b}]",
+        ("3:16: tools[0].name: found 'a b'; allowed: up to 128 letters, digits and the signs "
+        "_ - . : /."),
+    ),
+    ("tools: [a, a]", "3:12: tools[1]: 'a' is listed twice. Remove one of the two."),
+    (
+        "tools: [{name: a, domain: mcp}]",
+        ("3:27: tools[0].domain: found 'mcp'; allowed: terminal. Add it to `domains`, or use one "
+        "of those."),
+    ),
+    (
+        "tools: [{name: a, input_schema: {type: objekt}}]",
+        ("3:33: tools[0].input_schema: found a mapping with the keys type; allowed: a JSON Schema, "
+        "draft 2020-12; 'objekt' is not valid under any of the given schemas (at type)."),
+    ),
+    (
+        "access: {'git_*': real}",
+        ("3:19: access.git_*: found 'real' for a pattern; allowed: simulate, refuse. Real tools "
+        "are named one by one, in full."),
+    ),
+    (
+        "controls: [{kind: latency}]",
+        ("3:19: controls[0].kind: found 'latency'; allowed: nothing: no controls exist yet. Remove "
+        "the entry from `controls`."),
+    ),
+    # goals
+    (
+        "goals: [{fil: /x}]",
+        ("3:9: goals[0]: found a mapping with the keys fil; allowed: a mapping with the key `file` "
+        "or the key `command`. Did you mean 'file'?"),
+    ),
+    (
+        "goals: [{file: /x}]",
+        ("3:9: goals[0]: found none of the conditions exists, equals, contains, matches, "
+        "unchanged; allowed: exactly one. Write one goal for each condition."),
+    ),
+    (
+        "goals: [{file: /x, exists: true, equals: a}]",
+        ("3:9: goals[0]: found exists and equals of the conditions exists, equals, contains, "
+        "matches, unchanged; allowed: exactly one. Write one goal for each condition."),
+    ),
+    ("goals: [{file: /x, exists: yes}]", ("3:28: goals[0].exists: found 'yes'; allowed: true or "
+     "false.")),
+    (
+        "goals: [{file: /x, matches: '('}]",
+        ("3:29: goals[0].matches: found '('; allowed: a Python regular expression (missing ), "
+        "unterminated subpattern at position 0)."),
+    ),
+    ("goals: [{command: ''}]", ("3:19: goals[0].command: found ''; allowed: text that is not "
+     "empty.")),
+    (
+        "goals: [{command: a, exit_code: 256}]",
+        "3:33: goals[0].exit_code: found 256; allowed: 255 or less.",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "expected"), ONE_LINE, ids=[line for line, _ in ONE_LINE])
+def test_one_problem_is_one_line_with_its_place(line: str, expected: str) -> None:
+    assert message(MINIMAL + line + "\n") == f"s.yaml:{expected}"
+
+
+WHOLE = [
+    ("", "1:1: the file is empty. Start with `name:` and `domains:`."),
+    ("# only a comment\n", "1:1: the file is empty. Start with `name:` and `domains:`."),
+    ("- a", "1:1: found a list; allowed: a mapping of keys to values."),
+    ("domains: [os]", "1:1: name: required, but not there. Add `name:`."),
+    ("name: x\ndomains: []", ("2:10: domains: found an empty list; allowed: at least one of mcp, "
+     "search, terminal, swe, web, android, os.")),
+    ("name: x\ndomains: [os, os]", ("2:10: domains: found a list; allowed: each domain once; os is "
+     "repeated.")),
+    ("name: x\ndomains: [terminl]", ("2:11: domains[0]: found 'terminl'; allowed: mcp, search, "
+     "terminal, swe, web, android, os. Did you mean 'terminal'?")),
+    ("name: X y\ndomains: [os]", ("1:7: name: found 'X y'; allowed: lower-case letters, digits and "
+     "single hyphens, such as 'failing-test'.")),
+    ("name: x\ndomains: [os, web]\ntools: [{name: a}]", ("3:9: tools[0].domain: required, because "
+     "the scenario has several domains. Add `domain:` with one of os, web.")),
+    ("name: [x\nb: 1", ("2:2: not valid YAML: while parsing a flow sequence, did not find expected "
+     "',' or ']'.")),
+    ("name: *x", "1:7: not valid YAML: found undefined alias."),
+    ("name: a\n---\nname: b", ("2:1: not valid YAML: expected a single document in the stream, but "
+     "found another document.")),
+    ("name: x\ny: a\x01", ("2:5: not valid YAML: the character U+0001 is not allowed. Write it as "
+     "an escape in double quotes, or the content as base64.")),
+    ("? [a]\n: b", "1:3: a key must be text, not a list or a mapping."),
+    ("name: !!python/name:os.system x", ("1:7: the tag 'tag:yaml.org,2002:python/name:os.system' is "
+     "not allowed. Write plain text, numbers, lists and mappings; binary content goes under "
+     "`base64`.")),
+    ("name: !!python/object/apply:os.system [x]", ("1:7: the tag "
+     "'tag:yaml.org,2002:python/object/apply:os.system' is not allowed. Write plain text, "
+     "numbers, lists and mappings; binary content goes under `base64`.")),
+    ("seed: " + "1" * 5000, f"1:7: not a number: '{'1' * 40}'."),
+    ("a: " + "[" * 200 + "]" * 200, "1:104: nested more than 100 deep. Flatten it."),
+    ("a: &a [*a]", "1:4: nested more than 100 deep. Flatten it."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    WHOLE,
+    ids=[text[:30].encode("unicode_escape").decode() for text, _ in WHOLE],
+)
+def test_a_file_that_is_wrong_as_a_whole_says_so(text: str, expected: str) -> None:
+    assert message(text) == f"s.yaml:{expected}"
+
+
+def test_several_problems_are_listed_in_the_order_of_the_file() -> None:
+    assert message("name: X\ndomans: [os]\nseed: a\n") == (
+        "s.yaml: 4 problems:\n"
+        "  s.yaml:1:1: domains: required, but not there. Add `domains:`.\n"
+        "  s.yaml:1:7: name: found 'X'; allowed: lower-case letters, digits and single hyphens, "
+        "such as 'failing-test'.\n"
+        f"  s.yaml:2:1: domans: unknown key. Did you mean 'domains'? {ROOT_KEYS}\n"
+        "  s.yaml:3:7: seed: found 'a'; allowed: a whole number."
+    )
+
+
+def test_no_more_than_ten_problems_are_shown() -> None:
+    text = message(MINIMAL + "".join(f"bad{n}: 1\n" for n in range(13)))
+    lines = text.splitlines()
+    assert lines[0] == "s.yaml: 13 problems:"
+    assert len(lines) == 12
+    assert lines[-1] == "  … and 3 more."
+
+
+def test_json_problems_have_lines_too() -> None:
+    assert message('{\n\t"name": "x",\n\t"domains": ["os"],\n\t"sed": 1\n}', "s.json") == (
+        f"s.json:4:2: sed: unknown key. Did you mean 'seed'? {ROOT_KEYS}"
+    )
+    assert message('{"name": "x",\n "domains": [}', "s.json") == (
+        "s.json:2:14: not valid JSON: Expecting value."
+    )
+    assert message('{"name": "x", "domains": ["os"]} x', "s.json") == (
+        "s.json:1:34: not valid JSON: Extra data."
+    )
+    assert message('{"name": NaN}', "s.json") == "s.json:1:10: not valid JSON: NaN is not JSON."
+
+
+def test_json_repeats_and_broken_surrogates_are_found() -> None:
+    assert message('{"name": "x", "domains": ["os"], "name": "x",\n"instruction": "\\ud800"}') == (
+        "s.yaml: 2 problems:\n"
+        "  s.yaml:1:34: name: the key is repeated; it was first on line 1. Keep one of the two.\n"
+        "  s.yaml:2:16: instruction: half of a surrogate pair, which no UTF-8 text holds. Write "
+        "both halves, or the content as base64."
+    )
+
+
+def test_a_few_aliases_cannot_stand_for_billions_of_values() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    assert message("\n".join(lines)).endswith(
+        ": more than 200,000 values, aliases included. Move files out of the scenario with `from` "
+        "or `files_from`."
+    )
+
+
+def test_a_file_that_is_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_document, "MAX_BYTES", 1024**2)
+    (tmp_path / "s.yaml").write_text("#" * (1024**2 + 1))
+    with pytest.raises(ScenarioError, match=r"s\.yaml: larger than 1 MiB\. Move files out"):
+        Scenario.load(tmp_path / "s.yaml")
+
+
+def test_bytes_that_are_not_utf8_have_a_place(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_bytes(b"name: x\ndescription: caf\xe9\n")
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.load(tmp_path / "s.yaml")
+    assert str(caught.value) == (
+        f"{tmp_path}/s.yaml:2:17: byte 0xe9 is not UTF-8. Save the file as UTF-8."
+    )
+
+
+def test_a_missing_file_names_its_nearest_sibling_and_what_is_shipped(tmp_path: Path) -> None:
+    (tmp_path / "first.yaml").write_text(MINIMAL)
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.load(tmp_path / "frist.yaml")
+    text = str(caught.value)
+    assert text.startswith(
+        f"there is no scenario '{tmp_path}/frist.yaml'. Did you mean 'first.yaml' in "
+        f"'{tmp_path}'? Shipped scenarios: "
+    )
+    assert "failing-test, nginx-logs" in text
+
+
+def test_a_misspelt_shipped_name_gets_the_nearest_one() -> None:
+    with pytest.raises(
+        ScenarioError, match=r"no scenario 'failing-tset'\. Did you mean 'failing-te"
+    ):
+        Scenario.load("failing-tset")
+
+
+def test_a_missing_folder_is_named() -> None:
+    with pytest.raises(ScenarioError, match="The folder 'no/such' does not exist either"):
+        Scenario.load("no/such/file.yaml")
+
+
+def test_a_folder_without_a_scenario_points_to_from_directory(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"has no scenario\.yaml\. To make a world of its file"):
+        Scenario.load(tmp_path)
+
+
+def test_a_pipe_is_no_scenario(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ScenarioError, match=r"pipe' is not a regular file\. Shipped scenarios"):
+        Scenario.load(tmp_path / "pipe")
+
+
+def test_an_unreadable_file_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "s.yaml").write_text(MINIMAL)
+
+    def refusing(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refusing)
+    with pytest.raises(ScenarioError, match=r"cannot be read \(Permission denied\)\. Check its pe"):
+        Scenario.load(tmp_path / "s.yaml")
+
+
+def test_from_directory_needs_a_folder_and_a_good_name(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_directory(tmp_path / "projct")
+    assert str(caught.value) == (
+        f"'{tmp_path}/projct' is not a folder. Did you mean 'project' in '{tmp_path}'? Name the "
+        "folder whose files the world should have."
+    )
+    with pytest.raises(
+        ScenarioError, match="from_directory:1:1: name: found 'A b'; allowed: lower"
+    ):
+        Scenario.from_directory(tmp_path / "project", name="A b")
+
+
+def test_sources_that_are_missing_or_links_are_found_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("")
+    (tmp_path / "link").symlink_to("data.csv")
+    text = MINIMAL + "files_from: data.csv\nfiles:\n  /a: {from: dta.csv}\n  /b: {from: link}\n"
+    assert message(text, base_dir=tmp_path) == (
+        "s.yaml: 3 problems:\n"
+        "  s.yaml:3:13: files_from: 'data.csv' is not a folder. Name one, or use `files` with "
+        "`from`.\n"
+        f"  s.yaml:5:14: files./a.from: 'dta.csv' is not in {tmp_path}. Did you mean 'data.csv'? "
+        "Add it there, or correct the path.\n"
+        f"  s.yaml:6:14: files./b.from: {tmp_path}/link is a symbolic link; links are not "
+        "followed. Copy the content instead."
+    )
+
+
+def test_a_source_that_goes_away_later_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+    (tmp_path / "folder").mkdir()
+    scenario = Scenario.parse(
+        MINIMAL + "files: {/a: {from: a}}\nfiles_from: folder\n", source="s", base_dir=tmp_path
+    )
+    (tmp_path / "a").unlink()
+    with pytest.raises(ScenarioError, match=r"^s: files\./a\.from: No such file or directory\.$"):
+        scenario.initial_tree(MemoryBlobs())
+    (tmp_path / "folder").rmdir()
+    with pytest.raises(ScenarioError, match=r"^s: files_from: 'folder' is not in .*Add it there"):
+        scenario.initial_tree(MemoryBlobs())
+
+
+def test_a_folder_has_no_mode_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    scenario = Scenario.parse(
+        MINIMAL + 'files: {/a: {from: folder, mode: "0700"}}\n', source="s", base_dir=tmp_path
+    )
+    with pytest.raises(
+        ScenarioError, match=r"files\./a\.mode: 'folder' is a folder.*Remove `mode`"
+    ):
+        scenario.initial_tree(MemoryBlobs())
+
+
+def test_a_copied_file_cannot_also_be_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+    scenario = Scenario.parse(
+        MINIMAL + "files: {/a: {from: a}, /a/b: x}\n", source="s", base_dir=tmp_path
+    )
+    with pytest.raises(ScenarioError, match=r"s: files: '/a' is a file, not a directory\. Move on"):
+        scenario.initial_tree(MemoryBlobs())
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ("file_bytes: 2", "s: limits.file_bytes: the files need 3; allowed: 2. Raise the limit"),
+        ("files: 1", "s: limits.files: the files need 2; allowed: 1. Raise the limit"),
+        ("total_bytes: 5", "s: limits.total_bytes: the files need 6; allowed: 5. Raise the limit"),
+    ],
+)
+def test_files_over_the_limits_are_refused(limits: str, expected: str) -> None:
+    scenario = Scenario.parse(
+        MINIMAL + f"files: {{/a: abc, /b: def}}\nlimits: {{{limits}}}\n", source="s"
+    )
+    with pytest.raises(ScenarioError) as caught:
+        scenario.initial_tree(MemoryBlobs())
+    assert str(caught.value).startswith(expected)
+
+
+def test_once_controls_exist_an_unknown_kind_lists_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_parts, "known_control_kinds", lambda: ("latency", "timeout"))
+    assert message(MINIMAL + "controls: [{kind: latncy}]\n") == (
+        "s.yaml:3:19: controls[0].kind: found 'latncy'; allowed: latency, timeout. "
+        "Did you mean 'latency'?"
+    )
+    scenario = Scenario.parse(MINIMAL + "controls: [{kind: latency, seconds: 2}]\n")
+    assert scenario.controls[0].model_dump() == {"kind": "latency", "seconds": 2}
+
+
+def entry_points(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
+    points = [EntryPoint(f"p{n}", value, _shipped.GROUP) for n, value in enumerate(values)]
+
+    def listed(*, group: str) -> list[EntryPoint]:
+        return [point for point in points if point.group == group]
+
+    monkeypatch.setattr(_shipped, "entry_points", listed)
+
+
+def test_a_package_whose_scenarios_do_not_import_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry_points(monkeypatch, "no_such_module_of_ours")
+    with pytest.raises(ScenarioError) as caught:
+        _shipped.shipped_scenarios()
+    assert str(caught.value) == (
+        "the scenarios of 'an installed package' cannot be listed: 'no_such_module_of_ours' failed "
+        "to import (ModuleNotFoundError: No module named 'no_such_module_of_ours'). Reinstall or "
+        "remove the package."
+    )
+
+
+def test_a_package_without_a_scenario_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry_points(monkeypatch, "string")
+    with pytest.raises(ScenarioError, match=r"string\.SCENARIOS is None, not the Path of a direct"):
+        _shipped.shipped_scenarios()
+
+
+def test_two_packages_cannot_ship_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("aworlds", "bworlds"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text(
+            "from pathlib import Path\nSCENARIOS = Path(__file__).parent\n"
+        )
+        (tmp_path / package / "same.yaml").write_text(MINIMAL)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    entry_points(monkeypatch, "aworlds", "bworlds")
+    with pytest.raises(ScenarioError) as caught:
+        _shipped.shipped_scenarios()
+    assert str(caught.value) == (
+        f"two installed packages ship a scenario named 'same': {tmp_path}/aworlds/same.yaml and "
+        f"{tmp_path}/bworlds/same.yaml. Uninstall one of them, or load the file by its path."
+    )
