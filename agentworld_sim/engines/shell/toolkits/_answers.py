@@ -20,6 +20,11 @@ def schema(required: str = "", /, **properties: Mapping[str, Any]) -> Mapping[st
     return {"type": "object", "properties": properties, "required": required.split()}
 
 
+def nullable(kind: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An optional argument that may also be given as `null`, as Python tools publish it."""
+    return {"anyOf": [kind, {"type": "null"}]}
+
+
 def said(text: str) -> Observation:
     """A computed answer."""
     return Observation(text=text)

@@ -1,32 +1,332 @@
-"""The file and shell tools of deepagents."""
+"""The file and shell tools of deepagents, as they answer on a sandbox.
+
+Source: deepagents 0.7, `middleware/filesystem.py` over `backends/sandbox.py`. Files are read, written
+and searched on the machine itself; every command runs in a new shell in the working directory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os.path
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import Binding, ShellTurn
-from agentworld_sim.engines.shell.toolkits._answers import INTEGER, STRING, said, schema
+from agentworld_sim.engines.shell._bindings import Binding, Operation, ShellTurn
+from agentworld_sim.engines.shell.toolkits import _deepagents_grep as searching
+from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
+from agentworld_sim.engines.shell.toolkits._answers import (
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    failed,
+    nullable,
+    said,
+    schema,
+)
+from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
+from agentworld_sim.engines.shell.toolkits._walking import files_below
+from agentworld_sim.state._files import parent_of
 from agentworld_sim.turns import Observation
 
 EXECUTE_SECONDS = 120
+"""How long a command may take unless the call says otherwise."""
+
+MAX_EXECUTE_SECONDS = 3600
+MAX_GREP_MATCHES = 1000
+MAX_GLOB_MATCHES = 10_000
+
+_GLOB_CUT = (
+    "Note: the search stopped early because it hit its time or size limit. The paths above are valid"
+    " but incomplete. Narrow the search (a more specific pattern or a narrower path) to see the rest."
+)
+_EMPTY_OLD = "Error: old_string cannot be empty. Provide the exact text to replace."
+_NOT_WALKED = frozenset({"proc", "sys", "dev"})
+
+
+class _PathRefused(ValueError):
+    """The path is not one the tools take."""
+
+
+def _valid(path: str) -> str:
+    """`path`, normalised and absolute."""
+    if ".." in path.replace("\\", "/").split("/") or path.startswith("~"):
+        raise _PathRefused(f"Path traversal not allowed: {path}")
+    if re.match(r"^[a-zA-Z]:", path):
+        raise _PathRefused(
+            f"Windows absolute paths are not supported: {path}. Please use virtual paths starting"
+            " with / (e.g., /workspace/file.txt)"
+        )
+    normal = os.path.normpath(path).replace("\\", "/")
+    return normal if normal.startswith("/") else f"/{normal}"
+
+
+def _checked(
+    argument: str, operation: Callable[[ShellTurn, str, Mapping[str, Any]], Observation]
+) -> Operation:
+    """An operation whose path is validated before anything else."""
+
+    def run(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+        try:
+            path = _valid(arguments[argument])
+        except _PathRefused as error:
+            return failed(f"Error: {error}")
+        return operation(turn, path, arguments)
+
+    return run
 
 
 def _execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    run = turn.run(
-        arguments["command"], merge=True, timeout_s=arguments.get("timeout") or EXECUTE_SECONDS
-    )
+    timeout: int | None = arguments.get("timeout")
+    if timeout is not None and timeout < 0:
+        return failed(f"Error: timeout must be non-negative, got {timeout}.")
+    if timeout is not None and timeout > MAX_EXECUTE_SECONDS:
+        return failed(
+            f"Error: timeout {timeout}s exceeds maximum allowed ({MAX_EXECUTE_SECONDS}s)."
+        )
+    if timeout == 0:
+        return failed("Error: Invalid parameter. timeout must be positive, got 0")
+    seconds = timeout or EXECUTE_SECONDS
+    run = turn.run(arguments["command"], merge=True, timeout_s=seconds)
+    output = run.stdout
+    if run.ending == "timeout":
+        advice = (
+            "(custom timeout). The command may be stuck or require more time."
+            if timeout
+            else "For long-running commands, re-run using the timeout parameter."
+        )
+        after = f"{seconds} seconds {advice}" if timeout else f"{seconds} seconds. {advice}"
+        output = f"Error: Command timed out after {after}"
     word = "failed" if run.exit_code else "succeeded"
-    return said(f"{run.stdout}\n[Command {word} with exit code {run.exit_code}]")
+    return said(f"{output}\n[Command {word} with exit code {run.exit_code}]")
 
+
+def _ls(turn: ShellTurn, path: str, arguments: Mapping[str, Any]) -> Observation:
+    try:
+        names = turn.live.files.listdir(path)
+    except NotADirectoryError:
+        return failed(f"Error: Path '{path}': not_a_directory")
+    except OSError:
+        return failed(f"Error: Path '{path}': path_not_found")
+    return said(searching.list_text([f"{path.rstrip('/')}/{name}" for name in names]))
+
+
+def _read(turn: ShellTurn, path: str, arguments: Mapping[str, Any]) -> Observation:
+    files = turn.live.files
+    try:
+        if files.stat(path).kind != "file":
+            return failed(f"Error: File '{path}': not_a_file")
+        data = files.read(path)
+        content = reading.shown(path, data, arguments.get("offset", 0), arguments.get("limit", 100))
+    except OSError:
+        return failed(f"Error: File '{path}': file_not_found")
+    except reading.ReadRefused as error:
+        return failed(f"Error: File '{path}': {error}")
+    if isinstance(content, str):
+        return said(content)
+    return Observation(text="", structured=[content])
+
+
+def _write(turn: ShellTurn, path: str, arguments: Mapping[str, Any]) -> Observation:
+    files = turn.live.files
+    try:
+        files.mkdir(parent_of(path), parents=True)
+        if files.exists(path) and files.stat(path).kind == "directory":
+            return failed(f"Failed to write file '{path}': is_directory")
+        files.write(path, arguments["content"].encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        return failed(f"Failed to write file '{path}': {error.strerror}")
+    turn.live.note_file_change()
+    return said(f"Updated file {path}")
+
+
+def _edit(turn: ShellTurn, path: str, arguments: Mapping[str, Any]) -> Observation:
+    old, new = str(arguments["old_string"]), str(arguments["new_string"])
+    if not old:
+        return failed(_EMPTY_OLD)
+    files = turn.live.files
+    try:
+        if files.stat(path).kind != "file":
+            return failed(f"Error: '{path}' is not a regular file")
+        text = files.read(path).decode()
+    except UnicodeDecodeError:
+        return failed(f"Error: File '{path}' is not a text file")
+    except OSError:
+        return failed(f"Error: File '{path}' not found")
+    found, wanted, count = _in_file_style(text, old, new)
+    if not count:
+        return failed(f"Error: String not found in file: '{old}'")
+    if count > 1 and not arguments.get("replace_all", False):
+        return failed(
+            f"Error: String '{old}' appears multiple times. Use replace_all=True to replace all"
+            " occurrences."
+        )
+    files.write(path, text.replace(found, wanted).encode())
+    turn.live.note_file_change()
+    return said(f"Successfully replaced {count} instance(s) of the string in '{path}'")
+
+
+def _in_file_style(text: str, old: str, new: str) -> tuple[str, str, int]:
+    """`old` and `new` with the line ends that `text` has around the match, and how often it matches.
+
+    Reading turns `\\r\\n` into `\\n`, so that is what an agent sends.
+    """
+    old_lf, new_lf = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    crlf = (old_lf.replace("\n", "\r\n"), new_lf.replace("\n", "\r\n"))
+    for found, wanted in ((old, new), crlf, (old_lf, new_lf)):
+        if count := text.count(found):
+            return found, wanted, count
+    return old, new, 0
+
+
+def _delete(turn: ShellTurn, path: str, arguments: Mapping[str, Any]) -> Observation:
+    files = turn.live.files
+    try:
+        files.lstat(path)
+    except OSError:
+        return failed(f"Error: '{path}' not found")
+    if path == "/":
+        return failed(
+            "Error deleting file '/': rm: it is dangerous to operate recursively on '/'\n"
+            "rm: use --no-preserve-root to override this failsafe"
+        )
+    try:
+        files.remove(path, recursive=True)
+    except OSError as error:
+        return failed(f"Error deleting file '{path}': rm: cannot remove '{path}': {error.strerror}")
+    turn.live.note_file_change()
+    return said(f"Deleted {path}")
+
+
+def _glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    pattern, files = str(arguments["pattern"]), turn.live.files
+    try:
+        root = _valid(arguments.get("path") or "/")
+    except _PathRefused as error:
+        return failed(f"Error: {error}")
+    try:
+        if files.stat(root).kind != "directory":
+            return failed(f"Error: Path '{root}': not_a_directory")
+    except OSError:
+        return failed(f"Error: Path '{root}': path_not_found")
+    if ".." in pattern.replace("\\", "/").split("/"):
+        return failed(f"Error: Path '{root}': invalid_pattern")
+    try:
+        glob = Glob(pattern, dot=False)
+    except PatternTooBroad:
+        return failed(f"Error: Path '{root}': pattern_too_broad")
+    fits = glob.matches if "/" in pattern else glob.matches_name
+
+    def skip(inner: str, is_directory: bool) -> bool:
+        return root == "/" and is_directory and inner in _NOT_WALKED
+
+    found: list[str] = []
+    for inner, info in files_below(files, root, skip=skip, links=True):
+        whole = f"{root.rstrip('/')}/{inner}"
+        if fits(inner) and (info.kind == "file" or _leads_to_file(turn, root, whole)):
+            if len(found) == MAX_GLOB_MATCHES:
+                return said(f"{searching.list_text(sorted(found))}\n\n{_GLOB_CUT}")
+            found.append(whole)
+    return said(searching.list_text(sorted(found)))
+
+
+def _leads_to_file(turn: ShellTurn, root: str, path: str) -> bool:
+    """Whether the symbolic link ends at a file inside the search root."""
+    files = turn.live.files
+    try:
+        inside = files.realpath(path).startswith(files.realpath(root).rstrip("/") + "/")
+        return inside and files.stat(path).kind == "file"
+    except OSError:
+        return False
+
+
+def _grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    path: str | None = arguments.get("path")
+    if path is not None:
+        try:
+            path = _valid(path)
+        except _PathRefused as error:
+            return failed(f"Error: {error}")
+    most = arguments.get("max_count") or MAX_GREP_MATCHES
+    pattern, workdir = arguments["pattern"], turn.live.machine.workdir
+    try:
+        found = searching.grep(turn.live.files, workdir, pattern, path, arguments.get("glob"), most)
+    except ValueError as error:
+        return failed(f"Path '{path or '.'}': {error}")
+    mode = arguments.get("output_mode", "files_with_matches")
+    text, is_error = searching.rendered(found, mode, pattern, path)
+    return Observation(text=text, is_error=is_error)
+
+
+def _binding(
+    name: str, description: str, operation: Operation, input_schema: Mapping[str, Any]
+) -> Binding:
+    return Binding(
+        id=f"deepagents/{name}",
+        names=(name,),
+        domain="swe",
+        description=description,
+        input_schema=input_schema,
+        operation=operation,
+    )
+
+
+_MODES = {"type": "string", "enum": ["files_with_matches", "content", "count"]}
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding(
-        id="deepagents/execute",
-        names=("execute",),
-        domain="swe",
-        description="Runs a shell command and returns its output and exit code.",
-        input_schema=schema("command", command=STRING, timeout=INTEGER),
-        operation=_execute,
+    _binding(
+        "execute",
+        "Runs a shell command on the machine and returns what it printed and its exit code.",
+        _execute,
+        schema("command", command=STRING, timeout=nullable(INTEGER)),
+    ),
+    _binding("ls", "Lists a directory.", _checked("path", _ls), schema("path", path=STRING)),
+    _binding(
+        "read_file",
+        "Reads a file, at most 100 lines unless asked for more. Lines are counted from 0.",
+        _checked("file_path", _read),
+        schema("file_path", file_path=STRING, offset=INTEGER, limit=INTEGER),
+    ),
+    _binding(
+        "write_file",
+        "Creates a file or replaces its content.",
+        _checked("file_path", _write),
+        schema("file_path content", file_path=STRING, content=STRING),
+    ),
+    _binding(
+        "edit_file",
+        "Replaces an exact string in a file.",
+        _checked("file_path", _edit),
+        schema(
+            "file_path old_string new_string",
+            file_path=STRING,
+            old_string=STRING,
+            new_string=STRING,
+            replace_all=BOOLEAN,
+        ),
+    ),
+    _binding(
+        "delete",
+        "Deletes a file, or a directory with all it holds.",
+        _checked("file_path", _delete),
+        schema("file_path", file_path=STRING),
+    ),
+    _binding(
+        "glob",
+        "Finds files by a name pattern and returns absolute paths.",
+        _glob,
+        schema("pattern", pattern=STRING, path=nullable(STRING)),
+    ),
+    _binding(
+        "grep",
+        "Searches the contents of files for a literal text.",
+        _grep,
+        schema(
+            "pattern",
+            pattern=STRING,
+            path=nullable(STRING),
+            glob=nullable(STRING),
+            output_mode=_MODES,
+            max_count=nullable(INTEGER),
+        ),
     ),
 )

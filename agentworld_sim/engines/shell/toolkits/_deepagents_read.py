@@ -1,0 +1,190 @@
+"""How deepagents shows a file: a page of source lines under a status header.
+
+Source: deepagents 0.7, `backends/sandbox.py` (the page) and `middleware/filesystem.py` (its text).
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import mimetypes
+from dataclasses import dataclass, replace
+from typing import Any
+
+PAGE_BYTES = 500 * 1024
+"""What one page may hold."""
+
+PREVIEW_BYTES = 500 * 1024
+"""The largest image, sound, video or document that is shown."""
+
+COUNTED_BYTES = 1024 * 1024
+"""Lines of larger files are not counted unless the page reaches the end."""
+
+SHOWN_CHARS = 80_000
+"""What one answer may hold: 20,000 tokens at four characters each."""
+
+EMPTY = "System reminder: File exists but has empty contents"
+
+_NO_LINES = (
+    "System reminder: no lines were read because `limit` was {limit}. The file was not inspected and"
+    " may have contents; retry with `limit` >= 1 to read it."
+)
+
+_PAGE_CUT = (
+    "\n\n[Output was truncated due to size limits. This paginated read result exceeded the sandbox"
+    " stdout limit. Continue reading with a larger offset or smaller limit to inspect the rest of the"
+    " file.]"
+)
+
+_SHOWN_CUT = (
+    "[Output was truncated due to size limits. The file content is very large. Consider reformatting"
+    " the file to make it easier to navigate. For example, if this is JSON, use execute(command='jq ."
+    " {path}') to pretty-print it with line breaks. For other formats, you can use appropriate"
+    " formatting tools to split long lines.]"
+)
+
+_KINDS = {
+    "image": ".png .jpeg .jpg .webp .gif .heic .heif",
+    "video": ".mp4 .mpeg .mov .avi .flv .mpg .webm .wmv .3gpp .mkv",
+    "audio": ".wav .mp3 .aiff .aac .ogg .flac",
+    "file": ".pdf .ppt .pptx",
+}
+_KIND_OF = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes.split()}
+# Without the video extra, this container is shown as a file.
+_SHOWN_AS = {**_KIND_OF, ".mkv": "file"}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some lines of a file."""
+
+    body: str
+    start: int
+    """Its first line, from 1."""
+    end: int
+    total: int | None
+    next_offset: int | None
+
+    def fields(self) -> list[str]:
+        span = f"lines {self.start}-{self.end}"
+        if self.total is not None:
+            span += f" of {self.total}"
+        if self.next_offset is not None and (self.total is None or self.end < self.total):
+            return [span, f"next offset {self.next_offset}"]
+        return [span]
+
+
+class ReadRefused(ValueError):
+    """The file cannot be shown; the text is the reason."""
+
+
+def shown(path: str, data: bytes, offset: int, limit: int) -> str | dict[str, Any]:
+    """The text for `path`, or the content block for what is not text.
+
+    Raises:
+        ReadRefused: too large, or the offset lies beyond the end.
+    """
+    suffix = _suffix(path)
+    if not data:
+        return EMPTY
+    if suffix in _KIND_OF and len(data) > PREVIEW_BYTES:
+        raise ReadRefused(f"Binary file exceeds maximum preview size of {PREVIEW_BYTES} bytes")
+    if suffix in _KIND_OF or not _is_text(data):
+        return {
+            "type": _SHOWN_AS.get(suffix, "file"),
+            "base64": base64.b64encode(data).decode(),
+            "mime_type": mimetypes.guess_type("file" + suffix)[0] or "application/octet-stream",
+        }
+    if limit <= 0:
+        return _NO_LINES.format(limit=limit)
+    page = page_of(data, max(offset, 0), limit)
+    if not page.body.strip() and page.start == 1 and page.total == page.end:
+        return EMPTY
+    notices: list[str] = []
+    if offset < 0:
+        notices.append(
+            f"[Requested offset {offset} is before the start of the file; read from line 1 instead.]"
+        )
+    return _fitted(page, path, notices)
+
+
+def page_of(data: bytes, offset: int, limit: int) -> Page:
+    """`limit` lines from line `offset` (from 0) on.
+
+    Raises:
+        ReadRefused: the file is shorter.
+    """
+    text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.removesuffix("\n").split("\n")
+    if offset >= len(lines):
+        raise ReadRefused(f"Line offset {offset} exceeds file length ({len(lines)} lines)")
+    wanted = lines[offset : offset + limit]
+    body, count = _within(wanted, PAGE_BYTES - len(_PAGE_CUT))
+    if count < len(wanted):
+        body += _PAGE_CUT
+        # A first line that does not fit at all is passed over, or reading would never go on.
+        count = max(count, 1)
+    end = offset + count
+    whole = end == len(lines) and count == len(wanted)
+    total = len(lines) if whole or len(data) <= COUNTED_BYTES else None
+    return Page(body, offset + 1, end, total, None if end == total else end)
+
+
+def _within(lines: list[str], budget: int) -> tuple[str, int]:
+    """As much of `lines` as `budget` bytes hold, and how many whole ones that is."""
+    text = "\n".join(lines)
+    if len(text) * 4 <= budget:
+        return text, len(lines)
+    data = text.encode("utf-8", "surrogateescape")
+    if len(data) <= budget:
+        return text, len(lines)
+    kept = data[:budget]
+    whole = kept.count(b"\n") + (data[budget : budget + 1] == b"\n")
+    return kept.decode("utf-8", "ignore"), whole
+
+
+def _fitted(page: Page, path: str, notices: list[str]) -> str:
+    """The page's text; with fewer lines where it would be too long."""
+    text = _assembled(page.body, page.fields(), notices)
+    if len(text) < SHOWN_CHARS:
+        return text
+    notices = [*notices, _SHOWN_CUT.format(path=path)]
+    rows = page.body.split("\n")[: page.end - page.start + 1]
+    length = -1
+    ends = [length := length + 1 + len(row) for row in rows]
+    for count in range(len(rows), 0, -1):
+        end = page.start + count - 1
+        smaller = replace(page, end=end, next_offset=end)
+        fields = [*smaller.fields(), "truncated due to size"]
+        if ends[count - 1] < SHOWN_CHARS:
+            candidate = _assembled(page.body[: ends[count - 1]], fields, notices)
+            if len(candidate) <= SHOWN_CHARS:
+                return candidate
+    return _cut_in_line(replace(page, end=page.start, next_offset=None), len(rows[0]), notices)
+
+
+def _cut_in_line(page: Page, length: int, notices: list[str]) -> str:
+    def fields(count: int) -> list[str]:
+        return [*page.fields(), "truncated mid-line", f"{count} of {length} chars"]
+
+    reserved = len(_assembled("", fields(length), notices))
+    count = max(0, min(length, SHOWN_CHARS - reserved))
+    return _assembled(page.body[:count], fields(count), notices)
+
+
+def _assembled(body: str, fields: list[str], notices: list[str]) -> str:
+    return "\n".join([*notices, f"@@ {' | '.join(fields)} @@", body])
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data[:8192], final=len(data) <= 8192)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _suffix(path: str) -> str:
+    name = path.rpartition("/")[2]
+    stem, dot, suffix = name.rpartition(".")
+    return f".{suffix.lower()}" if dot and stem.strip(".") and suffix else ""
