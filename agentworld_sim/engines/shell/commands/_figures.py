@@ -1,0 +1,109 @@
+"""Sizes and times as GNU tools print them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+HALF_A_YEAR_S = 31_556_952 // 2
+"""`ls` shows the year instead of the hour for what is older than this, or in the future."""
+
+BLOCK = 4096
+"""What a file system allocates at a time."""
+
+_POWERS = "KMGTPEZY"
+_SIZE = re.compile(r"([0-9]*)([bKkMGTPEZY]?)(i?B)?\Z")
+
+
+def allocated(kind: str, size: int) -> int:
+    """Bytes on disk (ext4): whole blocks; short links live in the inode."""
+    if kind == "directory":
+        return max(BLOCK, -(-size // BLOCK) * BLOCK)
+    if kind == "fifo" or (kind == "symlink" and size < 60):
+        return 0
+    return -(-size // BLOCK) * BLOCK
+
+
+def human(size: int, *, base: int = 1024) -> str:
+    """`1536` → `1.5K`: rounded up, one decimal below ten."""
+    if size < base:
+        return str(size)
+    power, divisor = 0, base
+    while size >= divisor * base and power < len(_POWERS) - 1:
+        divisor *= base
+        power += 1
+    tenths = -(-size * 10 // divisor)
+    if tenths >= 100:
+        whole = -(-size // divisor)
+        if whole >= base and power < len(_POWERS) - 1:
+            return f"1.0{_letter(power + 1, base)}"
+        return f"{whole}{_letter(power, base)}"
+    return f"{tenths // 10}.{tenths % 10}{_letter(power, base)}"
+
+
+def _letter(power: int, base: int) -> str:
+    return "k" if base == 1000 and power == 0 else _POWERS[power]
+
+
+def block_size(text: str) -> tuple[int, str] | None:
+    """A `--block-size` argument: bytes per unit, and the suffix that is shown with the number."""
+    found = _SIZE.match(text)
+    if not found or not text:
+        return None
+    count, letter, rest = found.groups()
+    base = 1000 if rest == "B" else 1024
+    unit = base ** (_POWERS.index(letter.upper()) + 1) if letter and letter != "b" else 1
+    if letter == "b":
+        unit = 512
+    size = int(count or "1") * unit
+    return (size, "" if count else letter + (rest or "")) if size else None
+
+
+def moment(time_us: int) -> datetime:
+    seconds, micro = divmod(time_us, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micro)
+
+
+def full_time(time_us: int) -> str:
+    """`2024-01-02 03:04:05.000000000 +0000`."""
+    return moment(time_us).strftime("%Y-%m-%d %H:%M:%S.%f000 +0000")
+
+
+def is_recent(time_us: int, now_us: int) -> bool:
+    return now_us // 1_000_000 - HALF_A_YEAR_S < time_us / 1_000_000 <= now_us / 1_000_000
+
+
+def short_time(time_us: int, now_us: int) -> str:
+    """`ls -l` in the C locale: `Mar  2 09:00`, or `Mar  2  2024` when it is not recent."""
+    when = moment(time_us)
+    if is_recent(time_us, now_us):
+        return f"{when:%b} {when.day:2d} {when:%H:%M}"
+    return f"{when:%b} {when.day:2d}  {when:%Y}"
+
+
+def formatted_time(style: str, time_us: int) -> str:
+    """A `+FORMAT` time style; the directives of `strftime` and GNU's `%N`, `%s`, `%e`, `%k`, `%l`."""
+    when = moment(time_us)
+    special = {
+        "N": f"{when.microsecond:06d}000",
+        "s": str(time_us // 1_000_000),
+        "e": f"{when.day:2d}",
+        "k": f"{when.hour:2d}",
+        "l": f"{(when.hour + 11) % 12 + 1:2d}",
+        "P": when.strftime("%p").lower(),
+        "F": when.strftime("%Y-%m-%d"),
+        "T": when.strftime("%H:%M:%S"),
+        "D": when.strftime("%m/%d/%y"),
+        "R": when.strftime("%H:%M"),
+        "z": "+0000",
+        "Z": "UTC",
+        "n": "\n",
+        "t": "\t",
+        "%": "%",
+    }
+
+    def one(found: re.Match[str]) -> str:
+        letter = found[1]
+        return special[letter] if letter in special else when.strftime(found[0])
+
+    return re.sub(r"%([A-Za-z%])", one, style)

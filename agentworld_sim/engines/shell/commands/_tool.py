@@ -1,0 +1,143 @@
+"""What every tool written in Python here shares: its output, its complaints, its paths."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from functools import wraps
+
+from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult, FileStat
+from agentworld_sim.engines.shell.commands._modes import UMASK
+from agentworld_sim.engines.shell.commands._options import UsageError
+from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
+from agentworld_sim.engines.shell.commands._usage import described
+from agentworld_sim.state._files import normal_path
+
+
+def why(error: OSError) -> str:
+    """The system's words for `error`."""
+    return os.strerror(error.errno or errno.EIO)
+
+
+class Tool:
+    """One running tool: collects what it prints."""
+
+    def __init__(self, call: CommandCall) -> None:
+        self.call = call
+        self.name = call.name
+        self.files = call.files
+        self.out: list[str] = []
+        self.err: list[str] = []
+        self.code = 0
+        self._answers: list[str] | None = None
+
+    def say(self, line: str) -> None:
+        self.out.append(line + "\n")
+
+    def complain(self, text: str, code: int = 1) -> None:
+        """A message on standard error that makes the exit code at least `code`."""
+        self.err.append(f"{self.name}: {text}\n")
+        self.code = max(self.code, code)
+
+    def result(self) -> CommandResult:
+        return CommandResult("".join(self.out), "".join(self.err), self.code)
+
+    def path(self, operand: str) -> str:
+        """An operand as an absolute path.
+
+        Raises:
+            FileNotFoundError: the operand is empty.
+        """
+        if not operand:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
+        return operand if operand.startswith("/") else f"{self.call.cwd.rstrip('/')}/{operand}"
+
+    def place(self, operand: str) -> str:
+        """The absolute path of the operand itself: links in its parents followed, not its own.
+
+        Raises:
+            OSError: a parent is missing.
+        """
+        parent, _, name = normal_path(self.path(operand)).rpartition("/")
+        return joined(self.files.realpath(parent or "/"), name)
+
+    def lstat(self, operand: str) -> FileStat:
+        """`lstat` of an operand; a slash at its end means the directory behind a link."""
+        found = self.files.lstat(self.path(operand))
+        if operand.endswith("/") and operand.strip("/"):
+            found = self.files.stat(self.path(operand))
+            if found.kind != "directory":
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), operand)
+        return found
+
+    def stat(self, operand: str) -> FileStat:
+        self.lstat(operand)
+        return self.files.stat(self.path(operand))
+
+    def is_directory(self, operand: str) -> bool:
+        try:
+            return self.stat(operand).kind == "directory"
+        except OSError:
+            return False
+
+    def exists(self, operand: str) -> bool:
+        """Whether there is anything of this name, a broken link included."""
+        try:
+            self.lstat(operand)
+        except OSError:
+            return False
+        return True
+
+    @property
+    def umask(self) -> int:
+        """What `umask` says in the calling shell."""
+        text = self.call.env.get("_UMASK", "")
+        return int(text, 8) if text.isdigit() else UMASK
+
+    def ask(self, question: str) -> bool:
+        """A question that needs a yes. Standard input is read line by line; its end means no."""
+        self.err.append(f"{self.name}: {question} ")
+        if self._answers is None:
+            self._answers = (self.call.stdin or "").splitlines()
+        return bool(self._answers) and self._answers.pop(0)[:1] in ("y", "Y")
+
+    def quote(self, text: str) -> str:
+        """As GNU's `quote`: curly quotes in a UTF-8 locale."""
+        return message_quoted(text, self.call.env)
+
+    def name_of(self, operand: str) -> str:
+        """'operand', as GNU's `quoteaf`."""
+        return shell_quoted(operand, always=True)
+
+
+def tool(function: Callable[[Tool], None]) -> Command:
+    """Makes a `Command` of a function that fills a `Tool`; a refused command line ends it."""
+
+    @wraps(function)
+    def command(call: CommandCall) -> CommandResult:
+        running = Tool(call)
+        try:
+            function(running)
+        except OSError as error:
+            # What no tool expects of a file system, a loop of links for example.
+            running.complain(f"{error.filename}: {why(error)}")
+        except UsageError as refused:
+            done = running.result()
+            return CommandResult(
+                done.stdout, done.stderr + refused.result.stderr, refused.result.exit_code
+            )
+        return running.result()
+
+    return described(command)
+
+
+def joined(folder: str, name: str) -> str:
+    """`folder/name` as tools print it: no second slash after one at the end."""
+    return folder + name if folder.endswith("/") else f"{folder}/{name}"
+
+
+def base_name(operand: str) -> str:
+    """The last part of an operand, slashes at its end left out; `/` for the root."""
+    stripped = operand.rstrip("/")
+    return stripped.rpartition("/")[2] if stripped else operand[:1]

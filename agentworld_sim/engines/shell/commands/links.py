@@ -1,0 +1,290 @@
+"""`ln`, `link`, `readlink` and `realpath` of GNU coreutils.
+
+The file system beneath has no hard links: `ln` without `-s` makes a copy.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+
+from agentworld_sim.engines.shell._command import Command
+from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
+from agentworld_sim.state._files import normal_path
+
+_LN = Options(
+    "bdfinrst:vFLPS:T",
+    {
+        "backup": "::", "directory": "F", "no-dereference": "n", "no-target-directory": "T",
+        "force": "f", "interactive": "i", "suffix": "S", "target-directory": "t", "logical": "L",
+        "physical": "P", "relative": "r", "symbolic": "s", "verbose": "v",
+    },
+)  # fmt: skip
+_READLINK = Options(
+    "efmnqsvz",
+    {
+        "canonicalize": "f", "canonicalize-existing": "e", "canonicalize-missing": "m",
+        "no-newline": "n", "quiet": "q", "silent": "s", "verbose": "v", "zero": "z",
+    },
+)  # fmt: skip
+_REALPATH = Options(
+    "eLmPqsz",
+    {
+        "canonicalize-existing": "e", "canonicalize-missing": "m", "relative-to": ":",
+        "relative-base": ":", "quiet": "q", "strip": "s", "no-symlinks": "s", "zero": "z",
+        "logical": "L", "physical": "P",
+    },
+)  # fmt: skip
+_LINK = Options("", {})
+
+
+@tool
+def ln(running: Tool) -> None:
+    given = _LN.parse(running.name, running.call.argv)
+    operands, folder = list(given.operands), given.value("t")
+    if not operands:
+        raise _LN.refuse(running.name, "missing file operand")
+    if folder is None and "T" not in given:
+        if len(operands) == 1:
+            folder = "."
+        elif _folder_target(running, given, operands[-1]):
+            folder = operands.pop()
+        elif len(operands) > 2:
+            raise _no_folder(running, operands[-1])
+    elif folder is not None and not running.is_directory(folder):
+        raise _no_folder(running, folder)
+    if folder is None:
+        if len(operands) != 2:
+            reason = (
+                "missing destination file operand after" if len(operands) < 2 else "extra operand"
+            )
+            raise _LN.refuse(running.name, f"{reason} {running.name_of(operands[-1])}")
+        _link(running, given, operands[0], operands[1])
+        return
+    for source in operands:
+        name = base_name(source)
+        _link(running, given, source, name if folder == "." else joined(folder, name))
+
+
+def _folder_target(running: Tool, given: Parsed, target: str) -> bool:
+    if not running.is_directory(target):
+        return False
+    return not ("n" in given and running.lstat(target.rstrip("/")).kind == "symlink")
+
+
+def _no_folder(running: Tool, target: str) -> UsageError:
+    try:
+        running.stat(target)
+        reason = os.strerror(errno.ENOTDIR)
+    except OSError as error:
+        reason = why(error)
+    return UsageError(f"{running.name}: target {running.name_of(target)}: {reason}\n")
+
+
+def _link(running: Tool, given: Parsed, source: str, target: str) -> None:
+    files, quoted, symbolic = running.files, running.name_of, "s" in given
+    if not symbolic and not _may_be_linked(running, source):
+        return
+    content = source
+    kind = "symbolic" if symbolic else "hard"
+    try:
+        there = running.place(target)
+        if "r" in given and symbolic:
+            content = os.path.relpath(_resolved(running, source), os.path.dirname(there))
+        if running.exists(target):
+            if not _make_room(running, given, source, target, there):
+                return
+        if symbolic:
+            files.symlink(content, there)
+            files.set_mtime(there, running.call.clock.now_us(), follow=False)
+        else:
+            _copied(running, source, there)
+    except OSError as error:
+        running.complain(f"failed to create {kind} link {quoted(target)}: {why(error)}")
+        return
+    if "v" in given:
+        running.say(f"{quoted(target)} {'->' if symbolic else '=>'} {quoted(content)}")
+
+
+def _make_room(running: Tool, given: Parsed, source: str, target: str, there: str) -> bool:
+    if given.last("i", "f") == "i":
+        if not running.ask(f"replace {running.name_of(target)}?"):
+            return False
+    elif "f" not in given and "b" not in given and "backup" not in given:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+    if running.files.lstat(there).kind == "directory":
+        running.complain(f"{target}: cannot overwrite directory")
+        return False
+    if running.path(source) == running.path(target) or (
+        "s" not in given and normal_path(running.path(source)) == there
+    ):
+        running.complain(
+            f"{running.name_of(source)} and {running.name_of(target)} are the same file"
+        )
+        return False
+    if "b" in given or "backup" in given:
+        running.files.rename(there, there + (given.value("S") or "~"))
+    else:
+        running.files.remove(there)
+    return True
+
+
+def _may_be_linked(running: Tool, source: str) -> bool:
+    try:
+        stat = running.lstat(source)
+    except OSError as error:
+        running.complain(f"failed to access {running.name_of(source)}: {why(error)}")
+        return False
+    if stat.kind == "directory":
+        running.complain(f"{source}: hard link not allowed for directory")
+        return False
+    return True
+
+
+def _copied(running: Tool, source: str, there: str) -> None:
+    files, path = running.files, running.path(source)
+    stat = files.lstat(path)
+    if stat.kind == "symlink":
+        files.symlink(files.readlink(path), there)
+    else:
+        files.write(there, files.read(path), mode=stat.mode)
+        files.chown(there, stat.owner, stat.group)
+        files.set_mtime(there, stat.mtime_us)
+
+
+def _resolved(running: Tool, operand: str, *, missing: bool = True) -> str:
+    """All links followed; with `missing`, parts that do not exist are kept as they are written."""
+    path = running.path(operand)
+    if not missing:
+        return running.files.realpath(path)
+    done = "/"
+    for part in path.split("/"):
+        if part in ("", "."):
+            continue
+        if part == "..":
+            done = os.path.dirname(done)
+            continue
+        done = joined(done, part)
+        try:
+            done = running.files.realpath(done)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise
+    return done
+
+
+def _canonical(running: Tool, operand: str, how: str) -> str:
+    """`-e`: everything exists, `-f`: all but the last part, `-m`: nothing needs to."""
+    if how == "m":
+        path = running.path(operand) if operand else ""
+        if not path:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
+        return _resolved(running, operand)
+    parts = running.path(operand).split("/")
+    done = "/"
+    for index, part in enumerate(parts):
+        if part in ("", "."):
+            continue
+        if done != "/" and running.files.lstat(done).kind != "directory":
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), operand)
+        done = os.path.dirname(done) if part == ".." else joined(done, part)
+        done = running.files.realpath(done)
+        last = not any(parts[index + 1 :])
+        if (how == "e" or not last) and not running.files.exists(done):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
+    if operand.endswith("/") and running.files.exists(done):
+        if running.files.lstat(done).kind != "directory":
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), operand)
+    return done
+
+
+@tool
+def readlink(running: Tool) -> None:
+    given = _READLINK.parse(running.name, running.call.argv)
+    how = given.last("e", "f", "m")
+    if not given.operands:
+        raise _READLINK.refuse(running.name, "missing operand")
+    end = "\0" if "z" in given else "\n"
+    if "n" in given and len(given.operands) > 1:
+        running.err.append(f"{running.name}: ignoring --no-newline with multiple arguments\n")
+    elif "n" in given:
+        end = ""
+    for operand in given.operands:
+        try:
+            if how:
+                found = _canonical(running, operand, how)
+            else:
+                found = running.files.readlink(running.path(operand))
+            running.out.append(found + end)
+        except OSError as error:
+            running.code = 1
+            if "v" in given:
+                running.complain(f"{operand}: {why(error)}")
+
+
+@tool
+def realpath(running: Tool) -> None:
+    given = _REALPATH.parse(running.name, running.call.argv)
+    if not given.operands:
+        raise _REALPATH.refuse(running.name, "missing operand")
+    how = given.last("e", "m") or "f"
+    end = "\0" if "z" in given else "\n"
+    base = given.value("relative-base")
+    to = given.value("relative-to") or base
+    for operand in given.operands:
+        try:
+            found = _real(running, operand, how, given)
+            if to is not None:
+                start = _real(running, to, how, given)
+                limit = _real(running, base, how, given) if base is not None else "/"
+                inside = (found + "/").startswith(limit.rstrip("/") + "/")
+                if inside and (start + "/").startswith(limit.rstrip("/") + "/"):
+                    found = os.path.relpath(found, start)
+            running.out.append(found + end)
+        except OSError as error:
+            running.code = 1
+            if "q" not in given:
+                running.complain(f"{operand or running.name_of(operand)}: {why(error)}")
+
+
+def _real(running: Tool, operand: str, how: str, given: Parsed) -> str:
+    if "s" in given or "L" in given:
+        path = normal_path(running.path(operand))
+        if "L" in given and "s" not in given:
+            return _canonical(running, path, how)
+        if how == "e" and not running.files.exists(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
+        return path
+    return _canonical(running, operand, how)
+
+
+@tool
+def link(running: Tool) -> None:
+    given = _LINK.parse(running.name, running.call.argv)
+    if len(given.operands) < 2:
+        after = f" after {running.quote(given.operands[0])}" if given.operands else ""
+        raise _LINK.refuse(running.name, f"missing operand{after}")
+    if len(given.operands) > 2:
+        raise _LINK.refuse(running.name, f"extra operand {running.quote(given.operands[2])}")
+    source, target = given.operands
+    try:
+        if running.exists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+        if running.lstat(source).kind == "directory":
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), source)
+        _copied(running, source, running.place(target))
+    except OSError as error:
+        running.complain(
+            f"cannot create link {running.name_of(target)} to {running.name_of(source)}:"
+            f" {why(error)}"
+        )
+
+
+COMMANDS: Mapping[str, Command] = {
+    "ln": ln,
+    "link": link,
+    "readlink": readlink,
+    "realpath": realpath,
+}

@@ -1,0 +1,59 @@
+"""The engine's shell under comparison: a new shell for every command, over the files of one world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentworld_sim.engines.shell._live import LiveShell
+from agentworld_sim.engines.shell._machine import Machine
+from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.errors import EngineFailure
+from agentworld_sim.state._files import FileEntry, FileTree, MemoryBlobs
+
+from .adapters import read_tree
+from .model import ENVIRONMENT, ROOTS, WORKDIR, CommandOutcome, SessionOutcome
+
+START_US = 1_772_445_600_000_000
+"""2026-03-02 10:00:00 UTC; a session's commands follow at intervals of one second."""
+
+START_MODES = {"/tmp": 0o1777, "/root": 0o700}
+
+
+class WorldShell:
+    """The live machine as the engine runs it."""
+
+    name = "world"
+
+    async def run_session(self, commands: Sequence[str]) -> SessionOutcome:
+        blobs, tree = MemoryBlobs(), _start()
+        shell = _shell(tree, blobs)
+        outcomes: list[CommandOutcome] = []
+        session = ShellSession()
+        for number, command in enumerate(commands):
+            shell.start_turn(START_US + number * 1_000_000, number)
+            try:
+                run = shell.run(command, session, keep="cwd")
+            except EngineFailure as failure:
+                # As the engine does: the live machine is thrown away, the turn never happened.
+                outcomes.append(CommandOutcome("", str(failure), -1))
+                shell = _shell(tree, blobs)
+                continue
+            session = run.session
+            tree = tree.replaced(shell.collect(blobs))
+            outcomes.append(CommandOutcome(run.stdout, run.stderr, run.exit_code))
+        return SessionOutcome(outcomes, dict(read_tree(shell.files.fs)))
+
+
+def _shell(tree: FileTree, blobs: MemoryBlobs) -> LiveShell:
+    shell = LiveShell(Machine(workdir=WORKDIR, env=tuple(ENVIRONMENT.items())), COMMANDS)
+    shell.materialise(tree, blobs)
+    return shell
+
+
+def _start() -> FileTree:
+    """What the recorded machine holds at the start of a session."""
+    folders = {path: START_MODES.get(path, 0o755) for path in (*ROOTS, WORKDIR)}
+    return FileTree.from_entries(
+        (path, FileEntry("directory", mode, START_US)) for path, mode in folders.items()
+    )
