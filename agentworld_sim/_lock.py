@@ -20,6 +20,14 @@ class TurnLock:
         self._held = False
         self._waiting: deque[Future[None]] = deque()
 
+    def try_acquire(self) -> bool:
+        """Takes the lock if nobody has it; `release` gives it back."""
+        with self._guard:
+            if self._held:
+                return False
+            self._held = True
+            return True
+
     async def __aenter__(self) -> None:
         with self._guard:
             if not self._held:
@@ -32,13 +40,13 @@ class TurnLock:
         except asyncio.CancelledError:
             # `wrap_future` has cancelled the future; if it was our turn already, pass it on.
             if turn.done() and not turn.cancelled():
-                self._release()
+                self.release()
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        self._release()
+        self.release()
 
-    def _release(self) -> None:
+    def release(self) -> None:
         with self._guard:
             while self._waiting:
                 turn = self._waiting.popleft()

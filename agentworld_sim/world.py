@@ -8,16 +8,25 @@ thrown away with it.
 from __future__ import annotations
 
 import asyncio
-import json
-import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
+from agentworld_sim._live_worlds import live_worlds
 from agentworld_sim._lock import TurnLock
+from agentworld_sim._opening import (
+    access_of,
+    check_world_id,
+    default_engines,
+    empty_scenario,
+    initial_state,
+    new_world_id,
+    restored_scenario,
+    scenario_tools,
+    stored_text,
+)
 from agentworld_sim.checks import Check, CheckInput, OutputSchemaCheck, judge_all, require_accepted
 from agentworld_sim.controls import Control, ControlInput
 from agentworld_sim.domains import domain
@@ -34,7 +43,7 @@ from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
 from agentworld_sim.state._refs import WorldRef, hashed, turn_seed
 from agentworld_sim.state._store import MemoryStore, NewBlobs, WorldRecord, WorldStore
-from agentworld_sim.tools import Access, ToolCall, ToolSpec, check_arguments
+from agentworld_sim.tools import ToolCall, ToolSpec, check_arguments
 from agentworld_sim.turns import Action, Observation, Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -80,7 +89,7 @@ class World:
         self._states: dict[WorldRef, WorldState] = {}
         self._lock = TurnLock()
         self._closed = False
-        self.add_tools(_scenario_tools(scenario))
+        self.add_tools(scenario_tools(scenario))
 
     # Opening
 
@@ -111,7 +120,7 @@ class World:
             UsageError: the id is taken, or a tool of the scenario cannot be bound as it asks.
             ScenarioError: a file of the scenario cannot be read.
         """
-        scenario = scenario or _empty_scenario()
+        scenario = scenario or empty_scenario()
         store = store or MemoryStore()
         if seed is not None:
             scenario = scenario.model_copy(update={"seed": seed})
@@ -120,13 +129,13 @@ class World:
 
         def build() -> tuple[WorldRecord, WorldState]:
             blobs = NewBlobs(store.blobs)
-            state = _initial_state(scenario, blobs)
+            state = initial_state(scenario, blobs)
             root = hashed("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
             record = WorldRecord(
                 id=world_id,
                 root=root,
                 head=root,
-                scenario=_stored(scenario),
+                scenario=stored_text(scenario),
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
             )
             store.create(record, state, blobs.new)
@@ -137,7 +146,7 @@ class World:
             record,
             scenario,
             store=store,
-            engines=_default_engines(scenario) if engines is None else engines,
+            engines=default_engines(scenario) if engines is None else engines,
             checks=checks,
             controls=controls,
         )
@@ -169,12 +178,12 @@ class World:
             UnknownWorldError: no such world, or no such point.
         """
         record = await _off_loop(store, lambda: store.world(id))
-        scenario = _restored(record.scenario)
+        scenario = restored_scenario(record.scenario)
         world = cls(
             record,
             scenario,
             store=store,
-            engines=_default_engines(scenario) if engines is None else engines,
+            engines=default_engines(scenario) if engines is None else engines,
             checks=checks,
             controls=controls,
         )
@@ -298,6 +307,7 @@ class World:
                 base = at or self._head
                 turn = await self._answered(call, tool, engine, base)
                 if turn is not None:
+                    live_worlds.used(self)
                     return turn
                 # Another process moved the head: compute again from where it stands now.
                 record = await _off_loop(self._store, lambda: self._store.world(self.id))
@@ -346,13 +356,27 @@ class World:
             await forked._reseed(seed)
         return forked
 
+    def rest(self) -> bool:
+        """Frees the live engines until the next step, which brings them up again.
+
+        Returns:
+            Whether it did; a world that is answering a call does not rest.
+        """
+        if not self._lock.try_acquire():
+            return False
+        try:
+            self._discard()
+        finally:
+            self._lock.release()
+        return True
+
     async def close(self) -> None:
         """Frees what the world holds in this process. What was stored stays."""
         self._closed = True
         self._discard()
         self._states.clear()
 
-    async def __aenter__(self) -> World:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -506,110 +530,5 @@ class World:
             raise UsageError(f"the world {self.id!r} is closed. Open it again by its id.")
 
 
-def new_world_id() -> str:
-    """A name nobody can guess: 128 random bits."""
-    return secrets.token_hex(16)
-
-
-def check_world_id(world_id: str) -> None:
-    """Raises `UsageError` for an id that could not be typed, listed or put into a URL."""
-    allowed = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
-    if not 0 < len(world_id) <= 128 or not set(world_id) <= allowed or world_id[0] in ".-":
-        raise UsageError(
-            f"{world_id!r} cannot be a world's id. Use 1 to 128 letters, digits, '.', '_' and '-',"
-            " beginning with a letter, a digit or '_'."
-        )
-
-
-def access_of(name: str, rules: Mapping[str, Access]) -> Access | None:
-    """What access rules say of a tool: its own name first, then the first pattern that fits."""
-    if name in rules:
-        return rules[name]
-    return next((access for glob, access in rules.items() if fnmatchcase(name, glob)), None)
-
-
 async def _off_loop(store: WorldStore, work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work) if store.blocking else work()
-
-
-def _empty_scenario() -> Scenario:
-    from agentworld_sim.scenario import Scenario
-
-    return Scenario.model_validate({"name": "debian", "domains": ("terminal", "swe")})
-
-
-def _stored(scenario: Scenario) -> str:
-    """The scenario as kept beside a world: its files are in the world's state already."""
-    content: dict[str, Any] = scenario.model_dump(
-        mode="json", by_alias=True, exclude={"files", "files_from"}
-    )
-    return json.dumps(content, sort_keys=True, ensure_ascii=False)
-
-
-def _restored(text: str) -> Scenario:
-    from agentworld_sim.scenario import Scenario
-
-    return Scenario.parse(text, source="the stored scenario")
-
-
-def _initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
-    from agentworld_sim.engines.shell._image import base_entries
-    from agentworld_sim.state._files import FileTree
-
-    machine = scenario.machine.to_machine()
-    entries = dict(base_entries(machine, scenario.clock_us, blobs))
-    added = scenario.initial_tree(blobs)
-    entries.update(
-        (path, entry)
-        for path, entry in added.items()
-        # A directory that is only there to hold something keeps the base image's mode and owner.
-        if not (entry.kind == "directory" and path in entries)
-    )
-    return WorldState(
-        files=FileTree.from_entries(entries.items(), directory_mtime_us=scenario.clock_us),
-        clock_us=scenario.clock_us,
-        seed=scenario.seed,
-    )
-
-
-def _default_engines(scenario: Scenario) -> list[Engine]:
-    from agentworld_sim.engines.shell import ShellEngine, ShellLimits
-
-    limits = scenario.limits
-    return [
-        ShellEngine(
-            scenario.machine.to_machine(),
-            ShellLimits(
-                wall_seconds=limits.wall_seconds,
-                commands=limits.commands,
-                loop_iterations=limits.loop_iterations,
-                memory_bytes=limits.memory_bytes,
-                output_bytes=limits.output_bytes,
-            ),
-        )
-    ]
-
-
-def _scenario_tools(scenario: Scenario) -> list[ToolSpec]:
-    """The tools a scenario names; its domains' own toolkits when it names none."""
-    from agentworld_sim.engines.shell import toolkit
-    from agentworld_sim.scenario import ToolObject
-
-    tools: list[ToolSpec] = []
-    entries = scenario.tools or [kit for name in scenario.domains for kit in domain(name).toolkits]
-    for entry in entries:
-        if isinstance(entry, ToolObject):
-            tools.append(
-                ToolSpec(
-                    name=entry.name,
-                    description=entry.description,
-                    input_schema=entry.input_schema,
-                    domain=entry.domain,
-                    access=entry.access or "simulate",
-                    binds_to=entry.binds_to,
-                )
-            )
-        else:
-            known = {tool.name for tool in tools}
-            tools += [tool for tool in toolkit(entry) if tool.name not in known]
-    return tools

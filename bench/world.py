@@ -11,6 +11,7 @@ from pathlib import Path
 from agentworld_sim import Scenario, SqliteStore, ToolCall, ToolSpec, World, WorldStore
 from bench._rows import Row, p50_ms, p50_ms_async, run
 
+MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
 SHELL = ToolSpec(name="run", binds_to="shell/run")
 ECHO = ToolCall("run", {"command": "echo hi"})
 FILES = 100
@@ -32,16 +33,14 @@ async def _steps() -> list[Row]:
         note = Path(name) / "note"
         note.write_text("x" * 1000)
         real_cat = p50_ms(
-            lambda: subprocess.run(
-                ["bash", "-c", f"cat {note}"], capture_output=True, check=True
-            )
+            lambda: subprocess.run(["bash", "-c", f"cat {note}"], capture_output=True, check=True)
         )
         stores: list[tuple[str, WorldStore | None, str, float]] = [
             ("in memory", None, "8 times faster", 1 / 8),
             ("on disk", SqliteStore(Path(name) / "w.sqlite"), "not slower", 1.0),
         ]
         for place, store, target, limit in stores:
-            async with await World.create(store=store) as world:
+            async with await World.create(MACHINE, store=store) as world:
                 world.add_tools([SHELL])
                 await world.step(
                     ToolCall("run", {"command": "printf 'x%.0s' {1..1000} > /root/note"})
@@ -113,17 +112,18 @@ async def _forks() -> list[Row]:
 
 _COUNT_MEMORY = f"""
 import asyncio, resource
-from agentworld_sim import ToolCall, ToolSpec, World
+from agentworld_sim import Scenario, ToolCall, ToolSpec, World
+MACHINE = Scenario.model_validate({{"name": "machine", "domains": ("terminal",)}})
 async def main():
     def used():
         return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() / 1e6
     worlds = []
-    first = await World.create()
+    first = await World.create(MACHINE)
     first.add_tools([ToolSpec(name="run", binds_to="shell/run")])
     await first.step(ToolCall("run", {{"command": "echo hi > f"}}))
     before = used()
     for _ in range({OPEN_WORLDS}):
-        world = await World.create()
+        world = await World.create(MACHINE)
         world.add_tools([ToolSpec(name="run", binds_to="shell/run")])
         await world.step(ToolCall("run", {{"command": "echo hi > f"}}))
         worlds.append(world)
@@ -144,5 +144,3 @@ def _memory() -> Row:
         target="under 300 MB",
         met=added < 300,
     )
-
-

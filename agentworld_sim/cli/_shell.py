@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -85,10 +87,9 @@ async def _run_session(world: World, script: str) -> int:
 
 
 async def _interactive(world: World) -> int:
-    try:
-        import readline  # noqa: F401  (importing it gives `input` history and line editing)
-    except ImportError:
-        pass
+    with suppress(ImportError):
+        # Importing it gives `input` a history and line editing.
+        import_module("readline")
     code, pending = 0, ""
     prompt = await _prompt(world)
     while True:

@@ -10,7 +10,7 @@ import json
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -269,7 +269,7 @@ class SqliteStore:
         return name
 
     @contextmanager
-    def _writing(self) -> Iterator[Callable[[], None]]:
+    def _writing(self) -> Generator[Callable[[], None]]:
         """One transaction; gives a function that rolls it back."""
         if self._db.in_transaction:
             raise StoreError("a write inside a write: this is a defect, please report it")
@@ -284,7 +284,7 @@ class SqliteStore:
             self._db.execute("COMMIT")
 
     @contextmanager
-    def _failures(self) -> Iterator[None]:
+    def _failures(self) -> Generator[None]:
         """The one place where SQLite's and the file system's errors become ours."""
         try:
             yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,6 @@ def test_a_broken_installation_is_not_called_a_missing_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken_package.py").write_text("import a_dependency_that_is_gone\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(ModuleNotFoundError, match="a_dependency_that_is_gone"):
         require("broken_package", extra="mcp")

@@ -105,9 +105,7 @@ def test_a_commit_that_must_move_the_head_stores_nothing_when_it_cannot(store: W
 def test_an_abandoned_commit_stores_nothing(store: WorldStore) -> None:
     add_world(store)
     turn, blobs = turn_after(ROOT, "one", b"data")
-    given_up = store.commit(
-        "w", turn, EMPTY, blobs, must_move_head=True, abandoned=lambda: True
-    )
+    given_up = store.commit("w", turn, EMPTY, blobs, must_move_head=True, abandoned=lambda: True)
     assert not given_up
     assert store.world("w").head == ROOT
     assert not store.has(turn.ref)
@@ -207,9 +205,7 @@ def test_of_many_writers_one_wins_each_turn(tmp_path: Path) -> None:
     def write(name: str) -> None:
         store = SqliteStore(path)
         turn, blobs = turn_after(ROOT, name)
-        won.append(
-            store.commit("w", turn, EMPTY.after(turn.change), blobs, must_move_head=True)
-        )
+        won.append(store.commit("w", turn, EMPTY.after(turn.change), blobs, must_move_head=True))
         store.close()
 
     threads = [threading.Thread(target=write, args=(f"t{n}",)) for n in range(8)]

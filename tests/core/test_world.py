@@ -30,7 +30,8 @@ from agentworld_sim import (
     World,
     WorldStore,
 )
-from agentworld_sim.world import access_of
+from agentworld_sim._live_worlds import LiveWorlds
+from agentworld_sim._opening import access_of
 
 ADD = ToolSpec(
     name="add",
@@ -113,7 +114,7 @@ async def test_a_step_answers_and_moves_the_world(world: World) -> None:
 
 
 async def test_the_same_scenario_seed_and_calls_give_the_same_refs() -> None:
-    refs = []
+    refs: list[list[str]] = []
     for _ in range(2):
         async with await sums() as one:
             refs.append([one.ref, *[(await one.step(adding(n))).ref for n in (1, 2, 3)]])
@@ -393,3 +394,26 @@ def test_steps_from_several_event_loops_queue_up() -> None:
     for thread in threads:
         thread.join()
     assert sorted(int(text) for texts in seen for text in texts) == list(range(1, 16))
+
+
+async def test_only_the_worlds_used_last_keep_a_live_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agentworld_sim.world.live_worlds", LiveWorlds(limit=3))
+    worlds = [await sums() for _ in range(8)]
+    for world in worlds:
+        await world.step(adding(1))
+    live = [bool(world._live) for world in worlds]  # pyright: ignore[reportPrivateUsage]
+    assert live == [False] * 5 + [True] * 3
+    assert [(await world.step(adding(1))).observation.text for world in worlds] == ["2"] * 8
+
+
+async def test_a_world_that_is_answering_does_not_rest() -> None:
+    gate = Gate()
+    async with await sums(gate=gate) as world:
+        step = asyncio.create_task(world.step(ToolCall("slow")))
+        await gate.started.wait()
+        assert not world.rest()
+        gate.let.set()
+        assert (await step).observation.text == "done"
+        assert world.rest()

@@ -1,0 +1,136 @@
+"""The law: reopening or forking at any ref gives exactly the state that was live there.
+
+A probe is run at each point while it is live, and again after the world was reopened from its store
+at that point. A turn's ref is a hash of all that was answered and changed, so equal refs mean equal
+files, modes, times, directory, variables, functions, options, traps, `$?`, clock and random numbers.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentworld_sim import Scenario, SqliteStore, ToolCall, ToolSpec, Turn, World
+
+MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
+
+TOOLS = (
+    ToolSpec(name="session", binds_to="shell/session"),
+    ToolSpec(name="run", binds_to="shell/run"),
+)
+
+PROBE = ToolCall(
+    "session",
+    {
+        "command": "echo $? $PWD; declare -p a b list map 2>&1; declare -f f; alias; trap -p;"
+        " set -o; shopt; echo $RANDOM $RANDOM $SRANDOM; date +%s.%N; umask; echo $#-$*;"
+        " find / -xdev -newermt 2020-01-01 -printf '%p %m %T@ %s %l\\n' 2>/dev/null | sort;"
+        " cat /root/* 2>/dev/null"
+    },
+)
+
+COMMANDS = (
+    "echo one > one",
+    "echo more >> one",
+    "mkdir -p deep/er; echo $RANDOM > deep/er/file",
+    "cd deep 2>/dev/null || cd /tmp",
+    "cd",
+    "rm -rf deep",
+    "ln -sf one link",
+    "chmod 600 one",
+    "chmod +x one; umask 077",
+    "mv one two",
+    "cp -p one three",
+    "touch -d 2021-02-03T04:05:06 one",
+    "a=1; b='two words'; export b",
+    "list=(x y 'z w'); declare -A map=([k]=v)",
+    "f() { echo f:$1 $a; }; alias ll='ls -l'",
+    "f hello",
+    "set -u -o pipefail",
+    "set +u; shopt -s nullglob",
+    "trap 'echo interrupted' INT",
+    "set -- p q",
+    "sleep 3; date > now",
+    "false",
+    "(exit 7)",
+    "echo $RANDOM; mktemp",
+    "nosuch",
+    "echo 'unfinished",
+    "ls -l",
+    "umask 022; echo new > fresh; sed -i s/n/m/ fresh",
+)
+
+
+def call_of(tool: str, command: str) -> ToolCall:
+    return ToolCall(tool, {"command": command})
+
+
+calls = st.builds(
+    call_of, st.sampled_from(["session", "session", "run"]), st.sampled_from(COMMANDS)
+)
+
+
+async def probed(world: World, ref: str) -> Turn:
+    return await world.step(PROBE, at=ref)
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(session=st.lists(calls, min_size=1, max_size=8), branch=st.integers(0, 7))
+async def test_every_point_reopens_as_it_was(session: list[ToolCall], branch: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "w.sqlite"
+        store = SqliteStore(path)
+        live: dict[str, Turn] = {}
+        async with await World.create(MACHINE, store=store, id="w", seed=5) as world:
+            world.add_tools(TOOLS)
+            refs = [world.ref]
+            for call in session:
+                # The probe is a branch of its own at the point where the world stands.
+                fork = await world.fork()
+                live[world.ref] = await fork.step(PROBE)
+                await fork.close()
+                await world.step(call)
+                refs.append(world.ref)
+            other = await world.step(
+                ToolCall("run", {"command": "ls -la"}), at=refs[branch % len(refs)]
+            )
+            live[other.ref] = await probed(world, other.ref)
+        store.close()
+
+        again = SqliteStore(path)
+        for ref, turn in live.items():
+            async with await World.open("w", store=again, at=ref) as reopened:
+                reopened.add_tools(TOOLS)
+                repeated = await probed(reopened, ref)
+            assert repeated.observation.text == turn.observation.text
+            assert repeated.ref == turn.ref
+        again.close()
+
+
+@settings(max_examples=15, deadline=None)
+@given(session=st.lists(calls, min_size=1, max_size=8))
+async def test_a_session_run_twice_gives_the_same_bytes(session: list[ToolCall]) -> None:
+    lines: list[list[str]] = []
+    for _ in range(2):
+        async with await World.create(MACHINE, seed=11) as world:
+            world.add_tools(TOOLS)
+            lines.append([(await world.step(call)).to_line() for call in session])
+    assert lines[0] == lines[1]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_a_live_machine_and_a_fresh_one_go_on_alike(command: str) -> None:
+    async with await World.create(MACHINE, seed=2) as world:
+        world.add_tools(TOOLS)
+        await world.step(ToolCall("session", {"command": "echo one > one; a=1"}))
+        await world.step(ToolCall("session", {"command": command}))
+        fork = await world.fork()
+        assert (await fork.step(PROBE)).ref == (await world.step(PROBE)).ref

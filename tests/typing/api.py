@@ -1,0 +1,44 @@
+"""What users' type checkers see. Checked by pyright, never run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import assert_type
+
+from agentworld_sim import (
+    MemoryStore,
+    Observation,
+    Provenance,
+    Scenario,
+    SqliteStore,
+    ToolCall,
+    Trajectory,
+    Turn,
+    World,
+    WorldState,
+    WorldStore,
+)
+from agentworld_sim.state import FileChange
+
+
+async def worlds() -> None:
+    world = await World.create(Scenario.load("failing-test"), seed=1)
+    assert_type(world, World)
+    turn = await world.step(ToolCall("bash", {"command": "ls"}), at=world.ref)
+    assert_type(turn, Turn)
+    assert_type(turn.observation, Observation)
+    assert_type(turn.observation.provenance, Provenance)
+    assert_type(turn.ref, str)
+    assert_type(await world.fork(seed=2), World)
+    assert_type(await world.diff(), list[FileChange])
+    assert_type(await world.patch(), str)
+    assert_type(await world.state(), WorldState)
+    assert_type(await world.trajectory(), Trajectory)
+    assert_type(await world.read_file("/etc/hostname"), bytes)
+    async with await World.open("id", store=MemoryStore()) as opened:
+        assert_type(opened, World)
+
+
+def stores() -> None:
+    every: list[WorldStore] = [MemoryStore(), SqliteStore(Path("w.sqlite"))]
+    del every
