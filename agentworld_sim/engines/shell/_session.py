@@ -21,6 +21,12 @@ class ShellSession:
     traps: tuple[tuple[str, str], ...] = ()
     exit_code: int = 0
     """What `$?` says at the start of the next call."""
+    positional: tuple[str, ...] = ()
+    """`$1`, `$2`, … of the shell itself."""
+    redirects: tuple[str, ...] = ()
+    """What `exec` redirected for good, as redirections to be made again."""
+    started_us: int | None = None
+    """When `SECONDS` was 0, on the world's clock; `None` for a shell that starts now."""
 
     def to_bytes(self) -> bytes:
         return json.dumps(
@@ -29,6 +35,9 @@ class ShellSession:
                 "exit_code": self.exit_code,
                 "memory": None if self.memory is None else base64.b64encode(self.memory).decode(),
                 "options": self.options,
+                "positional": self.positional,
+                "redirects": self.redirects,
+                "started_us": self.started_us,
                 "traps": self.traps,
             },
             sort_keys=True,
@@ -45,4 +54,7 @@ class ShellSession:
             options=tuple(value["options"]),
             traps=tuple((name, command) for name, command in value["traps"]),
             exit_code=value["exit_code"],
+            positional=tuple(value.get("positional", ())),
+            redirects=tuple(value.get("redirects", ())),
+            started_us=value.get("started_us"),
         )

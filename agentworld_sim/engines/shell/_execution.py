@@ -1,0 +1,144 @@
+"""One script run by the embedded shell, within the limits of a turn."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bashkit import Bash, ExecResult
+
+from agentworld_sim.engines.shell._deep import call_deep
+from agentworld_sim.engines.shell._limit_texts import (
+    OVERFLOW,
+    Verdict,
+    Verdicts,
+    unfaithful,
+    verdict_on,
+)
+from agentworld_sim.engines.shell._limits import ShellLimits
+from agentworld_sim.errors import EngineFailure
+
+GRACE_S = 0.3
+"""bashkit ends a script at the time limit by itself; after this it is told to."""
+
+STUCK_S = 5.0
+"""A script that ignores being cancelled for so long is given up."""
+
+FLOOD = 4
+"""A script that writes this many times the output limit is not waited for any longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What a script wrote and how it ended."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    verdict: Verdict | None = None
+    """`None` when it ended by itself."""
+    error: str | None = None
+    """bashkit's own report, for the records."""
+
+
+class Execution:
+    """Runs one script and stops it at the limits."""
+
+    def __init__(self, bash: Bash, limits: ShellLimits, stop: Callable[[], None]) -> None:
+        """
+        Args:
+            bash: Where to run.
+            limits: Of the turn.
+            stop: Cancels `bash` and everything that was started from it.
+        """
+        self._bash = bash
+        self._limits = limits
+        self._stop = stop
+        self._out: list[str] = []
+        self._err: list[str] = []
+        self._size = 0
+        self._deep = self._late = self._flooded = False
+        self._started = time.monotonic()
+
+    def run(self, script: str, *, named: str = "") -> Executed:
+        """Runs `script`; `named` is what failures call it.
+
+        Raises:
+            EngineFailure: a limit was hit that a real machine does not have.
+        """
+        named = named or script
+        result = call_deep(lambda: self._bash.execute_sync(script, self._sink), watch=self._watch)
+        if self._deep or self._late or self._flooded:
+            self._bash.clear_cancel()
+        if self._deep:
+            return self._stopped(OVERFLOW, result)
+        if self._late:
+            return self._stopped(Verdicts("timeout", "", 124), result)
+        if self._size > self._limits.output_bytes:
+            raise EngineFailure(
+                f"The script {named[:300]!r} wrote more than {self._limits.output_bytes:,} bytes"
+                " (ShellLimits.output_bytes); raise the limit, or have it write to a file."
+            )
+        if result.error is not None:
+            return self._stopped(verdict_on(result.error, named), result)
+        if result.stdout_truncated or result.stderr_truncated:
+            raise unfaithful("the output was truncated", named)
+        said = _stopped_inside(result.stderr, named)
+        if said is not None:
+            return self._stopped(said, result)
+        # The sink misses the menu of `select`, the result what a DEBUG trap prints.
+        pairs = zip(self.written(), (result.stdout, result.stderr), strict=True)
+        stdout, stderr = (max(pair, key=len) for pair in pairs)
+        return Executed(stdout, stderr, result.exit_code)
+
+    def pieces(self) -> list[tuple[str, str]]:
+        """Standard output and error piece by piece, in the order of writing."""
+        return list(zip(self._out, self._err, strict=True))
+
+    def written(self) -> tuple[str, str]:
+        """Standard output and error so far. A stopped run forgets them; the sink has seen them."""
+        return "".join(self._out), "".join(self._err)
+
+    def _stopped(self, by: Verdicts, result: ExecResult) -> Executed:
+        stdout, stderr = self.written()
+        kept = [line for line in stderr.splitlines(keepends=True) if not _REPORT.search(line)]
+        return Executed(stdout, "".join(kept) + by.said, by.exit_code, by.verdict, result.error)
+
+    def _sink(self, stdout: str, stderr: str) -> None:
+        self._size += len(stdout) + len(stderr)
+        if self._size > self._limits.output_bytes:
+            if self._size > FLOOD * self._limits.output_bytes and not self._flooded:
+                self._flooded = True
+                self._stop()
+            return
+        self._out.append(stdout)
+        self._err.append(stderr)
+
+    def _watch(self, deep: bool) -> None:
+        if deep and not self._deep:
+            self._deep = True
+            self._stop()
+        over = time.monotonic() - self._started - self._limits.wall_seconds - GRACE_S
+        if over > 0 and not self._late:
+            self._late = True
+            self._stop()
+        if over > STUCK_S:
+            raise EngineFailure(
+                f"A script did not stop {STUCK_S:g} s after its time limit of"
+                f" {self._limits.wall_seconds:g} s (ShellLimits.wall_seconds)."
+            )
+
+
+_REPORT = re.compile(
+    r"resource limit exceeded: |execution error: |^execution cancelled|^jq: execution timed out"
+)
+
+
+def _stopped_inside(stderr: str, script: str) -> Verdicts | None:
+    """A part of the script (a subshell, a pipeline's stage) hit a limit that ends all of it."""
+    if "jq: execution timed out" in stderr:
+        return Verdicts("timeout", "", 124)
+    found = re.search(r"(?:resource limit exceeded|execution error): (.*)", stderr)
+    return verdict_on(found[1], script) if found else None
