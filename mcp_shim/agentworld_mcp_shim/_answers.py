@@ -1,0 +1,185 @@
+"""Answers to `tools/call`: from the world, or a clear refusal. Nothing here can reach the upstream.
+
+Who says what: what the simulated tool says is a result, also when it is an error (`isError`). What the
+protocol says (no such tool) and what our own failures say (a damaged store) are JSON-RPC errors: an
+agent must not take them for the tool's words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
+
+from agentworld_mcp_shim._mirror import Mirror, MirroredTool, schema_problem, takes_text
+from agentworld_mcp_shim._schemas import MalformedSchema, argument_errors, fits
+from agentworld_sim.errors import (
+    AccessRefused,
+    AgentworldError,
+    ArgumentsError,
+    ObservationRejected,
+)
+from agentworld_sim.tools import ToolCall
+from agentworld_sim.turns import Observation, Turn
+from mcp import MCPError
+
+if TYPE_CHECKING:
+    from agentworld_sim.world import World
+
+logger = logging.getLogger(__name__)
+
+SIMULATED = "agentworld/simulated"
+"""Key in `_meta` of every result: for people and programs, not part of what a model is shown."""
+
+Ready = Callable[[], "Awaitable[World]"]
+"""Gives the world once it is open and has the mirror's tools."""
+
+
+class Answers:
+    """Answers the calls of one client."""
+
+    def __init__(self, mirror: Mirror, ready: Ready) -> None:
+        self._mirror = mirror
+        self._ready = ready
+        self._running: set[asyncio.Task[Turn]] = set()
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        """One call.
+
+        Raises:
+            MCPError: there is no such tool, or the world failed; it is as it was.
+        """
+        tool = self._mirror.tools.get(name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
+        try:
+            world = await self._ready()
+            return await self._answered(world, tool, arguments)
+        except AgentworldError as error:
+            logger.error("%s", error)
+            raise MCPError(
+                INTERNAL_ERROR, clean(str(error)), {"error": type(error).__name__}
+            ) from error
+
+    async def settle(self, seconds: float) -> None:
+        """Cancels the calls that are being answered and waits for them, at most so long."""
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=seconds)
+
+    async def _answered(
+        self, world: World, tool: MirroredTool, arguments: Mapping[str, Any]
+    ) -> CallToolResult:
+        refused = {"world": world.id, "access": "refuse"}
+        if tool.problem is not None or world.tools[tool.name].access != "simulate":
+            return _result(self._refusal(world, tool), refused, is_error=True)
+        marks = {"world": world.id}
+        try:
+            wrong = argument_errors(tool.name, tool.input_schema, arguments)
+            if wrong is not None:
+                return _result(wrong, marks, is_error=True)
+            turn = await self._step(world, ToolCall(tool.name, arguments))
+        except MalformedSchema as error:
+            tool.problem = f"its input schema is malformed: {error}"
+            return _result(self._refusal(world, tool), refused, is_error=True)
+        except ArgumentsError as error:
+            return _result(str(error), marks, is_error=True)
+        except (AccessRefused, ObservationRejected) as error:
+            return _result(str(error), refused, is_error=True)
+        marks |= {"ref": turn.ref, "provenance": turn.observation.provenance}
+        return _rendered(tool, turn.observation, marks)
+
+    async def _step(self, world: World, call: ToolCall) -> Turn:
+        logger.info("answering %r", call.name)
+        task = asyncio.ensure_future(world.step(call))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # The SDK cancels again and again until we return; the step must hear it only once, or
+            # it could not finish taking back what it did.
+            import anyio
+
+            task.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([task])
+            raise
+
+    def _refusal(self, world: World, tool: MirroredTool) -> str:
+        from agentworld_sim.world import access_of
+
+        problem = tool.problem or schema_problem(tool)
+        if problem is not None:
+            return (
+                f"{tool.name!r} was not called, and nothing was changed: {problem}. This is for the"
+                " author of that server to mend."
+            )
+        refusal = (
+            f"{tool.name!r} was not called, and nothing was changed. {world.refusal(tool.name)}"
+        )
+        if access_of(tool.name, world.scenario.access) is None:
+            refusal += (
+                " Here that is an option: if it does what a known tool does, start with"
+                f" `--bind {tool.name}=TOOLKIT/TOOL`, for example"
+                f" `--bind {tool.name}=terminal/bash`."
+            )
+        return refusal
+
+
+def _rendered(
+    tool: MirroredTool, observation: Observation, marks: dict[str, Any]
+) -> CallToolResult:
+    schema = tool.output_schema
+    if schema is None or observation.is_error:
+        return _result(observation.text, marks, is_error=observation.is_error)
+    structured = observation.structured
+    if takes_text(schema) and (structured is None or _misfit(schema, structured)):
+        structured = {"result": observation.text}
+    wrong = _misfit(schema, structured)
+    if wrong is not None:
+        return _result(
+            f"{tool.name!r} has an answer, but none in the form that its output schema demands:"
+            f" {wrong}.",
+            marks,
+            is_error=True,
+        )
+    return _result(observation.text, marks, structured=structured)
+
+
+def _misfit(schema: Mapping[str, Any], value: object) -> str | None:
+    try:
+        return fits(schema, value)
+    except MalformedSchema as error:
+        return f"that schema is malformed: {error}"
+
+
+def _result(
+    text: str, marks: Mapping[str, Any], *, structured: Any = None, is_error: bool = False
+) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=clean(text))],
+        structured_content=_cleaned(structured),
+        is_error=is_error,
+        _meta={SIMULATED: dict(marks)},
+    )
+
+
+def clean(text: str) -> str:
+    """`text` with what cannot be sent as UTF-8 replaced, as servers that read files do."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(key): _cleaned(one) for key, one in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_cleaned(one) for one in cast("list[object]", value)]
+    return value

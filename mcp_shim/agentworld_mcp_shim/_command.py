@@ -1,0 +1,129 @@
+"""`agentworld mcp`: the MCP server that mirrors another and answers from a world."""
+
+from __future__ import annotations
+
+import click
+
+from agentworld_sim.errors import UsageError
+
+UPSTREAM_SECONDS = 30.0
+"""Time for an upstream to start and to list its tools; servers fetched with npx or uvx are slow."""
+
+
+# What follows the upstream's command is the upstream's, with or without `--`.
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--world",
+    "world_id",
+    metavar="ID",
+    envvar="AGENTWORLD_WORLD",
+    help="Answer from this world; it is made if it does not exist. A fresh one by default.",
+)
+@click.option(
+    "--scenario",
+    metavar="FILE",
+    help="A new world begins with this scenario: a file, or the name of a shipped one.",
+)
+@click.option(
+    "--bind",
+    "binds",
+    metavar="NAME=TOOLKIT/TOOL",
+    multiple=True,
+    help="Answer the upstream's tool NAME as this known tool. May be repeated.",
+)
+@click.option("--store", metavar="FILE", help="Keep worlds in this file instead of your own store.")
+@click.option("--memory", is_flag=True, help="Keep the world in memory: gone with the process.")
+@click.option(
+    "--upstream-timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=UPSTREAM_SECONDS,
+    show_default=True,
+    help="How long the upstream may take to start and list its tools.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
+@click.argument("upstream", nargs=-1, type=click.UNPROCESSED)
+def mcp(
+    world_id: str | None,
+    scenario: str | None,
+    binds: tuple[str, ...],
+    store: str | None,
+    memory: bool,
+    upstream_timeout: float,
+    verbose: bool,
+    upstream: tuple[str, ...],
+) -> None:
+    """Stand in front of the MCP server UPSTREAM and answer its tools from a world.
+
+    UPSTREAM is the command that starts it, or its http(s) URL. It is asked for its tools and closed
+    again: no call ever reaches it. Tools that bind to what a world can compute are answered there; the
+    others return an error that says why. Without UPSTREAM the world's own tools are served.
+
+    \b
+      agentworld mcp --scenario failing-test
+      agentworld mcp -- mcp-server-git --repository .
+      agentworld mcp --world lab --bind run=terminal/bash -- uvx some-shell-server
+      agentworld mcp -- http://localhost:8000/mcp
+
+    Exit codes: 0 when the client leaves, 2 when the upstream, a binding or an option is wrong, 4 when
+    the store fails, 130 and 143 when ended by Ctrl-C or SIGTERM.
+    """
+    from agentworld_mcp_shim._upstream import start_upstream
+    from agentworld_mcp_shim._worlds import WorldChoice, check_choice
+
+    chosen = parsed_binds(binds)
+    if chosen and not upstream:
+        raise UsageError(
+            "--bind is for an upstream's tools. Name the upstream's command after `--`."
+        )
+    choice = WorldChoice(world_id=world_id, scenario=scenario, store=store, memory=memory)
+    check_choice(choice)
+    _log_to_stderr(verbose)
+    # Before the imports: it comes up while we load.
+    started = start_upstream(upstream) if upstream else None
+    try:
+        from agentworld_sim._extras import require
+
+        require("mcp.server.lowlevel", extra="mcp")
+        import asyncio
+
+        from agentworld_mcp_shim._server import serve
+
+        asyncio.run(serve(started, choice, binds=chosen, upstream_seconds=upstream_timeout))
+    finally:
+        if started is not None:
+            started.close()
+            started.closed()
+
+
+def parsed_binds(binds: tuple[str, ...]) -> dict[str, str]:
+    """The values of `--bind` by tool name.
+
+    Raises:
+        UsageError: one is not of the form `NAME=TOOLKIT/TOOL`, or a name is given twice.
+    """
+    chosen: dict[str, str] = {}
+    for bind in binds:
+        # From the right: a binding has no `=`, a tool's name may.
+        name, _, binding = bind.rpartition("=")
+        toolkit, _, tool = binding.partition("/")
+        if not (name and toolkit and tool):
+            raise UsageError(
+                f"--bind {bind!r} is not of the form NAME=TOOLKIT/TOOL, for example"
+                " run_command=terminal/bash."
+            )
+        if name in chosen:
+            raise UsageError(f"--bind names {name!r} twice: {chosen[name]} and {binding}.")
+        chosen[name] = binding
+    return chosen
+
+
+def _log_to_stderr(verbose: bool) -> None:
+    import logging
+    import sys
+
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO if verbose else logging.WARNING,
+        format="agentworld: %(message)s",
+    )

@@ -1,0 +1,202 @@
+"""The mirror: an upstream's tools as it lists them, and as the world is given them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from agentworld_mcp_shim._schemas import MalformedSchema, fits
+from agentworld_mcp_shim._upstream import Listing, Page
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.tools import ToolSpec
+
+LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
+"""What a listing of the newest protocol must carry, for upstreams that speak an older one."""
+
+
+@dataclass(slots=True)
+class MirroredTool:
+    """One tool of the upstream."""
+
+    name: str
+    listed: Mapping[str, Any]
+    """As it came over the wire."""
+    problem: str | None = None
+    """Why it cannot be answered whatever it binds to; `None` when nothing is wrong with it."""
+
+    @property
+    def input_schema(self) -> Mapping[str, Any]:
+        return self.listed["inputSchema"]
+
+    @property
+    def output_schema(self) -> Mapping[str, Any] | None:
+        return self.listed.get("outputSchema")
+
+
+class Mirror:
+    """What a client is shown. It never changes, and holds no connection."""
+
+    def __init__(self, listing: Listing) -> None:
+        self.listing = listing
+        self.tools: dict[str, MirroredTool] = {}
+        self.warnings: list[str] = []
+        self._shaped: dict[tuple[str | None, str], Page] = {}
+        for page in listing.pages.values():
+            for number, tool in enumerate(page["tools"]):
+                self._add(number, tool)
+
+    def page(self, cursor: str | None, version: str) -> Page | None:
+        """The result of `tools/list` for a cursor; `None` when no page has it.
+
+        Args:
+            cursor: The client's.
+            version: The protocol version it speaks. A tool that this version cannot express is left
+                out, because the client would reject the whole list for it.
+        """
+        found = self.listing.pages.get(cursor)
+        if found is None:
+            return None
+        key = cursor, version
+        if key not in self._shaped:
+            self._shaped[key] = _expressible({**LIST_DEFAULTS, **found}, version)
+        return self._shaped[key]
+
+    def specs(self, binds: Mapping[str, str]) -> list[ToolSpec]:
+        """The tools as the world is given them.
+
+        Args:
+            binds: Binding ids by tool name, for tools that do not bind by themselves.
+
+        Raises:
+            UsageError: `binds` names a tool that the upstream does not have.
+        """
+        for name in binds:
+            if name not in self.tools:
+                raise UsageError(
+                    f"--bind {name}={binds[name]}: the upstream has no tool {name!r}."
+                    f"{nearest(name, self.tools)} It has: {', '.join(self.tools) or 'none'}."
+                )
+        return [
+            ToolSpec(
+                name=tool.name,
+                description=tool.listed.get("description") or "",
+                input_schema=tool.input_schema,
+                # A world demands structured content for a schema; text is wrapped by us, afterwards.
+                output_schema=None if takes_text(tool.output_schema) else tool.output_schema,
+                annotations=tool.listed.get("annotations") or {},
+                binds_to=binds.get(tool.name),
+            )
+            for tool in self.tools.values()
+            if tool.problem is None
+        ]
+
+    def examine(self, names: Sequence[str]) -> None:
+        """Looks whether the schemas of these tools can be used; those that cannot get a `problem`.
+
+        All at once would cost seconds for thousands of tools, and only bound ones are ever used.
+        """
+        for name in names:
+            tool = self.tools[name]
+            if tool.problem is None and (problem := schema_problem(tool)) is not None:
+                self._refuse(tool, problem)
+
+    def _add(self, number: int, listed: object) -> None:
+        name = cast("dict[str, Any]", listed).get("name") if isinstance(listed, dict) else None
+        if not isinstance(name, str) or not name:
+            self.warnings.append(f"tool {number + 1} of the upstream has no name; it is left out.")
+            return
+        tool = MirroredTool(name, cast("dict[str, Any]", listed))
+        earlier = self.tools.get(name)
+        if earlier is None:
+            self.tools[name] = tool
+            if (problem := _shape_problem(tool.listed)) is not None:
+                self._refuse(tool, problem)
+        elif earlier.listed == tool.listed:
+            self.warnings.append(f"the upstream lists {name!r} twice, in the same words.")
+        else:
+            self._refuse(earlier, "the upstream lists two different tools of that name")
+
+    def _refuse(self, tool: MirroredTool, problem: str) -> None:
+        if tool.problem is None:
+            tool.problem = problem
+            self.warnings.append(f"{tool.name!r} is refused: {problem}.")
+
+
+def schema_problem(tool: MirroredTool) -> str | None:
+    """What is wrong with a tool's schemas as JSON Schemas; `None` when they can be used."""
+    for kind, schema in (("input", tool.input_schema), ("output", tool.output_schema)):
+        if schema is not None:
+            try:
+                fits(schema, {})
+            except MalformedSchema as error:
+                return f"its {kind} schema is malformed: {error}"
+    return None
+
+
+def takes_text(schema: Mapping[str, Any] | None) -> bool:
+    """Whether an output schema is `{"result": string}`: how the SDK declares a plain text."""
+    if schema is None:
+        return False
+    # By its shape, not by validation: this is asked of every tool at start-up.
+    properties: object = schema.get("properties")
+    result: object = cast("dict[str, Any]", properties).get("result") if properties else None
+    return (
+        isinstance(result, dict)
+        and cast("dict[str, Any]", result).get("type") == "string"
+        and set(schema.get("required", ())) <= {"result"}
+    )
+
+
+def _shape_problem(listed: Mapping[str, Any]) -> str | None:
+    """What is wrong with a tool before its schema is looked at as one."""
+    for key, needed in (("inputSchema", True), ("outputSchema", False)):
+        schema = listed.get(key)
+        if schema is None and not needed:
+            continue
+        if schema is None:
+            return f"it has no {key}"
+        if not isinstance(schema, dict):
+            return f"its {key} is {_kind(schema)}, not an object"
+        content = cast("dict[str, Any]", schema)
+        if needed and content.get("type") != "object":
+            return f'its {key} must have "type": "object"; it has {content.get("type")!r}'
+        properties: object = content.get("properties", {})
+        if not isinstance(properties, dict):
+            return f"the properties of its {key} are {_kind(properties)}, not an object"
+        for name, value in cast("dict[str, object]", properties).items():
+            if not isinstance(value, dict | bool):
+                return f"the property {name!r} of its {key} is {_kind(value)}, not a schema"
+        required: object = content.get("required", [])
+        if not isinstance(required, list) or not all(
+            isinstance(name, str) for name in cast("list[object]", required)
+        ):
+            return f"the required names of its {key} are not a list of names"
+    return None
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    return "a list" if isinstance(value, list) else "a string"
+
+
+def _expressible(page: dict[str, Any], version: str) -> Page:
+    """The page without the tools that a protocol version cannot express."""
+    from mcp.types.methods import validate_server_result
+    from pydantic import ValidationError
+
+    def valid(tools: list[object]) -> bool:
+        try:
+            validate_server_result("tools/list", version, {**page, "tools": tools})
+        except ValidationError:
+            return False
+        return True
+
+    if valid(page["tools"]):
+        return page
+    return {**page, "tools": [tool for tool in page["tools"] if valid([tool])]}

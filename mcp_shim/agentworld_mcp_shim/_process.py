@@ -1,0 +1,229 @@
+"""The upstream as a child process: started first of all, so that it comes up while we import.
+
+The SDK's own stdio client is not used, for three reasons: it starts the child only after its imports,
+it does not keep what the child said on standard error, and it does not tell how the child ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from agentworld_sim.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from mcp.shared.message import SessionMessage
+
+logger = logging.getLogger(__name__)
+
+GRACE_SECONDS = 2.0
+"""After each step of a shutdown: standard input closed, terminated, killed."""
+
+LINE_BYTES = 64 * 2**20
+"""A longer line is no message of a working server."""
+
+REMEMBERED_LINES = 8
+"""Of what the upstream printed, for the message that explains its failure."""
+
+
+class UpstreamProcess:
+    """A running MCP server that speaks over its standard streams."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Starts it, with the whole environment of this process.
+
+        Raises:
+            UsageError: there is no such command, or it cannot be executed.
+        """
+        self.command = tuple(command)
+        self.stray: deque[str] = deque(maxlen=REMEMBERED_LINES)
+        """The last lines on standard output that were no messages."""
+        self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
+        self._process = _started(self.command)
+        self._closing: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._code: int | None = None
+        # Daemons: a grandchild that keeps the pipes open must not keep us.
+        self._listener = threading.Thread(target=self._listen, name="upstream-stderr", daemon=True)
+        self._listener.start()
+
+    @property
+    def shown(self) -> str:
+        """The command as a person would type it, for messages."""
+        import shlex
+
+        return shlex.join(self.command)
+
+    def ended(self, seconds: float = 1.0) -> int | None:
+        """The exit code if it ended by itself, negative for a signal; waits for it for `seconds`."""
+        if self._ended.wait(seconds):
+            self._listener.join(seconds)
+        return self._code
+
+    def last_words(self) -> str:
+        """The last lines on standard error, indented; empty when there were none."""
+        return "".join(f"\n    {line}" for line in self._said)
+
+    @asynccontextmanager
+    async def transport(self) -> AsyncGenerator[tuple[Any, Any]]:
+        """Its streams as the SDK's client wants them. The process is closed at the end."""
+        import math
+
+        import anyio
+
+        send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
+        loop = asyncio.get_running_loop()
+
+        def deliver(message: SessionMessage | None) -> None:
+            if message is None:
+                send.close()
+                return
+            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                send.send_nowait(message)
+
+        def read() -> None:
+            # RuntimeError: the loop has ended before the upstream did.
+            with contextlib.suppress(RuntimeError):
+                for message in self._messages():
+                    loop.call_soon_threadsafe(deliver, message)
+                loop.call_soon_threadsafe(deliver, None)
+
+        threading.Thread(target=read, name="upstream-stdout", daemon=True).start()
+        try:
+            yield receive, _Writing(self, self._process)
+        finally:
+            send.close()
+            receive.close()
+            self.close()
+
+    def close(self) -> None:
+        """Ends the process in the background, politely first. Never blocks, and may be repeated."""
+        if self._closing is None:
+            self._closing = threading.Thread(
+                target=_stop, args=(self._process,), name="upstream-close", daemon=True
+            )
+            self._closing.start()
+
+    def closed(self) -> None:
+        """Waits until `close` has done its work."""
+        if self._closing is not None:
+            self._closing.join(3 * GRACE_SECONDS)
+
+    def _messages(self) -> Iterator[SessionMessage]:
+        """What it sends, until it closes its standard output."""
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        stream = self._process.stdout
+        assert stream is not None
+        with contextlib.suppress(ValueError, OSError):
+            while line := stream.readline(LINE_BYTES):
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    if text := line[:200].decode("utf-8", "replace").strip():
+                        self.stray.append(text)
+                        logger.info("the upstream printed a line that is no message: %r", text)
+                    continue
+                yield SessionMessage(message)
+        if self._closing is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._code = self._process.wait(1.0)
+        self._ended.set()
+
+    def _listen(self) -> None:
+        stream = self._process.stderr
+        assert stream is not None
+        with contextlib.suppress(ValueError, OSError):
+            for line in stream:
+                text = line.decode("utf-8", "replace").rstrip()
+                self._said.append(text)
+                logger.info("upstream: %s", text)
+
+
+class _Writing:
+    """Implements the SDK's `WriteStream`. Requests are small, so the pipe takes them at once."""
+
+    def __init__(self, upstream: UpstreamProcess, process: subprocess.Popen[bytes]) -> None:
+        self._upstream = upstream
+        self._process = process
+
+    async def send(self, item: SessionMessage) -> None:
+        import anyio
+
+        stream = self._process.stdin
+        assert stream is not None
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        try:
+            stream.write(text.encode() + b"\n")
+            stream.flush()
+        except (OSError, ValueError) as error:
+            # How it ended must be known before the failure makes us close it.
+            await asyncio.to_thread(self._upstream.ended)
+            raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        pass
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+def _started(command: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    found = shutil.which(command[0])
+    if found is None:
+        raise UsageError(_not_found(command[0]))
+    try:
+        return subprocess.Popen(
+            [found, *command[1:]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # Ctrl-C is ours to handle, and a group of its own can be ended as a whole.
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the upstream {command[0]!r} cannot be started: {error}.") from error
+
+
+def _not_found(name: str) -> str:
+    if os.path.isfile(name):
+        return (
+            f"the upstream {name!r} is not executable. Start it with its interpreter, for example"
+            f" `agentworld mcp -- {os.path.basename(sys.executable)} {name}`."
+        )
+    names: set[str] = set()
+    for folder in os.get_exec_path():
+        with contextlib.suppress(OSError):
+            names.update(os.listdir(folder))
+    return (
+        f"there is no command {name!r} in PATH.{nearest(name, names)} What stands after `--` is"
+        " the command that starts the MCP server, as in a client's configuration."
+    )
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError, ValueError):
+        process.stdin.close()
+    for number in (None, signal.SIGTERM, signal.SIGKILL):
+        if number is not None:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_SECONDS)
+            return

@@ -1,0 +1,124 @@
+"""Arguments against a tool's schema, in the words of the official Python SDK.
+
+The SDK validates with pydantic, so its answer to bad arguments is pydantic's list of errors. We have the
+schema only, not the pydantic model behind it, and say the same of the same arguments where JSON Schema
+sees a fault; where the server would have converted a value (`"3"` for a number), we are stricter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
+
+SHOWN_CHARACTERS = 50
+"""Of a value, in an error; longer ones lose their middle."""
+
+_EXPECTED = {
+    "string": ("string_type", "Input should be a valid string"),
+    "integer": ("int_type", "Input should be a valid integer"),
+    "number": ("float_type", "Input should be a valid number"),
+    "boolean": ("bool_type", "Input should be a valid boolean"),
+    "array": ("list_type", "Input should be a valid list"),
+    "object": ("dict_type", "Input should be a valid dictionary"),
+    "null": ("none_required", "Input should be None"),
+}
+
+
+class MalformedSchema(Exception):
+    """A schema that no value can be held against; the text says what is wrong with it."""
+
+
+def argument_errors(tool: str, schema: Mapping[str, Any], arguments: Any) -> str | None:
+    """What the tool would say of arguments that do not fit its schema; `None` when they fit.
+
+    Raises:
+        MalformedSchema: the schema cannot be used.
+    """
+    faults = [fault for error in _errors(schema, arguments) for fault in _faults(error)]
+    if not faults:
+        return None
+    title = schema.get("title", f"{tool}Arguments")
+    count = f"{len(faults)} validation error{'s' * (len(faults) > 1)}"
+    return f"Error executing tool {tool}: {count} for {title}\n" + "\n".join(faults)
+
+
+def fits(schema: Mapping[str, Any], value: Any) -> str | None:
+    """The first way in which `value` does not fit; `None` when it does.
+
+    Raises:
+        MalformedSchema: the schema cannot be used.
+    """
+    return next((error.message for error in _errors(schema, value)), None)
+
+
+def _errors(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
+    from referencing.exceptions import Unresolvable
+
+    validator = _validator(json.dumps(schema))
+    try:
+        return sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.path)))
+    except (Unresolvable, RecursionError) as error:
+        raise MalformedSchema(f"it refers to what is not in it: {error}") from None
+
+
+@lru_cache(maxsize=4096)
+def _validator(schema_text: str) -> Validator:
+    # Imported late: it is needed at the first call only, and start-up is what users feel.
+    import re
+
+    from jsonschema import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+
+    schema = cast("dict[str, Any]", json.loads(schema_text))
+    kind = validator_for(schema, default=Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except (SchemaError, re.error) as error:
+        raise MalformedSchema(getattr(error, "message", str(error))) from None
+    # An empty registry: the default one fetches remote `$ref`s over the network.
+    return kind(schema, registry=Registry())
+
+
+def _faults(error: ValidationError) -> list[str]:
+    """One or more of pydantic's paragraphs about one error."""
+    path = [str(part) for part in error.absolute_path]
+    value = cast("object", error.instance)
+    if error.validator == "required" and isinstance(value, dict):
+        given = cast("dict[str, object]", value)
+        missing = [name for name in cast("list[str]", error.validator_value) if name not in given]
+        # jsonschema reports each missing name as an error of its own: take the one it names.
+        name = next((one for one in missing if error.message.startswith(repr(one))), missing[0])
+        return [_fault([*path, name], "Field required", "missing", given)]
+    if error.validator == "type" and isinstance(error.validator_value, str):
+        kind, message = _EXPECTED.get(error.validator_value, ("value_error", error.message))
+        return [_fault(path, message, kind, value)]
+    if error.validator == "enum":
+        values = [repr(one) for one in cast("list[object]", error.validator_value)]
+        last = values.pop()
+        expected = f"{', '.join(values)} or {last}" if values else last
+        return [_fault(path, f"Input should be {expected}", "literal_error", value)]
+    if error.validator == "additionalProperties":
+        known = cast("Mapping[str, Any]", error.schema).get("properties", {})
+        given = cast("dict[str, object]", value)
+        return [
+            _fault([*path, name], "Extra inputs are not permitted", "extra_forbidden", given[name])
+            for name in given
+            if name not in known
+        ]
+    return [_fault(path, error.message, "value_error", value)]
+
+
+def _fault(path: list[str], message: str, kind: str, value: object) -> str:
+    shown = repr(value)
+    if len(shown) > SHOWN_CHARACTERS:
+        shown = f"{shown[:25]}...{shown[-24:]}"
+    where = f"{'.'.join(path)}\n" if path else ""
+    tail = f"[type={kind}, input_value={shown}, input_type={type(value).__name__}]"
+    return f"{where}  {message} {tail}"
