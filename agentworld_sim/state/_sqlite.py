@@ -32,6 +32,9 @@ BUSY_MS = 30_000
 SNAPSHOT_EVERY = 32
 """A state is stored whole every so many turns; between, it is folded from the turns' changes."""
 
+WORTH_PACKING = 256
+"""Blobs below this many bytes are stored as they are."""
+
 _SCHEMA = """
 CREATE TABLE worlds (
     id TEXT PRIMARY KEY, root TEXT NOT NULL, head TEXT NOT NULL, scenario TEXT NOT NULL,
@@ -40,7 +43,7 @@ CREATE TABLE worlds (
 CREATE TABLE turns (ref TEXT PRIMARY KEY, parent TEXT NOT NULL, record TEXT NOT NULL) STRICT;
 CREATE TABLE held (world TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY (world, ref)) STRICT;
 CREATE TABLE states (ref TEXT PRIMARY KEY, state BLOB NOT NULL) STRICT;
-CREATE TABLE blobs (id TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE blobs (id TEXT PRIMARY KEY, packed INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
 """
 
 _COLUMNS = "id, root, head, scenario, created, forked_from, turns"
@@ -253,14 +256,17 @@ class SqliteStore:
 
     def _put_blobs(self, blobs: Mapping[BlobId, bytes]) -> None:
         if blobs:
-            self._db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", blobs.items())
+            self._db.executemany(
+                "INSERT OR IGNORE INTO blobs VALUES (?,?,?)",
+                ((name, *_packed(data)) for name, data in blobs.items()),
+            )
 
     def get_blob(self, blob: BlobId) -> bytes:
         with self._failures(), self._lock:
-            row = self._db.execute("SELECT data FROM blobs WHERE id=?", (blob,)).fetchone()
-            if row is None:
-                raise KeyError(blob)
-            return row[0]
+            row = self._db.execute("SELECT packed, data FROM blobs WHERE id=?", (blob,)).fetchone()
+        if row is None:
+            raise KeyError(blob)
+        return zlib.decompress(row[1]) if row[0] else row[1]
 
     def put_blob(self, data: bytes) -> BlobId:
         name = blob_id(data)
@@ -306,6 +312,14 @@ class _SqliteBlobs:
 
     def get(self, blob: BlobId) -> bytes:
         return self._store.get_blob(blob)
+
+
+def _packed(data: bytes) -> tuple[bool, bytes]:
+    """`data` as stored: compressed when that saves space."""
+    if len(data) < WORTH_PACKING:
+        return False, data
+    packed = zlib.compress(data, 1)
+    return (True, packed) if len(packed) < len(data) else (False, data)
 
 
 def _record(row: tuple[str, str, str, str, str, str, int]) -> WorldRecord:
