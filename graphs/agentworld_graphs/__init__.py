@@ -1,1 +1,56 @@
-"""LangGraph and LangChain tools answered by a simulated world."""
+"""LangGraph and LangChain tools answered by a simulated world.
+
+The tools stay the user's own: same names, schemas, validation, callbacks, events and artifacts. Only
+what stands behind them changes. Names are imported on first use, so that importing this package
+alone loads no framework.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from agentworld_sim._extras import require
+
+if TYPE_CHECKING:
+    from agentworld_graphs._failures import SimulationInterrupted
+    from agentworld_graphs._node import SimToolNode
+    from agentworld_graphs._refs import SimState, ref_in
+    from agentworld_graphs._scripted import ScriptedChatModel, ScriptMismatch
+    from agentworld_graphs._simulate import SimulatedTool, simulate
+
+__all__ = [
+    "ScriptMismatch",
+    "ScriptedChatModel",
+    "SimState",
+    "SimToolNode",
+    "SimulatedTool",
+    "SimulationInterrupted",
+    "ref_in",
+    "simulate",
+]
+
+_HOMES = {
+    "ScriptMismatch": "_scripted",
+    "ScriptedChatModel": "_scripted",
+    "SimState": "_refs",
+    "SimToolNode": "_node",
+    "SimulatedTool": "_simulate",
+    "SimulationInterrupted": "_failures",
+    "ref_in": "_refs",
+    "simulate": "_simulate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    require("langchain_core", extra="graphs")
+    require("langgraph", extra="graphs")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

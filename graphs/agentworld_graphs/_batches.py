@@ -1,0 +1,207 @@
+"""The calls of one message: answered in the order of the message, each once.
+
+Tool nodes run the calls of a message in parallel: in threads, in tasks of one loop, or as tasks of the
+graph. Here each waits for those before it, so that a run is the same every time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentworld_graphs._place import AnyFuture, Place
+from agentworld_sim._lock import TurnLock
+from agentworld_sim.state._refs import WorldRef
+from agentworld_sim.tools import ToolCall
+from agentworld_sim.turns import Observation
+
+BATCHES = 512
+"""How many batches a world remembers: those that a person may still have to answer for."""
+
+PASSES = 4
+"""How many attempts at one batch are told apart."""
+
+PATIENCE_S = 0.25
+"""How long a call waits for one before it that may never come. Only in a plain `ToolNode` that was
+given a whole message: everywhere else it can be seen whether it will come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What is kept of a turn."""
+
+    call: ToolCall
+    observation: Observation
+    ref: WorldRef
+    parent: WorldRef
+
+    def answers(self, call: ToolCall) -> bool:
+        return self.call.name == call.name and self.call.arguments == call.arguments
+
+
+@dataclass(slots=True)
+class Record:
+    """The answers that one task got to one call, in the order in which it asked.
+
+    A task may ask several times, when something around the tool tries again. When the task itself is
+    run again, after an interrupt or a failure, it asks again from the beginning.
+    """
+
+    answers: list[Answered] = field(default_factory=list[Answered])
+    asked: int = 0
+    attempt: object = None
+
+    def next(self, call: ToolCall, attempt: object) -> Answered | None:
+        """The answer that an earlier attempt got here; `None` when this question is new."""
+        if self.attempt is not attempt:
+            self.attempt, self.asked = attempt, 0
+        if self.asked < len(self.answers) and self.answers[self.asked].answers(call):
+            self.asked += 1
+            return self.answers[self.asked - 1]
+        # From here on this attempt takes another way than those before it.
+        del self.answers[self.asked :]
+        return None
+
+    def add(self, answer: Answered) -> None:
+        self.answers.append(answer)
+        self.asked = len(self.answers)
+
+
+class Pass:
+    """One attempt at a batch: who has come, who is through."""
+
+    def __init__(self, token: object) -> None:
+        # LangGraph's mapping of tasks holds their inputs and results, and must not live on here.
+        try:
+            self._token: Callable[[], object] = weakref.ref(token)
+        except TypeError:
+            self._token = lambda: token
+        self.supervised = False
+        """Whether a `SimToolNode` reports the end of every call."""
+        self.arrived: set[str] = set()
+        self.failed: dict[str, Exception] = {}
+        self.refs: dict[str, WorldRef] = {}
+        self._ends: dict[str, concurrent.futures.Future[None]] = {}
+
+    def is_of(self, token: object) -> bool:
+        return self._token() is token
+
+    def end_of(self, call: str) -> concurrent.futures.Future[None]:
+        return self._ends.setdefault(call, concurrent.futures.Future())
+
+    def end(self, call: str) -> None:
+        """`call` is through, or will not come: those after it need not wait for it."""
+        with suppress(concurrent.futures.InvalidStateError):
+            self.end_of(call).set_result(None)
+
+    async def wait_for_earlier(self, place: Place, simulated: Container[str]) -> None:
+        """Waits for the calls before this one that a world answers.
+
+        Raises:
+            Exception: what an earlier call failed with. Answering this one now would put it first.
+        """
+        earlier = [call for call, name in place.earlier if name in simulated]
+        if not earlier:
+            return
+        if place.tasks is not None:
+            await _finished(place.tasks[call] for call in earlier)
+        elif self.supervised:
+            await _finished(map(self.end_of, earlier))
+        else:
+            await self._wait_patiently(earlier)
+        for call in earlier:
+            if call in self.failed:
+                raise self.failed[call]
+
+    async def _wait_patiently(self, earlier: list[str]) -> None:
+        missing: list[str] = []
+        while waiting := [call for call in earlier if not self.end_of(call).done()]:
+            still_missing = [call for call in waiting if call not in self.arrived]
+            if missing and still_missing == missing:
+                for call in missing:
+                    self.end(call)
+                missing = []
+                continue
+            missing = still_missing
+            await _finished(map(self.end_of, waiting), timeout_s=PATIENCE_S if missing else None)
+
+
+class Batch:
+    """The calls of one message in one step of a run."""
+
+    def __init__(self, base: WorldRef) -> None:
+        self.tip = base
+        """Where the next call continues."""
+        self.lock = TurnLock()
+        self._records: dict[tuple[str, str], Record] = {}
+        self._passes: list[Pass] = []
+
+    def pass_(self, token: object) -> Pass:
+        for known in self._passes:
+            if known.is_of(token):
+                return known
+        made = Pass(token)
+        self._passes = [*self._passes[1 - PASSES :], made]
+        return made
+
+    def record(self, place: Place) -> Record:
+        return self._records.setdefault((place.task, place.call), Record())
+
+
+class Batches:
+    """The batches of one world."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._held: OrderedDict[tuple[str | None, str], Batch] = OrderedDict()
+
+    def enter(self, place: Place, base: Callable[[], WorldRef]) -> tuple[Batch, Pass]:
+        """The batch a call belongs to, and this attempt at it.
+
+        Args:
+            place: Where the call stands.
+            base: Where the first call of the batch continues.
+        """
+        with self._guard:
+            batch = self._held.get(place.step)
+            if batch is None:
+                batch = self._held[place.step] = Batch(base())
+                if len(self._held) > BATCHES:
+                    self._held.popitem(last=False)
+            else:
+                self._held.move_to_end(place.step)
+            return batch, batch.pass_(place.pass_)
+
+
+async def _finished(futures: Iterable[AnyFuture], *, timeout_s: float | None = None) -> None:
+    """Waits for futures of any kind and any loop, whatever comes of them."""
+    loop = asyncio.get_running_loop()
+    waits: list[asyncio.Future[None]] = []
+    for future in futures:
+        if not future.done():
+            waits.append(_wake(loop, future))
+    if waits:
+        await asyncio.wait(waits, timeout=timeout_s)
+
+
+def _wake(loop: asyncio.AbstractEventLoop, future: AnyFuture) -> asyncio.Future[None]:
+    woken: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not woken.done():
+            woken.set_result(None)
+
+    def tell(_: Any) -> None:
+        # The loop may be closed by then, when whoever waited was cancelled.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(wake)
+
+    future.add_done_callback(tell)
+    return woken

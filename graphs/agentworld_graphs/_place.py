@@ -1,0 +1,124 @@
+"""Where in a run of a graph a tool call stands: which step, which task, which calls come before it.
+
+The only file that reads LangGraph's private parts (two names, below). A canary test pins them; without
+them calls are still answered, and parallel ones are ordered as they come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage
+from langgraph.prebuilt import ToolRuntime
+
+from agentworld_graphs._refs import messages_in
+
+RUNNER_KEY = "__pregel_call"
+"""In a task's config: a `partial` whose first argument is a weak reference to the task, and whose
+keyword `futures` is one to the mapping of the tasks that run in the same step."""
+
+AnyFuture = concurrent.futures.Future[Any] | asyncio.Future[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One attempt at one call of one message in one step of a run."""
+
+    step: tuple[str | None, str]
+    """Thread and checkpoint: the same when a run is resumed, new when it is replayed."""
+    task: str
+    call: str
+    attempt: object
+    """An object that lives as long as this attempt at the task."""
+    pass_: object
+    """An object that lives as long as this attempt at the step; `None` when that cannot be told."""
+    earlier: tuple[tuple[str, str], ...]
+    """Id and tool name of the calls before this one in the message that run in the same pass."""
+    tasks: Mapping[str, AnyFuture] | None
+    """When each call is a task of its own: the tasks of the earlier calls that are not done yet."""
+    known: bool
+    """Whether the call could be told apart from its siblings; ids are the model's and may repeat."""
+
+
+def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
+    """The place of a call, or `None` outside of a graph.
+
+    Args:
+        runtime: What the tool node gave the tool.
+        key: Where the state has its messages.
+    """
+    info = runtime.execution_info
+    if info is None:
+        return None
+    call = runtime.tool_call_id or ""
+    before, known = _before(call, messages_in(runtime.state, key))
+    own, siblings, running = _running(runtime)
+    tasks: Mapping[str, AnyFuture] | None = None
+    if own is not None and _is_sent(own.input):
+        tasks = siblings
+        before = tuple(one for one in before if one[0] in siblings)
+    return Place(
+        step=(info.thread_id, info.checkpoint_id),
+        task=info.task_id,
+        call=call,
+        attempt=info,
+        pass_=info if own is not None and tasks is None else running,
+        earlier=before,
+        tasks=tasks,
+        known=known,
+    )
+
+
+def _before(call: str, messages: Sequence[object]) -> tuple[tuple[tuple[str, str], ...], bool]:
+    """The calls before `call` in the last message that made it."""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            ids = [one["id"] or "" for one in message.tool_calls]
+            if ids.count(call) == 1:
+                names = [one["name"] for one in message.tool_calls]
+                return tuple(zip(ids, names, strict=True))[: ids.index(call)], True
+            break
+    return (), False
+
+
+def _running(runtime: ToolRuntime[Any, Any]) -> tuple[Any, dict[str, AnyFuture], object]:
+    """This call's task, the unfinished tasks of other calls submitted before it, and their mapping."""
+    runner: Any = runtime.config.get("configurable", {}).get(RUNNER_KEY)
+    try:
+        own, futures = runner.args[0](), runner.keywords["futures"]()
+        entries = list(futures.items())
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return None, {}, None
+    found: dict[str, AnyFuture] = {}
+    for future, task in cast("list[tuple[AnyFuture, Any]]", entries):
+        # Tasks are submitted in the order of the calls. Waiting only for those submitted earlier
+        # cannot block a pool of few threads.
+        if task is own:
+            break
+        if task is not None and not future.done():
+            call = _sent_call(task.input)
+            if call is not None:
+                found[call] = future
+    return own, found, futures
+
+
+def _is_sent(given: object) -> bool:
+    return _sent_call(given) is not None
+
+
+def _sent_call(given: object) -> str | None:
+    """The id of the call a task was sent for; `None` when it was given a whole state."""
+    if isinstance(given, Mapping):
+        inner: object = cast("Mapping[str, object]", given).get("tool_call")
+    elif isinstance(given, list) and len(cast("list[object]", given)) == 1:
+        inner = cast("list[object]", given)[0]
+    else:
+        return None
+    if not isinstance(inner, Mapping):
+        return None
+    call = cast("Mapping[str, Any]", inner)
+    return str(call.get("id") or "") if "name" in call and "args" in call else None

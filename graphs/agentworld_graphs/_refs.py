@@ -1,0 +1,114 @@
+"""Where a thread of a graph stands in its world: a ref that travels through the graph's state.
+
+Checkpoints keep it, so going back in time and forking a thread go back and fork in the world. It is in
+two places. A graph whose state has the channel `sim_ref` (`SimState`) carries it there. Every
+`ToolMessage` of a simulated tool carries it as well, in `additional_kwargs["agentworld"]`, which
+models are not shown: that is enough for a graph without the channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from typing_extensions import TypedDict
+
+from agentworld_sim.state._refs import WorldRef
+from agentworld_sim.turns import Provenance
+
+CHANNEL = "sim_ref"
+MARK = "agentworld"
+
+
+def last_ref(_: str, written: str) -> str:
+    """The reducer of `sim_ref`: of parallel calls the one with the highest index stays."""
+    return written
+
+
+class SimState(TypedDict):
+    """Mix into a graph's state: `class State(MessagesState, SimState): ...`.
+
+    Like LangGraph's own states it is made with `typing_extensions.TypedDict`; before Python 3.13 it
+    does not mix with one made with `typing.TypedDict`.
+
+    A graph begins where the world stood when its tools were made. To begin elsewhere, give `sim_ref`
+    in the input.
+    """
+
+    sim_ref: NotRequired[Annotated[str, last_ref]]
+    """The point of the world's history where the thread stands; empty before the first call."""
+
+
+class Mark(TypedDict):
+    """What a `ToolMessage` of a simulated tool carries, for people and for the next call."""
+
+    world: str
+    ref: WorldRef
+    """The point of history after the call."""
+    parent: WorldRef
+    """The point before it."""
+    provenance: Provenance
+
+
+def marks_of(message: object) -> Mark | None:
+    """The mark of a message; `None` when it is not an answer of a world."""
+    if not isinstance(message, ToolMessage):
+        return None
+    mark: object = message.additional_kwargs.get(MARK)
+    return cast("Mark", mark) if isinstance(mark, Mapping) else None
+
+
+def messages_in(state: object, key: str = "messages") -> Sequence[BaseMessage]:
+    """The messages of a graph's state, whatever form the state has."""
+    found: object = state
+    if isinstance(state, Mapping):
+        found = cast("Mapping[str, object]", state).get(key)
+    elif not isinstance(state, list):
+        found = getattr(state, key, None)
+    return cast("Sequence[BaseMessage]", found) if isinstance(found, list) else ()
+
+
+def channel_in(state: object) -> str | None:
+    """The value of `sim_ref`; `None` when the graph has no such channel."""
+    if isinstance(state, Mapping):
+        return cast("Mapping[str, Any]", state).get(CHANNEL)
+    return None if isinstance(state, list) else getattr(state, CHANNEL, None)
+
+
+def ref_in(state: object, *, world: str | None = None, key: str = "messages") -> WorldRef | None:
+    """Where a graph's state stands in a world's history.
+
+    Args:
+        state: The state of a graph: a mapping, an object or a list of messages.
+        world: The world's id; marks of other worlds are passed over. Any world by default.
+        key: Where the state has its messages.
+
+    Returns:
+        The ref, or `None` when no simulated tool has answered yet. Give it to `World.state`,
+        `World.diff` or `World.fork`.
+    """
+    channel = channel_in(state)
+    marks = _last_marks(messages_in(state, key), world)
+    if channel and not (marks and marks[-1]["ref"] == channel):
+        return channel
+    if not marks:
+        return None
+    # Calls that waited for a person ran after calls with a higher index: follow the chain to its end.
+    after = {mark["parent"]: mark["ref"] for mark in marks}
+    ref = marks[-1]["ref"]
+    for _ in marks:
+        ref = after.get(ref, ref)
+    return ref
+
+
+def _last_marks(messages: Sequence[BaseMessage], world: str | None) -> list[Mark]:
+    """The marks of the last batch of tool messages that has any, oldest first."""
+    found: list[Mark] = []
+    for message in reversed(messages):
+        mark = marks_of(message)
+        if mark is not None and (world is None or mark["world"] == world):
+            found.append(mark)
+        elif found and isinstance(message, AIMessage):
+            break
+    return found[::-1]

@@ -1,0 +1,135 @@
+"""A seat: one world as the tools of graphs use it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Literal
+from weakref import WeakValueDictionary
+
+from agentworld_graphs._batches import Answered, Batch, Batches, Pass
+from agentworld_graphs._place import Place
+from agentworld_sim._sync import run_sync
+from agentworld_sim.errors import AccessRefused, ArgumentsError, UsageError
+from agentworld_sim.state._refs import WorldRef
+from agentworld_sim.state._store import WorldStore
+from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.world import World
+
+ToolAccess = Literal["simulate", "refuse"]
+
+
+class Seat:
+    """What all simulated tools of one world share."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.start = world.ref
+        """Where a thread begins that has no ref yet."""
+        self._specs: dict[str, ToolSpec] = {}
+        self._batches = Batches()
+
+    def bind(self, spec: ToolSpec) -> ToolSpec:
+        """Adds a tool to the world.
+
+        Raises:
+            AccessRefused: it binds to nothing, or the scenario's access rules refuse it.
+            UsageError: `binds_to` names nothing, or the world has another tool of that name already.
+        """
+        here = self._specs.get(spec.name)
+        if here is not None and not _same(here, spec):
+            raise UsageError(
+                f"the world {self.world.id!r} already answers a tool {spec.name!r} with another"
+                " schema or binding. Give one of the two another name, or give it a world of its"
+                " own (`world.fork()`)."
+            )
+        before = self.world.tools.get(spec.name)
+        bound = self.world.add_tools([spec])[0]
+        if bound.access == "simulate":
+            self._specs[spec.name] = spec
+            return bound
+        reason = (
+            f"the scenario says 'real' for {spec.name!r}. Real tools are allowed by name where they"
+            f" are given to the graph: access={{{spec.name!r}: 'real'}}."
+            if bound.access == "real"
+            else self.world.refusal(spec.name)
+        )
+        if before is not None:
+            self.world.add_tools([before])
+        raise AccessRefused(reason)
+
+    def enter(self, place: Place, base: Callable[[], WorldRef | None]) -> tuple[Batch, Pass]:
+        """The batch and the attempt that a call belongs to; `base` reads the graph's state."""
+        return self._batches.enter(place, lambda: base() or self.start)
+
+    async def answer(
+        self, call: ToolCall, place: Place | None, base: Callable[[], WorldRef | None]
+    ) -> Answered:
+        """Answers a call where its thread stands; outside of a graph, where the world stands."""
+        if place is None:
+            turn = await self.world.step(call)
+            return Answered(call, turn.observation, turn.ref, turn.parent)
+        batch, attempt = self.enter(place, base)
+        attempt.arrived.add(place.call)
+        try:
+            answered = await self._answer_in(batch, attempt, call, place)
+        except ArgumentsError:
+            raise
+        except Exception as error:
+            attempt.failed[place.call] = error
+            raise
+        else:
+            attempt.failed.pop(place.call, None)
+            attempt.refs[place.call] = answered.ref
+            return answered
+        finally:
+            if not attempt.supervised:
+                attempt.end(place.call)
+
+    async def _answer_in(
+        self, batch: Batch, attempt: Pass, call: ToolCall, place: Place
+    ) -> Answered:
+        record = batch.record(place) if place.known else None
+        known = record and record.next(call, place.attempt)
+        if known is not None:
+            return known
+        await attempt.wait_for_earlier(place, self._specs)
+        async with batch.lock:
+            turn = await self.world.step(call, at=batch.tip)
+            batch.tip = turn.ref
+            answered = Answered(call, turn.observation, turn.ref, turn.parent)
+            if record is not None:
+                record.add(answered)
+            return answered
+
+
+_seats: WeakValueDictionary[int, Seat] = WeakValueDictionary()
+"""By the identity of the world, which a seat keeps alive. Kept by the tools."""
+_guard = threading.Lock()
+
+
+def seat_of(world: World | str | None, store: WorldStore | None = None) -> Seat:
+    """The seat of a world.
+
+    Args:
+        world: The world; or the id of one in `store`; or `None` for a fresh one, an empty machine in
+            memory.
+        store: Where the world lives; only with an id.
+    """
+    if isinstance(world, str):
+        if store is None:
+            raise UsageError(f"world={world!r} is an id: say in which store it is (store=…).")
+        world = run_sync(World.open(world, store=store))
+    elif store is not None:
+        raise UsageError("store=… goes with a world's id (world='…').")
+    elif world is None:
+        world = run_sync(World.create())
+    with _guard:
+        seat = _seats.get(id(world))
+        if seat is None:
+            seat = _seats[id(world)] = Seat(world)
+        return seat
+
+
+def _same(one: ToolSpec, other: ToolSpec) -> bool:
+    return one.input_schema == other.input_schema and one.binds_to == other.binds_to

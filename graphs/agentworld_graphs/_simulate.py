@@ -1,0 +1,328 @@
+"""`simulate(tool)`: the tool as the agent knows it, answered by a world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, cast
+
+from langchain_core.messages import ToolCall as CallOfModel
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig, ensure_config
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import tool as tool_from
+from langgraph.prebuilt import ToolRuntime
+from pydantic import BaseModel, PrivateAttr
+from pydantic_core import to_jsonable_python
+
+from agentworld_graphs._batches import Answered
+from agentworld_graphs._failures import SimulationInterrupted, as_ours
+from agentworld_graphs._place import place_of
+from agentworld_graphs._refs import MARK, Mark, ref_in
+from agentworld_graphs._seat import Seat, ToolAccess, seat_of
+from agentworld_sim._sync import run_sync
+from agentworld_sim.errors import AccessRefused, ArgumentsError, UsageError
+from agentworld_sim.state._refs import WorldRef
+from agentworld_sim.state._store import WorldStore
+from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.world import World
+
+Runtime = ToolRuntime[Any, Any]
+
+RUNTIME_ARGUMENT = "agentworld_runtime"
+"""The argument in which a tool node gives us its runtime. Never shown, never recorded."""
+
+METADATA_KEY = "agentworld_world"
+"""In the metadata of `on_tool_start`. The ref and the provenance are in the message that
+`on_tool_end` gets."""
+
+
+class SimulatedTool(StructuredTool):
+    """A tool whose calls a world answers; made by `simulate`. The real tool is not kept."""
+
+    _seat: Seat = PrivateAttr()
+    _real_injected: frozenset[str] = PrivateAttr(default=frozenset())
+    _wire_names: Mapping[str, str] | None = PrivateAttr(default=None)
+    _messages_key: str = PrivateAttr(default="messages")
+    _refused: bool = PrivateAttr(default=False)
+
+    @classmethod
+    def of(
+        cls, real: BaseTool, seat: Seat, *, refused: bool = False, messages_key: str = "messages"
+    ) -> SimulatedTool:
+        """For this package; use `simulate`."""
+
+        def answer(call: ToolCall, agentworld_runtime: Runtime | None = None) -> Any:
+            return run_sync(made._answer(call, agentworld_runtime))
+
+        async def answer_async(call: ToolCall, agentworld_runtime: Runtime | None = None) -> Any:
+            return await made._answer(call, agentworld_runtime)
+
+        made = cls(
+            name=real.name,
+            description=real.description,
+            args_schema=real.args_schema or real.get_input_schema(),
+            func=answer,
+            coroutine=answer_async,
+            return_direct=real.return_direct,
+            verbose=real.verbose,
+            callbacks=real.callbacks,
+            tags=real.tags,
+            metadata=real.metadata,
+            handle_tool_error=real.handle_tool_error or True,
+            handle_validation_error=real.handle_validation_error,
+            response_format=real.response_format,
+            extras=real.extras,
+        )
+        made._seat = seat
+        made._real_injected = real._injected_args_keys
+        made._wire_names = _wire_names(real)
+        made._messages_key = messages_key
+        made._refused = refused
+        return made
+
+    @property
+    def world(self) -> World:
+        """The world that answers."""
+        return self._seat.world
+
+    def invoke(
+        self,
+        input: str | dict[str, Any] | CallOfModel,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """As for every tool; callbacks find the world's id in the metadata."""
+        return super().invoke(input, self._noted(config), **kwargs)
+
+    async def ainvoke(
+        self,
+        input: str | dict[str, Any] | CallOfModel,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """As `invoke`."""
+        return await super().ainvoke(input, self._noted(config), **kwargs)
+
+    def _noted(self, config: RunnableConfig | None) -> RunnableConfig:
+        noted = ensure_config(config)
+        metadata = cast("dict[str, Any]", noted.get("metadata") or {})
+        noted["metadata"] = {**metadata, METADATA_KEY: self.world.id}
+        return noted
+
+    @cached_property
+    def _injected_args_keys(self) -> frozenset[str]:
+        return self._real_injected | {RUNTIME_ARGUMENT}
+
+    def _to_args_and_kwargs(
+        self, tool_input: str | dict[str, Any], tool_call_id: str | None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """LangChain's validation, then our call instead of the tool's own parameters."""
+        given = tool_input if isinstance(tool_input, dict) else {}
+        runtime = _runtime_in(given)
+        try:
+            positional, keyword = super()._to_args_and_kwargs(tool_input, tool_call_id)
+        except BaseException:
+            if runtime is not None:
+                self._will_not_ask(runtime)
+            raise
+        if positional:
+            keyword = {next(iter(self.args)): positional[0]}
+        call = ToolCall(self.name, self._arguments(keyword, given), tool_call_id or "")
+        return (), {"call": call, RUNTIME_ARGUMENT: runtime}
+
+    def _arguments(self, parsed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """What the model asked for, as JSON: validated, with defaults, without injected values."""
+        names = self._wire_names
+        if names is None:
+            return {
+                name: _plain(value)
+                for name, value in parsed.items()
+                if name not in self._injected_args_keys
+            }
+        return {
+            names[name]: _plain(value)
+            for name, value in parsed.items()
+            # A default of `None` often does not fit the schema of its own argument: it means unset.
+            if name in names and (value is not None or name in given or names[name] in given)
+        }
+
+    def _base(self, runtime: Runtime | None) -> Callable[[], WorldRef | None]:
+        def base() -> WorldRef | None:
+            state: object = runtime and runtime.state
+            return ref_in(state, world=self.world.id, key=self._messages_key)
+
+        return base
+
+    def _will_not_ask(self, runtime: Runtime) -> None:
+        place = place_of(runtime, self._messages_key)
+        if place is not None:
+            attempt = self._seat.enter(place, self._base(runtime))[1]
+            attempt.arrived.add(place.call)
+            if not attempt.supervised:
+                attempt.end(place.call)
+
+    async def _answer(self, call: ToolCall, runtime: Runtime | None) -> Any:
+        place = runtime and place_of(runtime, self._messages_key)
+        try:
+            if self._refused:
+                raise AccessRefused(
+                    f"{self.name!r} is refused: access={{{self.name!r}: 'refuse'}} says so."
+                )
+            answered = await self._seat.answer(call, place, self._base(runtime))
+        except ArgumentsError as error:
+            # JSON schemas are not checked by LangChain; the real tool's server would say so itself.
+            return self._failed(str(error), call, None)
+        except Exception as error:
+            if place is None:
+                raise
+            raise SimulationInterrupted(as_ours(error)) from error
+        if answered.observation.is_error:
+            return self._failed(answered.observation.text, call, answered)
+        artifact = {"structured_content": answered.observation.structured}
+        content = self._message(answered.observation.text, call, answered, artifact)
+        return (content, artifact) if self.response_format == "content_and_artifact" else content
+
+    def _failed(self, text: str, call: ToolCall, answered: Answered | None) -> Any:
+        """An error the agent sees, as LangChain makes one of a `ToolException`."""
+        error = ToolException(text)
+        if not call.id:
+            raise error
+        content: Any = text
+        if isinstance(self.handle_tool_error, str):
+            content = self.handle_tool_error
+        elif callable(self.handle_tool_error):
+            content = self.handle_tool_error(error)
+        message = self._message(content, call, answered, None, error=True)
+        return (message, None) if self.response_format == "content_and_artifact" else message
+
+    def _message(
+        self,
+        content: Any,
+        call: ToolCall,
+        answered: Answered | None,
+        artifact: object,
+        *,
+        error: bool = False,
+    ) -> Any:
+        """The message LangChain would make of the content, with our mark; outside of tool calls the
+        content itself."""
+        if not call.id:
+            return content
+        message = ToolMessage(
+            content,
+            artifact=artifact if self.response_format == "content_and_artifact" else None,
+            tool_call_id=call.id,
+            name=self.name,
+            status="error" if error else "success",
+        )
+        if answered is not None:
+            mark: Mark = {
+                "world": self.world.id,
+                "ref": answered.ref,
+                "parent": answered.parent,
+                "provenance": answered.observation.provenance,
+            }
+            message.additional_kwargs[MARK] = mark
+        return message
+
+
+def simulate(
+    tool: BaseTool | Callable[..., Any],
+    world: World | str | None = None,
+    *,
+    store: WorldStore | None = None,
+    binds_to: str | None = None,
+    access: ToolAccess = "simulate",
+) -> SimulatedTool:
+    """The same tool, answered by a world. The real tool is never called.
+
+    Name, description, schema, response format, tags, metadata, callbacks and extras are the tool's own.
+    Values that a graph injects (`InjectedState`, `ToolRuntime`, …) are dropped before anything is
+    recorded.
+
+    Args:
+        tool: The real tool, or a function as `ToolNode` takes them.
+        world: The world that answers; the id of one in `store`; or nothing, for a fresh empty machine
+            of this tool's own.
+        store: Where the world of that id lives.
+        binds_to: What the tool is, for example `claude-code/Bash`; found by its name and schema by
+            default.
+        access: `refuse` keeps the tool, and fails the run when it is called.
+
+    Raises:
+        AccessRefused: the tool binds to nothing. The message says how to bind it.
+        UsageError: `binds_to` does not exist, or the world has another tool of that name.
+    """
+    if access not in ("simulate", "refuse"):
+        raise UsageError(
+            f"access={access!r}: give the real tool itself to the graph, or list it by name in"
+            " SimToolNode(access={…: 'real'})."
+        )
+    real = tool if isinstance(tool, BaseTool) else tool_from(tool)
+    seat = seat_of(world, store)
+    return simulated(real, seat, binds_to=binds_to, access=access)
+
+
+def simulated(
+    real: BaseTool,
+    seat: Seat,
+    *,
+    binds_to: str | None = None,
+    access: ToolAccess = "simulate",
+    messages_key: str = "messages",
+) -> SimulatedTool:
+    """`simulate` for tools that share a seat."""
+    if access == "simulate":
+        seat.bind(spec_of(real, binds_to=binds_to))
+    return SimulatedTool.of(real, seat, refused=access == "refuse", messages_key=messages_key)
+
+
+def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:
+    """A LangChain tool as a world sees it."""
+    return ToolSpec(
+        name=real.name,
+        description=real.description,
+        input_schema=_schema(real),
+        binds_to=binds_to,
+    )
+
+
+def _schema(real: BaseTool) -> Mapping[str, Any]:
+    """What the model is told of the arguments: without injected ones."""
+    shown: Any = real.tool_call_schema
+    if isinstance(shown, dict):
+        own = cast("Mapping[str, Any]", real.args_schema)
+        return {"type": "object", "properties": {}, **own}
+    if issubclass(shown, BaseModel):
+        return shown.model_json_schema()
+    return cast("Mapping[str, Any]", shown.schema())
+
+
+def _wire_names(real: BaseTool) -> Mapping[str, str] | None:
+    """The model's name of each argument by its name in Python; `None` for a JSON schema."""
+    shown: Any = real.tool_call_schema
+    if isinstance(shown, dict):
+        return None
+    if not issubclass(shown, BaseModel):
+        return {name: name for name in shown.__fields__}
+    names: dict[str, str] = {}
+    for name, field in shown.model_fields.items():
+        alias = field.validation_alias
+        names[name] = alias if isinstance(alias, str) else field.alias or name
+    return names
+
+
+def _runtime_in(given: Mapping[str, Any]) -> Runtime | None:
+    """The runtime a tool node gave: in our argument, or in the one of the real tool's schema."""
+    for value in given.values():
+        if isinstance(value, ToolRuntime):
+            return cast("Runtime", value)
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """`value` as JSON has it: paths, enumerations, dates and nested models become what was sent."""
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    return to_jsonable_python(value, by_alias=True, fallback=str)
