@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agentworld_sim.engines.shell._image import base_entries, system_mounts
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._session import ShellSession
@@ -17,6 +18,7 @@ from .model import ENVIRONMENT, ROOTS, WORKDIR, CommandOutcome, SessionOutcome
 START_US = 1_772_445_600_000_000
 """2026-03-02 10:00:00 UTC; a session's commands follow at intervals of one second."""
 
+MACHINE = Machine(workdir=WORKDIR, env=tuple(ENVIRONMENT.items()))
 START_MODES = {"/tmp": 0o1777, "/root": 0o700}
 
 
@@ -26,7 +28,8 @@ class WorldShell:
     name = "world"
 
     async def run_session(self, commands: Sequence[str]) -> SessionOutcome:
-        blobs, tree = MemoryBlobs(), _start()
+        blobs = MemoryBlobs()
+        tree = _start(blobs)
         shell = _shell(tree, blobs)
         outcomes: list[CommandOutcome] = []
         session = ShellSession()
@@ -46,14 +49,18 @@ class WorldShell:
 
 
 def _shell(tree: FileTree, blobs: MemoryBlobs) -> LiveShell:
-    shell = LiveShell(Machine(workdir=WORKDIR, env=tuple(ENVIRONMENT.items())), COMMANDS)
+    shell = LiveShell(MACHINE, COMMANDS, mounts=system_mounts(MACHINE))
     shell.materialise(tree, blobs)
     return shell
 
 
-def _start() -> FileTree:
-    """What the recorded machine holds at the start of a session."""
+def _start(blobs: MemoryBlobs) -> FileTree:
+    """The base image, with what the recorded machine holds under `ROOTS` at the start."""
+    image = {
+        path: entry
+        for path, entry in base_entries(MACHINE, START_US, blobs)
+        if not path.startswith(tuple(root + "/" for root in ROOTS))
+    }
     folders = {path: START_MODES.get(path, 0o755) for path in (*ROOTS, WORKDIR)}
-    return FileTree.from_entries(
-        (path, FileEntry("directory", mode, START_US)) for path, mode in folders.items()
-    )
+    image |= {path: FileEntry("directory", mode, START_US) for path, mode in folders.items()}
+    return FileTree.from_entries(image.items())

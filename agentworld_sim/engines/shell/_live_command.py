@@ -1,4 +1,4 @@
-"""Commands that write their messages before their output."""
+"""Commands whose messages and output keep their order."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import cast
 
-from bashkit import BuiltinContext, BuiltinResult, CommandContext, CommandStatus
+from bashkit import BuiltinContext, CommandContext, CommandStatus
 
-Callback = Callable[[BuiltinContext], BuiltinResult]
+from agentworld_sim.engines.shell._command import CommandResult
+
+LiveCallback = Callable[[BuiltinContext], CommandResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +24,8 @@ class _Given:
     stdin: str | None = None
 
 
-def live_command(callback: Callback) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
-    """A live command of `callback`: standard error first.
+def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
+    """A live command of `callback`: with `2>&1`, messages and output come as they were written.
 
     It must not wait for its input: bashkit's synchronous call runs one live command at a time, so
     a pipeline of two would stand still.
@@ -32,8 +34,10 @@ def live_command(callback: Callback) -> Callable[[CommandContext], Awaitable[Com
     async def live(context: CommandContext) -> CommandStatus:
         given = _Given(context.name, context.argv, context.env, context.cwd)
         result = callback(cast("BuiltinContext", given))
-        for text, output in ((result.stderr, context.stderr), (result.stdout, context.stdout)):
+        pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
+        for name, text in pieces:
             if text:
+                output = context.stdout if name == "out" else context.stderr
                 await output.write(text.encode("utf-8", "surrogateescape"))
         return CommandStatus(result.exit_code)
 

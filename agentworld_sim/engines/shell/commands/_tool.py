@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
+from typing import Literal, Self
 
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult, FileStat
+from agentworld_sim.engines.shell._command import (
+    Command,
+    CommandCall,
+    CommandResult,
+    FileStat,
+    Piece,
+)
 from agentworld_sim.engines.shell.commands._modes import UMASK
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
@@ -20,6 +27,27 @@ def why(error: OSError) -> str:
     return os.strerror(error.errno or errno.EIO)
 
 
+class _Stream(list[str]):
+    """One of a tool's two outputs. What is added to either keeps its order in a common log."""
+
+    def __init__(self, name: Literal["out", "err"], log: list[Piece]) -> None:
+        super().__init__()
+        self._name: Literal["out", "err"] = name
+        self._log = log
+
+    def append(self, text: str, /) -> None:
+        self.extend((text,))
+
+    def extend(self, texts: Iterable[str], /) -> None:
+        texts = tuple(texts)
+        super().extend(texts)
+        self._log.extend((self._name, text) for text in texts if text)
+
+    def __iadd__(self, texts: Iterable[str], /) -> Self:
+        self.extend(texts)
+        return self
+
+
 class Tool:
     """One running tool: collects what it prints."""
 
@@ -27,8 +55,9 @@ class Tool:
         self.call = call
         self.name = call.name
         self.files = call.files
-        self.out: list[str] = []
-        self.err: list[str] = []
+        self._log: list[Piece] = []
+        self.out = _Stream("out", self._log)
+        self.err = _Stream("err", self._log)
         self.code = 0
         self._answers: list[str] | None = None
 
@@ -41,7 +70,7 @@ class Tool:
         self.code = max(self.code, code)
 
     def result(self) -> CommandResult:
-        return CommandResult("".join(self.out), "".join(self.err), self.code)
+        return CommandResult("".join(self.out), "".join(self.err), self.code, tuple(self._log))
 
     def path(self, operand: str) -> str:
         """An operand as an absolute path.
@@ -123,10 +152,8 @@ def tool(function: Callable[[Tool], None]) -> Command:
             # What no tool expects of a file system, a loop of links for example.
             running.complain(f"{error.filename}: {why(error)}")
         except UsageError as refused:
-            done = running.result()
-            return CommandResult(
-                done.stdout, done.stderr + refused.result.stderr, refused.result.exit_code
-            )
+            running.err.append(refused.result.stderr)
+            running.code = refused.result.exit_code
         return running.result()
 
     return described(command)

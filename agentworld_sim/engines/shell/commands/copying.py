@@ -276,10 +276,9 @@ def install(running: Tool) -> None:
             continue
         goal = joined(target, base_name(source)) if into else target
         new = running.exists(goal)
-        before = len(running.out)
+        if new and "v" in given and rules.backup is None:
+            running.say(f"removed {running.name_of(goal)}")
         if Copier(running, rules).copy(source, goal):
-            if new and "v" in given and rules.backup is None:
-                running.out.insert(before, f"removed {running.name_of(goal)}\n")
             running.files.chown(running.path(goal), owner, group)
 
 
