@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any, cast
 
@@ -26,7 +26,7 @@ TOOLKIT_MODULES = (
     "terminal",
     "plain",
 )
-"""In the order in which they are tried when a tool would bind to more than one."""
+"""In the order in which they are tried when a tool fits more than one equally well."""
 
 
 @dataclass(slots=True)
@@ -149,14 +149,12 @@ def binding_for(tool: ToolSpec) -> Binding | None:
             f"tool {tool.name!r} binds to {tool.binds_to!r}, which does not exist."
             f"{nearest(tool.binds_to, known)} There are: {', '.join(known)}."
         )
-    return next(
-        (
-            binding
-            for binding in known.values()
-            if tool.name in binding.names and schema_fits(tool.input_schema, binding.input_schema)
-        ),
-        None,
-    )
+    fitting = [
+        binding
+        for binding in known.values()
+        if tool.name in binding.names and schema_fits(tool.input_schema, binding.input_schema)
+    ]
+    return min(fitting, key=partial(_distance, tool), default=None)
 
 
 def toolkit(name: str) -> tuple[ToolSpec, ...]:
@@ -182,21 +180,35 @@ def _toolkits(known: Iterable[str]) -> list[str]:
 def schema_fits(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
     """Whether calls that fit the user's schema can be answered by an operation written for ours.
 
-    All that ours requires must be there, all that theirs requires must be understood, and no shared
-    argument may be of a type that ours does not take.
+    All that ours requires must be there, all that theirs has must be understood, and no argument may
+    be of a type that ours does not take. An argument that would be ignored is one too many: its
+    answers would be wrong.
     """
-    mine = cast("Mapping[str, Any]", ours.get("properties", {}))
-    given = cast("Mapping[str, Any]", theirs.get("properties", {}))
-    if not set(ours.get("required", ())) <= set(given):
-        return False
-    if not set(theirs.get("required", ())) <= set(mine):
+    mine, given = _properties(ours), _properties(theirs)
+    if not set(ours.get("required", ())) <= set(given) <= set(mine):
         return False
     return all(
-        _types(given[name]) & _types(mine[name])
-        or not _types(given[name])
+        not _types(given[name])
         or not _types(mine[name])
-        for name in set(mine) & set(given)
+        or _widened(_types(given[name])) & _widened(_types(mine[name]))
+        for name in given
     )
+
+
+def _distance(tool: ToolSpec, binding: Binding) -> tuple[int, int]:
+    """How far a fitting schema is from the binding's: other types, then arguments it does not have."""
+    mine, given = _properties(binding.input_schema), _properties(tool.input_schema)
+    others = sum(_types(given[name]) - {"null"} != _types(mine[name]) - {"null"} for name in given)
+    return others, len(mine) - len(given)
+
+
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    return cast("Mapping[str, Mapping[str, Any]]", schema.get("properties", {}))
+
+
+def _widened(types: set[str]) -> set[str]:
+    """A whole number is a number."""
+    return types | {"number"} if "integer" in types else types
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:

@@ -45,8 +45,6 @@ class Found:
     matches: dict[str, list[tuple[int, str]]] = field(
         default_factory=dict[str, list[tuple[int, str]]]
     )
-    binary: str = ""
-    """The last binary file that matches."""
     cut: bool = False
     """Whether there is more than was asked for."""
 
@@ -67,9 +65,6 @@ def grep(
         except OSError:
             continue
         for number, text in _matching(data, needles):
-            if text is None:
-                found.binary = shown
-                break
             if count == most:
                 found.cut = True
                 return found
@@ -85,8 +80,6 @@ def _targets(
     shown = path or "."
     real = path or cwd
     by_path = glob is not None and "/" in glob
-    if by_path and ".." in (glob or "").replace("\\", "/").split("/"):
-        raise ValueError("exit code 2")
     if not files.exists(real):
         return
     name_glob = Glob(glob, braces=False) if glob and not by_path else None
@@ -94,6 +87,8 @@ def _targets(
         if name_glob is None or name_glob.matches_name(real):
             yield shown, real
         return
+    if by_path and ".." in (glob or "").replace("\\", "/").split("/"):
+        raise ValueError("exit code 2")
     path_glob = Glob(glob or "", braces=False, dot=False) if by_path else None
     start = shown.rpartition("/")[2]
 
@@ -108,30 +103,27 @@ def _targets(
         yield f"{shown.rstrip('/')}/{inner}", f"{real.rstrip('/')}/{inner}"
 
 
-def _matching(data: bytes, needles: Sequence[str]) -> Iterator[tuple[int, str | None]]:
-    """Matching lines by number; `None` for text where the file turns out to be binary."""
+def _matching(data: bytes, needles: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Matching lines by number, until the file turns out to be binary: then grep says no more."""
     wanted = [needle.encode("utf-8", "surrogateescape") for needle in needles]
-    binary = b"\0" in data[:_LOOK]
+    if b"\0" in data[:_LOOK]:
+        return
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
         if any(needle in line for needle in wanted):
-            if binary:
-                yield number, None
             try:
                 yield number, line.decode()
             except UnicodeDecodeError:
-                yield number, None
+                return
 
 
-def rendered(found: Found, mode: str, pattern: str, path: str | None) -> tuple[str, bool]:
-    """The tool's text, and whether it is an error."""
-    if not found.matches and found.binary:
-        return f"Path '{path or '.'}': grep: {found.binary}: binary file matches", True
+def rendered(found: Found, mode: str, pattern: str) -> str:
+    """The tool's text."""
     text = within(_listed(found, mode)) if found.matches else "No matches found"
     if found.cut:
-        return f"{text}\n\n{STOPPED_EARLY}", False
+        return f"{text}\n\n{STOPPED_EARLY}"
     if not found.matches and _LOOKS_LIKE_REGEX.search(pattern):
-        return f"{text}\n\n{_HINT}", False
-    return text, False
+        return f"{text}\n\n{_HINT}"
+    return text
 
 
 def _listed(found: Found, mode: str) -> str:

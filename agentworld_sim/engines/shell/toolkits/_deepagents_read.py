@@ -43,6 +43,8 @@ _SHOWN_CUT = (
     " formatting tools to split long lines.]"
 )
 
+_CLAMPED = "[Requested offset {offset} is before the start of the file; read from line 1 instead.]"
+
 _KINDS = {
     "image": ".png .jpeg .jpg .webp .gif .heic .heif",
     "video": ".mp4 .mpeg .mov .avi .flv .mpg .webm .wmv .3gpp .mkv",
@@ -85,8 +87,11 @@ def shown(path: str, data: bytes, offset: int, limit: int) -> str | dict[str, An
         ReadRefused: too large, or the offset lies beyond the end.
     """
     suffix = _suffix(path)
+    notices = [_CLAMPED.format(offset=offset)] if offset < 0 else []
     if not data:
-        return EMPTY
+        # The reminder comes as the file's content here, so that it gets a header.
+        first = max(offset, 0) + 1
+        return _assembled(EMPTY, [f"lines {first}-{first}"], notices)
     if suffix in _KIND_OF and len(data) > PREVIEW_BYTES:
         raise ReadRefused(f"Binary file exceeds maximum preview size of {PREVIEW_BYTES} bytes")
     if suffix in _KIND_OF or not _is_text(data):
@@ -100,11 +105,6 @@ def shown(path: str, data: bytes, offset: int, limit: int) -> str | dict[str, An
     page = page_of(data, max(offset, 0), limit)
     if not page.body.strip() and page.start == 1 and page.total == page.end:
         return EMPTY
-    notices: list[str] = []
-    if offset < 0:
-        notices.append(
-            f"[Requested offset {offset} is before the start of the file; read from line 1 instead.]"
-        )
     return _fitted(page, path, notices)
 
 

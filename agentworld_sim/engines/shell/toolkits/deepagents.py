@@ -253,8 +253,7 @@ def _grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     except ValueError as error:
         return failed(f"Path '{path or '.'}': {error}")
     mode = arguments.get("output_mode", "files_with_matches")
-    text, is_error = searching.rendered(found, mode, pattern, path)
-    return Observation(text=text, is_error=is_error)
+    return said(searching.rendered(found, mode, pattern))
 
 
 def _binding(

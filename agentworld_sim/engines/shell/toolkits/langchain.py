@@ -1,20 +1,50 @@
-"""LangChain's tools: `ShellTool`, `ShellToolMiddleware` and the file management toolkit."""
+"""LangChain's tools: `ShellTool`, `ShellToolMiddleware` and the file management toolkit.
+
+Sources: langchain-community, `tools/shell` and `tools/file_management`; langchain 1.4,
+`agents/middleware/shell_tool.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import Binding, ShellTurn
-from agentworld_sim.engines.shell.toolkits._answers import said, schema
+from agentworld_sim.engines.shell._bindings import Binding, Operation, ShellTurn
+from agentworld_sim.engines.shell.toolkits import _langchain_files as managing
+from agentworld_sim.engines.shell.toolkits._answers import (
+    BOOLEAN,
+    STRING,
+    nullable,
+    said,
+    schema,
+)
+from agentworld_sim.engines.shell.toolkits._dash import in_dash_words
+from agentworld_sim.engines.shell.toolkits._langchain_session import in_session
 from agentworld_sim.turns import Observation
 
 
 def _terminal(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     commands = arguments["commands"]
     script = commands if isinstance(commands, str) else ";".join(commands)
-    return said(turn.run(script, merge=True).stdout)
+    run = turn.run(script, merge=True)
+    return said(in_dash_words(run.stdout, script))
 
+
+def _file_tool(
+    name: str, description: str, operation: Operation, input_schema: Mapping[str, Any]
+) -> Binding:
+    return Binding(
+        id=f"langchain/{name}",
+        names=(name,),
+        domain="swe",
+        description=description,
+        input_schema=input_schema,
+        operation=operation,
+    )
+
+
+_COMMANDS = {"anyOf": [STRING, {"type": "array", "items": STRING}]}
+_TWO_PATHS = schema("source_path destination_path", source_path=STRING, destination_path=STRING)
 
 BINDINGS: tuple[Binding, ...] = (
     Binding(
@@ -22,12 +52,52 @@ BINDINGS: tuple[Binding, ...] = (
         names=("terminal",),
         domain="terminal",
         description="Run shell commands on this Linux machine.",
-        input_schema=schema(
-            "commands",
-            commands={
-                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
-            },
-        ),
+        input_schema=schema("commands", commands=_COMMANDS),
         operation=_terminal,
+    ),
+    Binding(
+        id="langchain/shell",
+        names=("shell",),
+        domain="terminal",
+        description="Run a shell command in a session that stays open, or restart the session.",
+        input_schema=schema("", command=nullable(STRING), restart=nullable(BOOLEAN)),
+        operation=in_session,
+        keeps="all",
+    ),
+    _file_tool(
+        "read_file", "Read file from disk.", managing.read, schema("file_path", file_path=STRING)
+    ),
+    _file_tool(
+        "write_file",
+        "Write file to disk.",
+        managing.write,
+        schema("file_path text", file_path=STRING, text=STRING, append=BOOLEAN),
+    ),
+    _file_tool(
+        "list_directory",
+        "List files and directories in a specified folder.",
+        managing.list_directory,
+        schema("", dir_path=STRING),
+    ),
+    _file_tool(
+        "copy_file",
+        "Create a copy of a file in a specified location.",
+        managing.copy,
+        _TWO_PATHS,
+    ),
+    _file_tool(
+        "move_file",
+        "Move or rename a file from one location to another.",
+        managing.move,
+        _TWO_PATHS,
+    ),
+    _file_tool(
+        "file_delete", "Delete a file.", managing.delete, schema("file_path", file_path=STRING)
+    ),
+    _file_tool(
+        "file_search",
+        "Search for files below a directory by a shell pattern for their names.",
+        managing.search,
+        schema("pattern", pattern=STRING, dir_path=STRING),
     ),
 )
