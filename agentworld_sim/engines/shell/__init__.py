@@ -4,6 +4,7 @@ from agentworld_sim.engines.shell._bindings import Binding, bindings, schema_fit
 from agentworld_sim.engines.shell._engine import ShellEngine
 from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._machine import Machine, User
+from agentworld_sim.engines.shell._unfinished import needs_more_input
 
 __all__ = [
     "Binding",
@@ -12,6 +13,7 @@ __all__ = [
     "ShellLimits",
     "User",
     "bindings",
+    "needs_more_input",
     "schema_fits",
     "toolkit",
 ]
