@@ -1,0 +1,209 @@
+"""Where the embedded shell would show itself and no command of ours can take its place.
+
+Three means, from the cheapest to the dearest:
+
+* Texts: what was printed is put as the real program puts it.
+* Functions: only when a script's text asks for it (`grep --version`, `command -v curl`, `awk` with
+  `srand()`), a shell function stands before a command for the length of the script. It can pass
+  bytes through, which a command written in Python cannot.
+* A DEBUG trap, only in scripts that read random devices: new bytes before every command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING, version_text
+
+HELPER = "/proc/self/exe"
+"""The command of ours that functions call. An agent sees an unreadable file of this name."""
+
+_LIST = " ".join(sorted(MISSING))
+_NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if name != "[")
+_MISSING = "|".join(sorted(MISSING))
+
+_HINT = re.compile(
+    r"--version|--help|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
+    r"|\)T|openssl\s+rand|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
+)
+"""Whether any rule can apply at all: one search for the usual script."""
+
+_ABOUT = re.compile(rf"(?<![\w./-])({_NAMES})\s+--(?:version|help)\b")
+_SHOWS_FUNCTIONS = re.compile(r"\b(?:declare|typeset)\s+-\w*[fF]|\btype\s|command\s+-[vV]")
+_LOOKS_UP = re.compile(r"command\s+-[vV]|\b(?:type|hash)\s")
+_NAMES_MISSING = re.compile(rf"(?<![\w.-])(?:{_MISSING})(?![\w.-])")
+
+_FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "awk": (
+        re.compile(r"\bawk\b[\s\S]*(?:srand\s*\(\s*\)|systime|strftime)"),
+        f'eval "builtin command awk $({HELPER} awk "$@")";',
+    ),
+    "jq": (
+        re.compile(r"\bjq\b[\s\S]*\bnow\b"),
+        f'eval "builtin command jq $({HELPER} jq "$@")";',
+    ),
+    "printf": (
+        re.compile(r"printf[\s\S]*%[^%\s]*\([^)]*\)T"),
+        f'eval "builtin printf $({HELPER} printf "$@")";',
+    ),
+    "openssl": (
+        re.compile(r"openssl\s+rand"),
+        f'if [ "$1" = rand ]; then {HELPER} "$@"; else builtin command openssl "$@"; fi;',
+    ),
+    "sort": (
+        re.compile(r"\bsort\b.*(?:-\w*R|--random-sort)"),
+        (f'case " $* " in *" -"*R*|*random-sort*) {HELPER} sort "$@";;'
+        ' *) builtin command sort "$@";; esac;'),
+    ),
+    "compgen": (
+        re.compile(r"\bcompgen\s"),
+        f'builtin compgen "$@" | {HELPER} compgen;',
+    ),
+    "sleep": (
+        re.compile(r"sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep"),
+        ("local __then=$EPOCHSECONDS; builtin command sleep \"$@\"; local __code=$?;"
+        f' eval "$({HELPER} clock)"; SECONDS=$((SECONDS + EPOCHSECONDS - __then));'
+        " return $__code;"),
+    ),
+}  # fmt: skip
+
+_LOOKUPS = {
+    "command": f'case "$1" in -[vV]) case " {_LIST} " in *" $2 "*)'
+    ' [ "$1" = -V ] && echo "bash: line 1: command: $2: not found" >&2; return 1;; esac;; esac;'
+    ' builtin command "$@";',
+    "type": f'case " {_LIST} " in *" ${{!#}} "*)'
+    ' case "$1" in -*) ;; *) echo "bash: line 1: type: ${!#}: not found" >&2;; esac; return 1;;'
+    ' esac; builtin type "$@";',
+    "hash": f'case " {_LIST} " in *" ${{!#}} "*)'
+    ' echo "bash: line 1: hash: ${!#}: not found" >&2; return 1;; esac; builtin hash "$@";',
+}
+
+_SRANDOM = re.compile(r"\$\{SRANDOM\}|\$?\bSRANDOM\b(?!=)")
+
+
+@dataclass(frozen=True, slots=True)
+class Guise:
+    """What one script needs."""
+
+    script: str
+    prelude: str = ""
+    """Runs first, on the script's own first line; ends in a separator."""
+    cleanup: str = ""
+    """Runs afterwards, before the session is kept."""
+
+
+def hints_at_guise(script: str) -> bool:
+    """Whether `guise` may put a function before a command of `script`."""
+    return _HINT.search(script) is not None
+
+
+def guise(script: str, taken: frozenset[str] | set[str], *, chance: bool) -> Guise:
+    """Looks at `script` for what would show the embedded shell.
+
+    Args:
+        script: The script about to run.
+        taken: Functions of the user's own, which are left alone.
+        chance: It reads random devices.
+    """
+    bodies: dict[str, str] = {}
+    if _HINT.search(script):
+        bodies = {name: body for name, body in _bodies(script).items() if name not in taken}
+        script = _SRANDOM.sub(f"$({HELPER} srandom)", script)
+    parts = [f"{name}() {{ {body} }}" for name, body in bodies.items()]
+    cleanup = f"unset -f {' '.join(bodies)}" if bodies else ""
+    if chance and "DEBUG" not in script:
+        parts.append(f"trap {HELPER} DEBUG")
+        cleanup = f"trap - DEBUG; {cleanup}"
+    return Guise(script, "".join(f"{part}; " for part in parts), cleanup)
+
+
+def _bodies(script: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    # A script that looks at functions would see ours; there the texts alone are put right.
+    abouts = () if _SHOWS_FUNCTIONS.search(script) else _ABOUT.finditer(script)
+    for match in abouts:
+        name = match[1]
+        found[name] = (
+            f'if [ $# = 1 ] && {{ [ "$1" = --version ] || [ "$1" = --help ]; }};'
+            f' then {HELPER} about {name} "$1"; else builtin command {name} "$@"; fi;'
+        )
+    if _LOOKS_UP.search(script) and _NAMES_MISSING.search(script):
+        found |= _LOOKUPS
+    for name, (pattern, body) in _FUNCTIONS.items():
+        if pattern.search(script):
+            found[name] = body
+    return found
+
+
+# Texts
+
+_OWN_VERSION = re.compile(r"(?m)^([\w.\[-]+) (?:\(bashkit\) 0\.1|0\.20\.1)$")
+_SHELL_VERSION = re.compile(r"(?m)^Bashkit [\d.]+ \(virtual (bash|sh) interpreter\)$")
+_TIMES = re.compile(r"real\t\d+m[\d.]+s\nuser\tunavailable\nsys\tunavailable\n")
+_POSIX_TIMES = re.compile(r"real [\d.]+\nuser unavailable\nsys unavailable\n")
+_CLAP = re.compile(
+    r"error: (?:unexpected argument '([^']+)' found|(?:a value|one or more).*?)\n\n"
+    r"(?:  tip:[^\n]*\n\n)?Usage: (\S+)[^\n]*\n(?:[^\n]+\n)*\nFor more information, try '--help'\.\n"
+)
+_CHEAP = ("ashkit", "0.20.1", "unavailable", "For more information, try", HELPER, "virtual")
+
+
+def unmasked(text: str, slept_us: int) -> str:
+    """`text` as the real programs would have put it.
+
+    Args:
+        text: What was printed.
+        slept_us: How far the world's clock moved while the script ran.
+    """
+    if not any(word in text for word in _CHEAP):
+        return text
+    text = _OWN_VERSION.sub(lambda m: (version_text(m[1]) or m[0]).rstrip("\n"), text)
+    text = _SHELL_VERSION.sub(lambda m: (version_text(m[1]) or "").rstrip("\n"), text)
+    text = text.replace("GNU Awk 5.2.1 (bashkit)\n", version_text("gawk") or "")
+    seconds = slept_us / 1_000_000 + 0.002
+    minutes, rest = divmod(seconds, 60)
+    text = _TIMES.sub(
+        f"real\t{int(minutes)}m{rest:.3f}s\nuser\t0m0.001s\nsys\t0m0.001s\n", text
+    )  # fmt: skip
+    text = _POSIX_TIMES.sub(f"real {seconds:.2f}\nuser 0.00\nsys 0.00\n", text)
+    text = _CLAP.sub(_complaint, text)
+    text = re.sub(rf"(?m)^\++ {re.escape(HELPER)}\b.*\n", "", text)
+    return re.sub(rf"(?m)^trap -- '{re.escape(HELPER)}' DEBUG\n", "", text)
+
+
+def _complaint(match: re.Match[str]) -> str:
+    option, name = match[1] or "", match[2]
+    kind = "unrecognized option" if option.startswith("--") else "invalid option --"
+    shown = option if option.startswith("--") else option.lstrip("-")
+    return f"{name}: {kind} '{shown}'\nTry '{name} --help' for more information.\n"
+
+
+_NOT_FOUND = re.compile(rf"(?m)^bash: line 1: ({_MISSING}): command not found$")
+
+
+def numbered(stderr: str, script: str) -> str:
+    """The right line numbers for commands that are missing here but not in the embedded shell.
+
+    The embedded shell does not tell a command on which line it was called, so the n-th complaint
+    about a name belongs to the line of its n-th mention.
+    """
+    if "\n" not in script.strip() or not _NOT_FOUND.search(stderr):
+        return stderr
+    seen: dict[str, int] = {}
+
+    def line(match: re.Match[str]) -> str:
+        name = match[1]
+        places = [
+            number
+            for number, text in enumerate(script.split("\n"), 1)
+            if re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w.-])", text)
+        ]
+        if not places:
+            return match[0]
+        index = seen.get(name, 0)
+        seen[name] = index + 1
+        return match[0].replace("line 1:", f"line {places[min(index, len(places) - 1)]}:", 1)
+
+    return _NOT_FOUND.sub(line, stderr)

@@ -1,0 +1,47 @@
+"""The machine's read-only file systems, shared by all worlds: the commands in `/usr/bin`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from zlib import crc32
+
+from bashkit import Bash, ExecutionProfile, FileSystem
+
+from agentworld_sim.engines.shell._files import iso_time, quoted
+from agentworld_sim.engines.shell._machine import Machine
+from agentworld_sim.engines.shell._packages import COMMAND_NAMES
+
+PROGRAM_START = "\x7fELF\x02\x01\x01"
+"""How a program's file begins. It must also be a word that the embedded shell can run as a command
+without effect, because the shell reads the file as a script."""
+
+INSTALLED_US = 1_726_315_200_000_000
+"""2024-09-14: when the machine's programs were built."""
+
+
+@lru_cache(maxsize=8)
+def system_mounts(machine: Machine) -> Mapping[str, FileSystem]:
+    """File systems by mount point, to be mounted read-only. Worlds with equal machines share them."""
+    del machine  # the same programs on every machine, for now
+    return {"/usr/bin": _programs()}
+
+
+@lru_cache(maxsize=1)
+def _programs() -> FileSystem:
+    fs = FileSystem()
+    for name in ("/home", "/tmp", "/dev"):
+        fs.remove(name, True)
+    for name in COMMAND_NAMES:
+        fs.write_file(f"/{name}", _program(name))
+        fs.chmod(f"/{name}", 0o755)
+    janitor = Bash(profile=ExecutionProfile.Interactive)
+    janitor.mount("/", fs)
+    paths = " ".join(quoted(f"/{name}") for name in COMMAND_NAMES)
+    janitor.execute_sync(f"touch -d {iso_time(INSTALLED_US)} -- / {paths}")
+    return fs
+
+
+def _program(name: str) -> bytes:
+    start = f'{PROGRAM_START}\nexec {name} "$@"\n#'.encode()
+    return start + bytes(24_576 + crc32(name.encode()) % 6_000 * 8)

@@ -1,0 +1,143 @@
+"""`strftime` as GNU `date` writes it: flags, widths, `%N`, `%:z`, `%s`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from agentworld_sim.engines.shell.commands._zones import seconds_of
+
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
+
+_DIRECTIVE = re.compile(r"%([-_0^#+]*)(\d*)([EO]?)(:{0,3}[a-zA-Z%+])")
+
+_Number = tuple[int, int, str]
+"""value, width, padding"""
+
+
+def strftime(template: str, moment: datetime, nanoseconds: int = 0) -> str:
+    """Formats an aware moment. Unknown directives stay as they are."""
+
+    def directive(match: re.Match[str]) -> str:
+        flags, width, _, letter = match.groups()
+        made = _directive(letter, moment, nanoseconds)
+        if made is None:
+            return match[0]
+        return _dressed(made, flags, width, letter)
+
+    return _DIRECTIVE.sub(directive, template)
+
+
+def _dressed(made: str | _Number, flags: str, width: str, letter: str) -> str:
+    padding = next((flag for flag in reversed(flags) if flag in "-_0+"), "")
+    if letter == "N" and not isinstance(made, str):
+        digits = f"{made[0]:09d}"[: int(width) if width and int(width) < 9 else 9]
+        return digits.rstrip("0") or "0" if padding == "-" else digits
+    if isinstance(made, str):
+        text = made.rjust(int(width or 0), "0" if padding == "0" else " ")
+    else:
+        value, least, fill = made
+        fill = {"-": "", "_": " ", "0": "0", "+": "0"}.get(padding, fill)
+        size = int(width) if width else least
+        digits = str(abs(value))
+        if fill:
+            digits = digits.rjust(size - (value < 0), fill)
+        text = f"-{digits}" if value < 0 else digits
+    if "^" in flags:
+        text = text.upper()
+    if "#" in flags:
+        text = text.lower() if letter in ("Z", "p") else text.upper()
+    return text
+
+
+def _directive(letter: str, when: datetime, nanoseconds: int) -> str | _Number | None:
+    numbers: dict[str, Callable[[], _Number]] = {
+        "C": lambda: (when.year // 100, 2, "0"),
+        "d": lambda: (when.day, 2, "0"),
+        "e": lambda: (when.day, 2, " "),
+        "G": lambda: (when.isocalendar().year, 4, "0"),
+        "g": lambda: (when.isocalendar().year % 100, 2, "0"),
+        "H": lambda: (when.hour, 2, "0"),
+        "I": lambda: ((when.hour - 1) % 12 + 1, 2, "0"),
+        "j": lambda: (when.timetuple().tm_yday, 3, "0"),
+        "k": lambda: (when.hour, 2, " "),
+        "l": lambda: ((when.hour - 1) % 12 + 1, 2, " "),
+        "M": lambda: (when.minute, 2, "0"),
+        "m": lambda: (when.month, 2, "0"),
+        "N": lambda: (nanoseconds, 9, "0"),
+        "q": lambda: ((when.month + 2) // 3, 1, "0"),
+        "S": lambda: (when.second, 2, "0"),
+        "s": lambda: (seconds_of(when), 1, "0"),
+        "U": lambda: ((when.timetuple().tm_yday + 6 - when.isoweekday() % 7) // 7, 2, "0"),
+        "u": lambda: (when.isoweekday(), 1, "0"),
+        "V": lambda: (when.isocalendar().week, 2, "0"),
+        "W": lambda: ((when.timetuple().tm_yday + 6 - when.weekday()) // 7, 2, "0"),
+        "w": lambda: (when.isoweekday() % 7, 1, "0"),
+        "Y": lambda: (when.year, 4, "0"),
+        "y": lambda: (when.year % 100, 2, "0"),
+    }
+    if letter in numbers:
+        return numbers[letter]()
+    return _text(letter, when)
+
+
+_COMPOSED = {
+    "c": "%a %b %e %H:%M:%S %Y",
+    "D": "%m/%d/%y",
+    "F": "%Y-%m-%d",
+    "h": "%b",
+    "R": "%H:%M",
+    "r": "%I:%M:%S %p",
+    "T": "%H:%M:%S",
+    "X": "%H:%M:%S",
+    "x": "%m/%d/%y",
+    "+": "%a %b %e %H:%M:%S %Z %Y",
+}
+
+
+def _text(letter: str, when: datetime) -> str | None:
+    if letter in _COMPOSED and letter != "+":
+        return strftime(_COMPOSED[letter], when)
+    names = {
+        "%": "%",
+        "n": "\n",
+        "t": "\t",
+        "A": _DAYS[when.weekday()],
+        "a": _DAYS[when.weekday()][:3],
+        "B": _MONTHS[when.month - 1],
+        "b": _MONTHS[when.month - 1][:3],
+        "P": "am" if when.hour < 12 else "pm",
+        "p": "AM" if when.hour < 12 else "PM",
+        "Z": zone_name(when),
+    }
+    if letter in names:
+        return names[letter]
+    if letter.endswith("z"):
+        return offset(when, letter.count(":"))
+    return None
+
+
+def zone_name(when: datetime) -> str:
+    name = when.tzname() or "UTC"
+    return name.removeprefix("UTC") if name.startswith(("UTC+", "UTC-")) else name
+
+
+def offset(when: datetime, colons: int) -> str:
+    """`+hhmm`, `+hh:mm`, `+hh:mm:ss` or the shortest exact form, by the number of colons."""
+    total = int((when.utcoffset() or timedelta()).total_seconds())
+    sign, total = ("-" if total < 0 else "+"), abs(total)
+    hours, minutes, seconds = total // 3600, total // 60 % 60, total % 60
+    if colons == 0:
+        return f"{sign}{hours:02}{minutes:02}"
+    if colons == 1:
+        return f"{sign}{hours:02}:{minutes:02}"
+    if colons == 2:
+        return f"{sign}{hours:02}:{minutes:02}:{seconds:02}"
+    text = f"{sign}{hours:02}"
+    text += f":{minutes:02}" if minutes or seconds else ""
+    return text + (f":{seconds:02}" if seconds else "")

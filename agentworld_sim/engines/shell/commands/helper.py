@@ -1,0 +1,187 @@
+"""What shell functions of the embedded shell call for the length of one script (see `_guise`)."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+
+from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._files import quoted
+from agentworld_sim.engines.shell._guise import HELPER
+from agentworld_sim.engines.shell._packages import MISSING, version_text
+from agentworld_sim.engines.shell._system import PROGRAM_START
+from agentworld_sim.engines.shell.commands._strftime import strftime
+from agentworld_sim.engines.shell.commands._usage import help_text
+from agentworld_sim.engines.shell.commands._zones import at, zone_of
+from agentworld_sim.engines.shell.commands.chance import shuffled_sort
+
+
+def helper(call: CommandCall) -> CommandResult:
+    """Answers the function named by the first argument; new random bytes without one."""
+    if not call.argv:
+        return CommandResult()
+    task = _TASKS.get(call.argv[0])
+    if task is None:
+        return CommandResult("", f"bash: {HELPER}: Permission denied\n", 126)
+    return task(call)
+
+
+def _about(call: CommandCall) -> CommandResult:
+    name, option = call.argv[1], call.argv[2]
+    if name == "sh":
+        return CommandResult("", "sh: 0: Illegal option --\n", 2)
+    if option == "--version":
+        text = version_text(name)
+        if text:
+            return CommandResult(text)
+        return CommandResult("", f"{name}: unrecognized option '{option}'\n", 1)
+    return CommandResult(help_text(name))
+
+
+def _awk(call: CommandCall) -> CommandResult:
+    seconds = call.clock.now_us() // 1_000_000
+    zone = zone_of(call)
+
+    def program(text: str) -> str:
+        text = re.sub(r"\bsrand\s*\(\s*\)", f"srand({seconds})", text)
+        text = re.sub(r"\bsystime\s*\(\s*\)", str(seconds), text)
+        return re.sub(
+            r'\bstrftime\s*\(\s*("(?:[^"\\]|\\.)*")?\s*\)',
+            lambda m: '"' + strftime((m[1] or '"%c"')[1:-1], at(seconds, zone)) + '"',
+            text,
+        )
+
+    return _words([program(word) for word in call.argv[1:]])
+
+
+def _jq(call: CommandCall) -> CommandResult:
+    now_us = call.clock.now_us()
+    now = f"{now_us // 1_000_000}.{now_us % 1_000_000:06d}".rstrip("0").rstrip(".")
+    found = [
+        re.sub(r'(?<![.$\w"-])now(?![\w"(:])', now, word) if not word.startswith("-") else word
+        for word in call.argv[1:]
+    ]
+    return _words(found)
+
+
+_SPEC = re.compile(r"%(?:%|(-?\d*)\(([^)]*)\)T|[-+ #0']*(\*|\d+)?(?:\.(\*|\d+))?[a-zA-Z])")
+
+
+def _printf(call: CommandCall) -> CommandResult:
+    words = list(call.argv[1:])
+    front: list[str] = []
+    while words and words[0].startswith("-") and len(words[0]) > 1:
+        front.append(words.pop(0))
+        if front[-1] == "-v" and words:
+            front.append(words.pop(0))
+        if front[-1] == "--":
+            break
+    if not words:
+        return _words(front)
+    template, values = words[0], words[1:]
+    made: list[str] = []
+    position = 0
+
+    def spec(match: re.Match[str]) -> str:
+        nonlocal position
+        if match[0] == "%%":
+            return match[0]
+        position += sum(star == "*" for star in (match[3], match[4]))
+        if match[2] is None:
+            position += 1
+            return match[0]
+        given = values[position] if position < len(values) else "-1"
+        seconds = int(given) if re.fullmatch(r"-?\d+", given) else 0
+        seconds = call.clock.now_us() // 1_000_000 if seconds in (-1, -2) else seconds
+        shown = strftime(match[2] or "%X", at(seconds, zone_of(call)))
+        made[:] = [*values[:position], shown, *values[position + 1 :]]
+        values[:] = made
+        position += 1
+        return f"%{match[1]}s"
+
+    return _words([*front, _SPEC.sub(spec, template), *values])
+
+
+def _clock(call: CommandCall) -> CommandResult:
+    seconds, micro = divmod(call.clock.now_us(), 1_000_000)
+    return CommandResult(f"EPOCHSECONDS={seconds} EPOCHREALTIME={seconds}.{micro:06d}\n")
+
+
+def _srandom(call: CommandCall) -> CommandResult:
+    return CommandResult(f"{call.random.getrandbits(32)}\n")
+
+
+def _rand(call: CommandCall) -> CommandResult:
+    words = call.argv[1:]
+    number = next((int(word) for word in words if word.isdigit()), None)
+    if number is None:
+        return CommandResult("", "Usage: rand [options] num\nrand: Use -help for summary.\n", 1)
+    data = call.random.randbytes(number)
+    if "-hex" in words:
+        text = data.hex() + "\n"
+    elif "-base64" in words:
+        text = base64.encodebytes(data).decode()
+        text = re.sub(r"\n", "", text)
+        text = "".join(f"{text[i : i + 64]}\n" for i in range(0, len(text), 64))
+    else:
+        # Text only: bytes beyond ASCII cannot leave a command of ours.
+        text = "".join(chr(byte & 0x7F) for byte in data)
+    target = words[words.index("-out") + 1] if "-out" in words[:-1] else None
+    if target is None:
+        return CommandResult(text)
+    full = target if target.startswith("/") else f"{call.cwd.rstrip('/')}/{target}"
+    plain = "-hex" in words or "-base64" in words
+    call.files.write(full, text.encode() if plain else data, mode=0o600)
+    return CommandResult()
+
+
+def _sort(call: CommandCall) -> CommandResult:
+    names = [word for word in call.argv[1:] if not word.startswith("-")]
+    flags = "".join(word[1:] for word in call.argv[1:] if re.fullmatch(r"-[a-zA-Z]+", word))
+    text = call.stdin or ""
+    if names:
+        text = ""
+        for name in names:
+            full = name if name.startswith("/") else f"{call.cwd.rstrip('/')}/{name}"
+            try:
+                text += call.files.read(full).decode("utf-8", "replace")
+            except OSError as error:
+                reason = error.strerror or "No such file or directory"
+                return CommandResult("", f"sort: cannot read: {name}: {reason}\n", 2)
+    lines = text.removesuffix("\n").split("\n") if text else []
+    chosen = shuffled_sort(lines, call.random, unique="u" in flags or "--unique" in call.argv)
+    return CommandResult("".join(f"{line}\n" for line in chosen))
+
+
+def _compgen(call: CommandCall) -> CommandResult:
+    hidden = {*MISSING, *COMMANDS}
+    lines = (call.stdin or "").splitlines()
+    shown = [line for line in dict.fromkeys(lines) if line not in hidden]
+    return CommandResult("".join(f"{line}\n" for line in shown), "", 0 if shown else 1)
+
+
+def _words(words: list[str]) -> CommandResult:
+    return CommandResult(" ".join(map(quoted, words)))
+
+
+_TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
+    "about": _about,
+    "awk": _awk,
+    "clock": _clock,
+    "compgen": _compgen,
+    "jq": _jq,
+    "printf": _printf,
+    "rand": _rand,
+    "sort": _sort,
+    "srandom": _srandom,
+}
+
+
+def _nothing(call: CommandCall) -> CommandResult:
+    """The first word of a program's file, where the embedded shell reads it as a script."""
+    del call
+    return CommandResult()
+
+
+COMMANDS: Mapping[str, Command] = {HELPER: helper, PROGRAM_START: _nothing}

@@ -1,0 +1,319 @@
+"""Processes: `ps`, `top`, `pgrep` and their kin. The machine runs one shell and what it is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._volatile import up_seconds
+from agentworld_sim.engines.shell.commands._accounts import current
+from agentworld_sim.engines.shell.commands._usage import described
+from agentworld_sim.engines.shell.commands.resources import memory_use, uptime_line
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One line of a process list."""
+
+    pid: int
+    ppid: int
+    command: str
+    started_us: int
+    user: str
+    vsz: int = 4188
+    rss: int = 3456
+    state: str = "S"
+
+    @property
+    def name(self) -> str:
+        return self.command.partition(" ")[0].rpartition("/")[2]
+
+
+OWN_PID = 12
+"""Of the command that looks."""
+
+_ADDED_BY_SHELL_US = 4_000_000
+"""The shell is that much older than the turn, at least."""
+
+
+def running(call: CommandCall) -> list[Process]:
+    """All processes, by number."""
+    user = current(call).name
+    now_us = call.clock.now_us()
+    booted_us = now_us - round(up_seconds(call.machine, now_us) * 1_000_000)
+    shell_us = min(booted_us + 1_000_000, now_us - _ADDED_BY_SHELL_US)
+    name = call.name.rpartition("/")[2]
+    asked = " ".join((name, *call.argv))
+    return [
+        Process(1, 0, "bash", shell_us, user, state="Ss"),
+        Process(OWN_PID, 1, asked, now_us, user, 8100, 4096, "R+" if name == "top" else "R"),
+    ]
+
+
+def _start(process: Process, call: CommandCall) -> str:
+    started = datetime.fromtimestamp(process.started_us // 1_000_000, UTC)
+    if call.clock.now_us() - process.started_us < 86_400 * 1_000_000:
+        return started.strftime("%H:%M")
+    return started.strftime("%b%d")
+
+
+_Cell = Callable[[Process, CommandCall], str]
+
+_COLUMNS: Mapping[str, tuple[str, int, _Cell]] = {
+    "args": ("COMMAND", -27, lambda p, c: p.command),
+    "c": ("C", 2, lambda p, c: "0"),
+    "comm": ("COMMAND", -15, lambda p, c: p.name),
+    "etime": ("ELAPSED", 11, lambda p, c: _elapsed(p, c)),
+    "gid": ("GID", 5, lambda p, c: "0"),
+    "lstart": ("STARTED", 24, lambda p, c: _full_start(p)),
+    "ni": ("NI", 3, lambda p, c: "0"),
+    "nlwp": ("NLWP", 4, lambda p, c: "1"),
+    "pcpu": ("%CPU", 4, lambda p, c: "0.0"),
+    "pgid": ("PGID", 7, lambda p, c: str(p.pid)),
+    "pid": ("PID", 7, lambda p, c: str(p.pid)),
+    "pmem": ("%MEM", 4, lambda p, c: f"{p.rss * 100 / c.machine.memory_kib:.1f}"),
+    "ppid": ("PPID", 7, lambda p, c: str(p.ppid)),
+    "pri": ("PRI", 3, lambda p, c: "19"),
+    "rss": ("RSS", 5, lambda p, c: str(p.rss)),
+    "s": ("S", -1, lambda p, c: p.state[0]),
+    "sid": ("SID", 7, lambda p, c: "1"),
+    "start": ("STARTED", 8, lambda p, c: _start(p, c)),
+    "stat": ("STAT", -4, lambda p, c: p.state),
+    "stime": ("STIME", -5, lambda p, c: _start(p, c)),
+    "time": ("TIME", 8, lambda p, c: "00:00:00"),
+    "tty": ("TT", -8, lambda p, c: "?"),
+    "uid": ("UID", 5, lambda p, c: "0" if p.user == "root" else "1000"),
+    "user": ("USER", -8, lambda p, c: p.user),
+    "vsz": ("VSZ", 6, lambda p, c: str(p.vsz)),
+}
+
+_ALIASES = {
+    "cmd": "args", "command": "args", "%cpu": "pcpu", "%mem": "pmem", "rssize": "rss",
+    "rsz": "rss", "state": "s", "tt": "tty", "tname": "tty", "ucmd": "comm", "ruser": "user",
+    "euser": "user", "uname": "user", "vsize": "vsz", "cputime": "time", "nice": "ni",
+    "bsdstart": "start", "start_time": "stime", "euid": "uid", "thcount": "nlwp", "pgrp": "pgid",
+}  # fmt: skip
+
+_HEADINGS = {"cmd": "CMD", "ucmd": "CMD", "tty": "TT", "tname": "TTY", "state": "S"}
+
+
+def _elapsed(process: Process, call: CommandCall) -> str:
+    seconds = (call.clock.now_us() - process.started_us) // 1_000_000
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3600)
+    text = f"{rest // 60:02}:{rest % 60:02}"
+    text = f"{hours:02}:{text}" if days or hours else text
+    return f"{days}-{text}" if days else text
+
+
+def _full_start(process: Process) -> str:
+    started = datetime.fromtimestamp(process.started_us // 1_000_000, UTC)
+    return f"{started:%a %b} {started.day:>2} {started:%H:%M:%S %Y}"
+
+
+@dataclass(slots=True)
+class _Asked:
+    columns: list[tuple[str, int, _Cell]]
+    everything: bool = False
+    pids: list[int] | None = None
+    names: list[str] | None = None
+    headings: bool = True
+
+
+_BSD_ROW = (
+    "{user:<8} {pid:>7} {cpu:>4} {mem:>4} {vsz:>6} {rss:>5} {tty:<8} {stat:<4} {start:<5} {time:>6}"
+    " {cmd}"
+)
+
+
+@described
+def ps(call: CommandCall) -> CommandResult:
+    words = list(call.argv)
+    flat = "".join(word.lstrip("-") for word in words)
+    if any(word in ("--help", "help") for word in words):
+        return CommandResult("\nUsage:\n ps [options]\n\n Try 'ps --help <simple|list|output|threads"
+                             "|misc|all>'\n")  # fmt: skip
+    asked = _Asked([_column(name) for name in ("pid", "tname", "time", "ucmd")])
+    error = _read(words, asked)
+    if error is not None:
+        return error
+    processes = [p for p in running(call) if _wanted(p, asked)]
+    if "u" in flat and words and not words[0].startswith("-") and set(flat) <= set("aAuxwfe"):
+        return CommandResult(_bsd_list(processes, call))
+    lines = _table(processes, asked, call)
+    return CommandResult("\n".join(lines) + "\n" if lines else "", "", 0 if processes else 1)
+
+
+def _bsd_list(processes: Sequence[Process], call: CommandCall) -> str:
+    rows = [
+        _BSD_ROW.format(
+            user="USER", pid="PID", cpu="%CPU", mem="%MEM", vsz="VSZ", rss="RSS", tty="TTY",
+            stat="STAT", start="START", time="TIME", cmd="COMMAND",
+        )
+    ]  # fmt: skip
+    for p in processes:
+        share = f"{p.rss * 100 / call.machine.memory_kib:.1f}"
+        rows.append(
+            _BSD_ROW.format(
+                user=p.user, pid=p.pid, cpu="0.0", mem=share, vsz=p.vsz, rss=p.rss, tty="?",
+                stat=p.state, start=_start(p, call), time="0:00", cmd=p.command,
+            )
+        )  # fmt: skip
+    return "\n".join(rows) + "\n"
+
+
+def _column(name: str) -> tuple[str, int, _Cell]:
+    given, equals, heading = name.partition("=")
+    key = _ALIASES.get(given.lower(), given.lower())
+    title, width, cell = _COLUMNS[key]
+    title = _HEADINGS.get(given.lower(), title)
+    return (heading if equals else title), width, cell
+
+
+def _read(words: list[str], asked: _Asked) -> CommandResult | None:
+    """Reads the options; an error, if they are none."""
+    chosen: list[str] = []
+    while words:
+        word = words.pop(0)
+        name = word.lstrip("-")
+        if name[:1] in ("o", "O", "p", "C", "q", "u", "U") and word.startswith("-"):
+            value = name[1:] or (words.pop(0) if words else "")
+            value = value.removeprefix("id").removeprefix("=") if name == "pid" else value
+            if name[0] in "oO":
+                chosen += value.split(",") if "=" not in value else [value]
+            elif name[0] in "pq":
+                asked.pids = [int(n) for n in re.split(r"[, ]+", value) if n.isdigit()]
+            elif name[0] == "C":
+                asked.names = value.split(",")
+            else:
+                asked.everything = True
+        elif name.isdigit():
+            asked.pids = [*(asked.pids or []), int(name)]
+        elif word.startswith("--"):
+            if name.startswith("no-head"):
+                asked.headings = False
+            elif not name.startswith(("sort", "forest", "width", "cols")):
+                return CommandResult("", "error: unknown gnu long option\n\nUsage:\n ps [options]\n"
+                                     "\n Try 'ps --help <simple|list|output|threads|misc|all>'\n  or"
+                                     " 'ps --help <s|l|o|t|m|a>'\n for additional help text.\n\nFor"
+                                     " more details see ps(1).\n", 1)  # fmt: skip
+        else:
+            if "o" in name and words:
+                chosen += words.pop(0).split(",")
+            asked.everything |= bool(set(name) & set("Aeax"))
+            if "f" in name and word.startswith("-"):
+                names = ("user=UID", "pid", "ppid", "c", "stime", "tname", "time", "cmd")
+                asked.columns = [_column(one) for one in names]
+    try:
+        asked.columns = [_column(name) for name in chosen] or asked.columns
+    except KeyError:
+        return CommandResult("", f'error: unknown user-defined format specifier "{chosen[-1]}"\n\n'
+                             "Usage:\n ps [options]\n", 1)  # fmt: skip
+    return None
+
+
+def _wanted(process: Process, asked: _Asked) -> bool:
+    if asked.pids is not None:
+        return process.pid in asked.pids
+    if asked.names is not None:
+        return process.name in asked.names
+    return True
+
+
+def _table(processes: Sequence[Process], asked: _Asked, call: CommandCall) -> list[str]:
+    titles = [title for title, _, _ in asked.columns]
+    rows = [[cell(p, call) for _, _, cell in asked.columns] for p in processes]
+    if asked.headings and any(titles):
+        rows.insert(0, titles)
+    lines: list[str] = []
+    for row in rows:
+        cells: list[str] = []
+        for index, (text, (title, width, _)) in enumerate(zip(row, asked.columns, strict=True)):
+            last = index == len(row) - 1
+            if width < 0:
+                cells.append(text if last else text.ljust(max(-width, len(title))))
+            else:
+                cells.append(text.rjust(max(width, len(title))))
+        lines.append(" ".join(cells))
+    return lines
+
+
+@described
+def top(call: CommandCall) -> CommandResult:
+    flat = "".join(call.argv)
+    if "b" not in flat:
+        return CommandResult("", "top: failed tty get\n", 1)
+    processes = running(call)
+    total, used, free, _, cache, available = memory_use(call.machine)
+    mib = 1024.0
+    lines = [
+        f"top -{uptime_line(call)}",
+        (
+            f"Tasks: {len(processes):>3} total,   1 running, {len(processes) - 1:>3} sleeping,"
+            "   0 stopped,   0 zombie"
+        ),
+        "%Cpu(s):  0.0 us,  0.0 sy,  0.0 ni,100.0 id,  0.0 wa,  0.0 hi,  0.0 si,  0.0 st ",
+        (
+            f"MiB Mem : {total / mib:>8.1f} total, {free / mib:>8.1f} free, {used / mib:>8.1f} used,"
+            f" {cache / mib:>8.1f} buff/cache     "
+        ),
+        (
+            f"MiB Swap: {0:>8.1f} total, {0:>8.1f} free, {0:>8.1f} used. {available / mib:>8.1f}"
+            " avail Mem "
+        ),
+        "",
+        "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND",
+    ]
+    for p in processes:
+        share = p.rss * 100 / call.machine.memory_kib
+        lines.append(
+            f"{p.pid:>7} {p.user:<8}  20   0 {p.vsz:>7} {p.rss:>6} {p.rss * 4 // 5:>6} {p.state[0]}"
+            f"   0.0 {share:>5.1f}   0:00.01 {p.name}"
+        )
+    return CommandResult("\n".join(lines) + "\n")
+
+
+@described
+def pgrep(call: CommandCall) -> CommandResult:
+    name = call.name.rpartition("/")[2]
+    full = list_names = False
+    pattern: str | None = None
+    for word in call.argv:
+        if word.startswith("-") and len(word) > 1:
+            full |= "f" in word
+            list_names |= "l" in word or "a" in word
+        else:
+            pattern = word
+    if pattern is None:
+        return CommandResult(
+            "",
+            f"{name}: no matching criteria specified\nTry `{name} --help' for more information.\n",
+            2,
+        )
+    try:
+        wanted = re.compile(pattern)
+    except re.error:
+        return CommandResult("", f"{name}: Invalid regular expression: {pattern}\n", 2)
+    # A process looking for others does not find itself.
+    others = [p for p in running(call) if p.pid != OWN_PID]
+    found = [p for p in others if wanted.search(p.command if full else p.name)]
+    out = "".join(f"{p.pid} {p.command}\n" if list_names else f"{p.pid}\n" for p in found)
+    return CommandResult("" if name == "pkill" else out, "", 0 if found else 1)
+
+
+@described
+def watch(call: CommandCall) -> CommandResult:
+    terminal = call.env.get("TERM", "unknown")
+    return CommandResult("", f"Error opening terminal: {terminal}.\n", 1)
+
+
+COMMANDS: Mapping[str, Command] = {
+    "pgrep": pgrep,
+    "pkill": pgrep,
+    "ps": ps,
+    "top": top,
+    "watch": watch,
+}
