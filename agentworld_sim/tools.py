@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from agentworld_sim.errors import ArgumentsError, UsageError, nearest
 
 if TYPE_CHECKING:
+    from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
 DomainName = Literal["mcp", "search", "terminal", "swe", "web", "android", "os"]
@@ -84,7 +85,7 @@ def canonical_json(value: object) -> str:
 
 def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
     """Raises `ArgumentsError`, naming the argument, when `arguments` do not fit the tool's schema."""
-    error = next(iter(_validator(canonical_json(tool.input_schema)).iter_errors(arguments)), None)
+    error = _first_error(tool.input_schema, arguments)
     if error is None:
         return
     where = ".".join(str(part) for part in error.absolute_path)
@@ -102,8 +103,20 @@ def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
 
 def schema_problem(schema: Mapping[str, Any], value: Any) -> str | None:
     """The first way in which `value` does not fit `schema`; `None` when it fits."""
-    error = next(iter(_validator(canonical_json(schema)).iter_errors(value)), None)
+    error = _first_error(schema, value)
     return error and error.message
+
+
+def _first_error(schema: Mapping[str, Any], value: Any) -> ValidationError | None:
+    from referencing.exceptions import Unresolvable
+
+    try:
+        return next(iter(_validator(canonical_json(schema)).iter_errors(value)), None)
+    except Unresolvable as error:
+        raise UsageError(
+            f"the schema refers to another document, {error.ref!r}, which is never fetched. Put it"
+            " into the schema's own `$defs`."
+        ) from None
 
 
 @lru_cache(maxsize=4096)

@@ -150,6 +150,7 @@ def test_the_same_files_are_ignored_as_by_git(tmp_path: Path) -> None:
     assert sorted(files) == sorted(listed)
 
 
+@pytest.mark.promise("folder-copies")
 def test_secrets_stay_out_unless_asked_for(tmp_path: Path) -> None:
     secret = [".env", ".env.local", "id_ed25519", "tls/Server.PEM", ".netrc"]
     open_ = [".env.example", "id_ed25519.pub", "environment", "keys.txt"]
@@ -163,6 +164,7 @@ def test_secrets_stay_out_unless_asked_for(tmp_path: Path) -> None:
     assert set(secret) < set(names(everything))
 
 
+@pytest.mark.promise("folder-copies")
 def test_links_inside_are_kept_and_links_that_leave_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     fill(folder, {"a/file": "x"})

@@ -217,6 +217,7 @@ async def test_arguments_are_checked_against_the_schema(
     assert world.ref == before
 
 
+@pytest.mark.promise("refuse-unknown")
 async def test_a_tool_that_binds_to_nothing_is_refused(world: World) -> None:
     (bound,) = world.add_tools([ToolSpec(name="launch_rocket")])
     assert bound.access == "refuse"
@@ -231,6 +232,7 @@ async def test_access_rules_of_the_scenario_are_kept(world: World) -> None:
         await world.step(ToolCall("hidden_add", {"amount": 1}))
 
 
+@pytest.mark.promise("real-by-name")
 async def test_a_real_tool_is_never_answered_by_the_world(world: World) -> None:
     world.add_tools([ToolSpec(name="add", access="real")])
     with pytest.raises(AccessRefused, match="set to 'real'"):
@@ -244,6 +246,8 @@ def test_a_name_of_its_own_beats_a_pattern() -> None:
     assert access_of("bash", rules) is None
 
 
+@pytest.mark.promise("no-trace")
+@pytest.mark.promise("failure-raises")
 async def test_a_failed_step_leaves_no_trace(world: World) -> None:
     await world.step(adding(1))
     before = world.ref
@@ -261,6 +265,7 @@ async def test_an_answer_that_breaks_its_output_schema_is_rejected(world: World)
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.promise("no-trace")
 async def test_a_cancelled_step_commits_nothing(kind: str, tmp_path: Path) -> None:
     store = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "w.sqlite")
     gate = Gate()

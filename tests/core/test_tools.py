@@ -1,0 +1,73 @@
+"""Tool specs, argument checks and canonical JSON."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentworld_sim import ArgumentsError, ToolSpec, UsageError
+from agentworld_sim.tools import canonical_json, check_arguments, schema_problem
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(values)
+def test_canonical_json_is_the_value_and_has_one_form(value: object) -> None:
+    text = canonical_json(value)
+    text.encode()
+    assert json.loads(text) == value
+    assert canonical_json(json.loads(text)) == text
+
+
+def test_the_order_of_keys_is_no_part_of_canonical_json() -> None:
+    assert canonical_json({"b": 1, "a": 2}) == canonical_json({"a": 2, "b": 1})
+
+
+def test_a_spec_survives_json() -> None:
+    spec = ToolSpec(
+        name="t",
+        description="d",
+        input_schema={"type": "object"},
+        output_schema={"type": "object"},
+        annotations={"readOnlyHint": True},
+        domain="swe",
+        access="refuse",
+        binds_to="claude-code/Bash",
+    )
+    assert ToolSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+
+
+@pytest.mark.promise("no-remote-schemas")
+def test_a_reference_to_another_document_is_never_fetched() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        schema = {"properties": {"x": {"$ref": f"http://127.0.0.1:{port}/schema.json"}}}
+        with pytest.raises(UsageError, match="refers to another document"):
+            check_arguments(ToolSpec(name="t", input_schema=schema), {"x": 1})
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_a_malformed_schema_is_the_users_mistake_and_named() -> None:
+    with pytest.raises(UsageError, match="malformed JSON schema"):
+        check_arguments(ToolSpec(name="t", input_schema={"type": 7}), {})
+
+
+def test_a_tool_without_arguments_says_only_what_is_wrong() -> None:
+    spec = ToolSpec(name="t", input_schema={"type": "object", "additionalProperties": False})
+    with pytest.raises(ArgumentsError, match=r"'t' does not take these arguments: .*'x'"):
+        check_arguments(spec, {"x": 1})
+
+
+def test_a_value_that_fits_has_no_problem() -> None:
+    assert schema_problem({"type": "integer"}, 3) is None
+    assert schema_problem({"type": "integer"}, "3") == "'3' is not of type 'integer'"
