@@ -84,8 +84,27 @@ class NativeCall(Protocol):
     """Runs bashkit's own command of the same name on the same files."""
 
     def __call__(
-        self, argv: Sequence[str] | None = None, stdin: str | None = None
-    ) -> CommandResult: ...
+        self,
+        argv: Sequence[str] | None = None,
+        stdin: str | None = None,
+        *,
+        program: str | None = None,
+        limit_us: int | None = None,
+    ) -> CommandResult:
+        """Runs it.
+
+        Args:
+            argv: Other arguments than those of the call.
+            stdin: Another input than that of the call.
+            program: Another command than the one of the same name: for commands that run commands.
+                One of ours answers there too, except the calling one.
+            limit_us: World time after which it is killed.
+        """
+        ...
+
+
+class Endless(Exception):
+    """Raised by a command that a real machine would still be running: the turn ends by timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +125,12 @@ class CommandCall:
     machine: Machine
     native: NativeCall
     """The embedded shell's own command: for arguments the override does not care about."""
+    seconds_left: Callable[[], float] = lambda: 30.0
+    """Host time until the command is to be given up; 0 or less once the turn is being stopped."""
+
+
+Piece = tuple[Literal["out", "err"], str]
+"""Something written to standard output or standard error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +138,10 @@ class CommandResult:
     stdout: str = ""
     stderr: str = ""
     exit_code: int = 0
+    pieces: tuple[Piece, ...] = ()
+    """Both outputs in the order of writing, for commands named in `IN_ORDER`."""
+    timed_out: bool = False
+    """Of a `native` call with a time limit: the limit ended it."""
 
 
 Command = Callable[[CommandCall], CommandResult]

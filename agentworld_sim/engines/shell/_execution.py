@@ -93,6 +93,17 @@ class Execution:
         stdout, stderr = (max(pair, key=len) for pair in pairs)
         return Executed(stdout, stderr, result.exit_code)
 
+    def seconds_left(self) -> float:
+        """Host time until this script is stopped."""
+        if self._deep or self._late or self._flooded:
+            return 0.0
+        return self._limits.wall_seconds - (time.monotonic() - self._started)
+
+    def cause(self, *, cancelled: bool) -> Verdict:
+        """Why a command of ours was given up."""
+        late = self._late or self._flooded or self.seconds_left() <= 0
+        return "cancelled" if cancelled and not late else "timeout"
+
     def pieces(self) -> list[tuple[str, str]]:
         """Standard output and error piece by piece, in the order of writing."""
         return list(zip(self._out, self._err, strict=True))

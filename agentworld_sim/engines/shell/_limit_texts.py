@@ -112,35 +112,6 @@ def unfaithful(reason: str, script: str = "") -> EngineFailure:
     )
 
 
-BRACES = 10_000
-"""bashkit leaves a brace expansion with more words than this as it is written, without a word."""
-
-_RANGE = re.compile(r"\{(-?\d{1,18})\.\.(-?\d{1,18})(?:\.\.(-?\d{1,18}))?\}")
-_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
-
-
-def checked(script: str) -> str:
-    """`script`, unless it holds something that bashkit would quietly not do.
-
-    Raises:
-        EngineFailure: it does.
-    """
-    if "{" not in script:
-        return script
-    bare = _QUOTED.sub("''", script)
-    for found in _RANGE.finditer(bare):
-        first, last, step = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
-        if abs(last - first) // step >= BRACES:
-            raise unfaithful(f"{found[0]} expands to more than {BRACES:,} words", script)
-    for word in re.findall(r"[^\s;|&]*\{[^\s;|&]*,[^\s;|&]*\}[^\s;|&]*", bare):
-        count = 1
-        for group in re.findall(r"\{([^{}]*,[^{}]*)\}", word):
-            count *= group.count(",") + 1
-        if count > BRACES / 2:
-            raise unfaithful(f"{word[:60]} expands to more than {BRACES // 2:,} words", script)
-    return script
-
-
 def verdict_on(error: str, script: str) -> Verdicts:
     """How a real machine ends a script that bashkit stopped with `error`.
 

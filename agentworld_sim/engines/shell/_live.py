@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -27,11 +27,42 @@ from bashkit import (
 
 from agentworld_sim.engines.shell import _texts
 from agentworld_sim.engines.shell._clock import DeadlinePassed, TurnClock
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._command import (
+    Command,
+    CommandCall,
+    CommandResult,
+    Endless,
+)
+from agentworld_sim.engines.shell._deep import call_deep
+from agentworld_sim.engines.shell._epilogue import (
+    NOTES,
+    Notes,
+    Redirect,
+    descriptors,
+    epilogue,
+    merged,
+    read_notes,
+    redirects_in,
+)
+from agentworld_sim.engines.shell._execution import Executed, Execution
 from agentworld_sim.engines.shell._files import LiveFiles, quoted
+from agentworld_sim.engines.shell._guise import (
+    HELPER,
+    Guise,
+    guise,
+    hints_at_guise,
+    numbered,
+    unmasked,
+)
+from agentworld_sim.engines.shell._limit_texts import faithful, verdict_on
 from agentworld_sim.engines.shell._limits import ShellLimits
+from agentworld_sim.engines.shell._live_command import LiveCallback, live_command
 from agentworld_sim.engines.shell._machine import Machine
+from agentworld_sim.engines.shell._precheck import checked
 from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell._volatile import VolatileFiles
+from agentworld_sim.engines.shell.commands import IN_ORDER
+from agentworld_sim.errors import EngineFailure
 from agentworld_sim.state._files import Blobs, FileEntry, FileTree
 
 Keep = Literal["nothing", "cwd", "all"]
@@ -42,16 +73,15 @@ Ending = Literal["finished", "timeout", "cancelled"]
 STDIN_MOUNT = "/proc/self/fd"
 """Where a turn's standard input lies, under its real name."""
 
-NATIVE_THREADS = 512
-"""Upper bound only: threads are started on demand and reused."""
+STDOUT, STDERR = 250, 251
+"""Descriptors that keep a script's own standard output and standard error."""
+
+_FD = STDIN_MOUNT.removeprefix("/proc")
 
 _UNBOUNDED = 2**62
-_native_pool = ThreadPoolExecutor(NATIVE_THREADS, thread_name_prefix="agentworld-native")
 
 _CHANGES_NOTHING = frozenset(
-    "[ basename cat cmp cut date df diff dirname du echo egrep expr false fgrep file fold free grep"
-    " groups head hostname id jq ls md5sum nl nproc od paste printenv ps pwd realpath rev seq"
-    " sha1sum sha256sum stat tac tail test tr true uname uptime wc which whoami".split()
+    ["[", "basename", "cat", "cmp", "cut", "date", "df", "diff", "dirname", "du", "echo", "egrep", "expr", "false", "fgrep", "file", "fold", "free", "grep", "groups", "head", "hostname", "id", "jq", "ls", "md5sum", "nl", "nproc", "od", "paste", "printenv", "ps", "pwd", "realpath", "rev", "seq", "sha1sum", "sha256sum", "stat", "tac", "tail", "test", "tr", "true", "uname", "uptime", "wc", "which", "whoami"]
 )
 """Commands that write no file. A script of nothing else needs no look at the files afterwards."""
 
@@ -70,6 +100,8 @@ class ShellRun:
     session: ShellSession
     """What the shell keeps for the next call."""
     ending: Ending = "finished"
+    written: tuple[tuple[str, str], ...] = ()
+    """Standard output and standard error piece by piece, in the order of writing."""
 
 
 class LiveShell:
@@ -89,20 +121,40 @@ class LiveShell:
         self.machine = machine
         self.limits = limits or ShellLimits()
         self._commands = commands
-        self._stdin = FileSystem()
-        self._mounts = {**(mounts or {}), STDIN_MOUNT: self._stdin}
+        self._volatile = VolatileFiles(machine)
+        self._stdin = self._volatile.proc
+        self._mounts = {**(mounts or {}), **self._volatile.mounts}
         self.files = LiveFiles(self._run_touch, self._mounts)
         self._janitor: Bash | None = None
         self._natives: dict[str, Bash] = {}
-        self._callbacks = {
-            name: partial(self._call, name, command) for name, command in commands.items()
+        self._callbacks: dict[str, Callable[[BuiltinContext], BuiltinResult]] = {
+            folder + name: partial(self._call, name, command)
+            for name, command in commands.items()
+            # A machine with programs reaches our commands through them.
+            for folder in (("",) if "/usr/bin" in self._mounts else ("", "/bin/", "/usr/bin/"))
         }
-        self._bash = self._new_bash(self._callbacks)
+        in_order = {
+            folder + name: partial(self._answer, name, command)
+            for name, command in commands.items()
+            if name in IN_ORDER
+            for folder in ("", "/bin/", "/usr/bin/")
+        }
+        others = {name: c for name, c in self._callbacks.items() if name not in in_order}
+        self._bash = self._new_bash(others, in_order)
+        # What `exec` redirects outlives a restored snapshot; the prelude puts these two back.
+        self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
         self._fresh = self._bash.snapshot(exclude_filesystem=True)
         self._random = Random(0)
         self._failure: BaseException | None = None
         self._look = False
         self._suspicious = False
+        self._open: set[str] = set()
+        self._running: Execution | None = None
+        self._stopping = False
+        self._opaque = False
+        self._guise = Guise("")
+        self._deadlines: list[int | None] = []
+        self._overdue = False
 
     # The turn
 
@@ -132,7 +184,30 @@ class LiveShell:
 
     def cancel(self) -> None:
         """Stops a running script at its next command. Thread-safe."""
+        self._stopping = True
         self._bash.cancel()
+        for bash in list(self._natives.values()):
+            bash.cancel()
+
+    def close(self) -> None:
+        """Frees the interpreters. Nothing may be running, and nothing can be run any more.
+
+        Without it they live for ever: an interpreter holds its callbacks, which hold this object,
+        and Python's collector does not see into the interpreter.
+        """
+        self._callbacks.clear()
+        self._natives.clear()
+        self._janitor = None
+        del self._bash
+
+    def _seconds_left(self) -> float:
+        return 0.0 if self._stopping or self._running is None else self._running.seconds_left()
+
+    def _clear_cancel(self) -> None:
+        self._stopping = False
+        self._bash.clear_cancel()
+        for bash in self._natives.values():
+            bash.clear_cancel()
 
     # Running scripts
 
@@ -163,66 +238,135 @@ class LiveShell:
         bash = self._bash
         bash.restore_snapshot(session.memory or self._fresh)
         self._failure = None
+        began_us = self.files.clock.now_us()
         runnable, refusal = self._parse(script)
-        full = self._prelude(session, stdin, merge=merge) + runnable
-        if timeout_us is None:
-            result, written = bash.execute_sync(full), None
-        else:
-            result, written = self._run_until(full, self.files.clock.now_us() + timeout_us)
+        worn = self._dress(runnable, session)
+        redirects = redirects_in(runnable) if keep == "all" else []
+        if session.redirects or "exec" in runnable:
+            self._look = self._suspicious = True
+        ends = keep == "all" and self._can_follow(runnable, epilogue(redirects))
+        full = self._prelude(session, stdin, merge=merge) + worn.prelude + checked(worn.script)
+        if ends:
+            full += epilogue(redirects)
+        self._forget_notes()
+        done, pieces = self._execute(full, script, timeout_us)
         if self._failure is not None:
             raise self._failure
-        stdout, stderr, exit_code = result.stdout, result.stderr, result.exit_code
-        ending: Ending = "finished"
-        state = bash.shell_state()
-        if result.error is not None:
-            ending, stderr, exit_code = _texts.limit_reached(result.error, stderr)
-        if written is not None:
-            ending, stdout, stderr, exit_code = "timeout", *written, 124
+        stdout, stderr, exit_code = done.stdout, done.stderr, done.exit_code
+        ending: Ending = "finished" if done.verdict in (None, "dead") else done.verdict
+        notes = self._read_notes(redirects) if ends else None
+        if notes is not None and done.verdict is None:
+            exit_code = notes.exit_code
         if refusal is not None and ending == "finished" and not _texts.exited(runnable):
             stdout, stderr = (stdout + refusal, stderr) if merge else (stdout, stderr + refusal)
             exit_code = _texts.SYNTAX_ERROR
-        stdout, stderr = _texts.plain(stdout), _texts.plain(stderr)
+        slept_us = self.files.clock.now_us() - began_us
+        stdout = self._plain(stdout, script, slept_us, merge=merge)
+        stderr = self._plain(stderr, script, slept_us)
         if session.exit_code and "x" in session.options:
             stderr = stderr.removeprefix(f"+ exit {session.exit_code}\n")
         after = ShellSession()
-        if keep != "nothing":
-            after = ShellSession(cwd=state.cwd)
-        if keep == "all":
-            after = ShellSession(
-                cwd=state.cwd,
-                memory=bash.snapshot(exclude_filesystem=True),
-                options=tuple(sorted(_options(state.variables))),
-                traps=tuple(sorted(state.traps.items())),
-                exit_code=exit_code,
-            )
-        return ShellRun(stdout, stderr, exit_code, after, ending)
+        if keep == "cwd":
+            after = ShellSession(cwd=self._bash.shell_state().cwd)
+        elif keep == "all" and (notes is not None or done.verdict == "timeout" or not ends):
+            after = self._after(session, exit_code, notes)
+        return ShellRun(stdout, stderr, exit_code, after, ending, pieces)
 
-    def _run_until(
-        self, script: str, deadline_us: int
-    ) -> tuple[ExecResult, tuple[str, str] | None]:
-        """Runs `script`; if it does not end in time, also what it had written until then."""
-        clock, bash = self.files.clock, self._bash
-        chunks: list[tuple[str, str]] = []
+    def _after(self, before: ShellSession, exit_code: int, notes: Notes | None) -> ShellSession:
+        """The session that goes on after a script; without notes, some of it is as before."""
+        state = self._bash.shell_state()
+        if self._guise.cleanup:
+            self._bash.execute_sync(f"trap - EXIT; {self._guise.cleanup}")
+        traps = {
+            name: command
+            for name, command in state.traps.items()
+            if name != "EXIT" and command != HELPER
+        }
+        started_us = before.started_us
+        now_us = self.files.clock.now_us()
+        if notes is not None:
+            if notes.exit_trap:
+                traps["EXIT"] = notes.exit_trap
+            if started_us is None or abs((now_us - started_us) // 1_000_000 - notes.seconds) > 1:
+                started_us = now_us - notes.seconds * 1_000_000
+        return ShellSession(
+            cwd=state.cwd,
+            memory=self._bash.snapshot(exclude_filesystem=True),
+            options=tuple(sorted(_options(state.variables))),
+            traps=tuple(sorted(traps.items())),
+            exit_code=exit_code,
+            positional=before.positional if notes is None else notes.positional,
+            redirects=merged(before.redirects, () if notes is None else notes.redirects),
+            started_us=started_us,
+        )
+
+    def _can_follow(self, script: str, more: str) -> bool:
+        """Whether `more` runs after `script`: an unfinished here-document would swallow it."""
+        return "<<" not in script or "builtin" in self._bash.analyze(script + more).command_names
+
+    def _forget_notes(self) -> None:
+        with suppress(RuntimeError):
+            self._volatile.dev.remove(NOTES.removeprefix("/dev"))
+
+    def _read_notes(self, redirects: list[Redirect]) -> Notes | None:
+        """What the epilogue wrote; `None` when the script left the shell before it."""
+        try:
+            data = self._volatile.dev.read_file(NOTES.removeprefix("/dev"))
+        except RuntimeError:
+            return None
+        self._forget_notes()
+        notes = read_notes(data, redirects)
+        self._open |= descriptors(notes.redirects)
+        return notes
+
+    def _plain(self, text: str, script: str, slept_us: int, *, merge: bool = True) -> str:
+        text = _texts.plain(faithful(text, script=script) if merge else text)
+        return numbered(unmasked(text, slept_us), script)
+
+    def _dress(self, script: str, session: ShellSession) -> Guise:
+        """What keeps `script` from seeing the embedded shell, and its devices made ready."""
+        self._volatile.forget()
+        now_us = self.files.clock.now_us()
+        chance = self._volatile.prepare(script, now_us, self._random, opaque=self._opaque)
+        taken: set[str] = set()
+        if session.memory is not None and hints_at_guise(script):
+            found = self._bash.execute_sync("trap - EXIT; declare -F").stdout
+            taken = {line.rpartition(" ")[2] for line in found.splitlines()}
+        self._guise = guise(script, taken, chance=chance)
+        return self._guise
+
+    def _execute(
+        self, full: str, script: str, timeout_us: int | None
+    ) -> tuple[Executed, tuple[tuple[str, str], ...]]:
+        """Runs `full`, which holds `script`; also what it wrote, piece by piece."""
+        clock = self.files.clock
+        running = self._running = Execution(self._bash, self.limits, self.cancel)
+        deadline_us = None if timeout_us is None else clock.now_us() + timeout_us
         clock.deadline_us = deadline_us
         try:
-            # A cancelled run forgets its output; the sink has seen it.
-            result = bash.execute_sync(script, lambda out, err: chunks.append((out, err)))
+            done = running.run(full, named=script)
+        except EngineFailure:
+            if self._failure is None:
+                raise
+            done = Executed("", "", 1)
         finally:
             clock.deadline_us = None
-        if isinstance(self._failure, DeadlinePassed):
+        if isinstance(self._failure, (DeadlinePassed, Endless)):
+            stopped = self._stopping and isinstance(self._failure, Endless)
             self._failure = None
-            bash.clear_cancel()
-        elif result.error is None or "timeout" not in result.error:
-            return result, None
-        clock.sleep(deadline_us - clock.now_us())
-        return result, ("".join(out for out, _ in chunks), "".join(err for _, err in chunks))
+            self._clear_cancel()
+            done = Executed(*running.written(), 124, running.cause(cancelled=stopped))
+        if done.verdict == "timeout" and deadline_us is not None:
+            clock.sleep(deadline_us - clock.now_us())
+        pieces = tuple((_texts.plain(out), _texts.plain(err)) for out, err in running.pieces())
+        return done, pieces
 
     def _parse(self, script: str) -> tuple[str, str | None]:
         """The part of `script` that parses, and what bash says of the first line that does not."""
         try:
             analysis = self._bash.analyze(script)
         except BashError as error:
-            self._look = self._suspicious = True
+            self._look = self._suspicious = self._opaque = True
             return _texts.split_at_syntax_error(script, str(error), self._bash.analyze)
         self._judge(analysis, script)
         return script, None
@@ -231,6 +375,7 @@ class LiveShell:
         """Decides whether the files must be looked at after this script, and how closely."""
         opaque = analysis.is_opaque or analysis.has_interpreter_reentry or bool(analysis.functions)
         names = set(analysis.command_names)
+        self._opaque = opaque or any("/" in name or name in _RUNS_OTHERS for name in names)
         writes = any(redirect.is_write for redirect in analysis.redirects)
         if opaque or writes or not names <= _CHANGES_NOTHING:
             self._look = True
@@ -244,26 +389,41 @@ class LiveShell:
             f"RANDOM={self._random.randrange(32768)} EPOCHSECONDS={now_us // 1_000_000}"
             f" EPOCHREALTIME={now_us // 1_000_000}.{now_us % 1_000_000:06d}"
         ]
-        self._stdin.write_file("/0", stdin or b"")
+        parts.append(f"exec >&{STDOUT} 2>&{STDOUT if merge else STDERR}")
+        kept = descriptors(session.redirects)
+        parts += [f"exec {number}>&-" for number in sorted(self._open - kept, key=int)]
+        self._open = kept
+        started_us = now_us if session.started_us is None else session.started_us
+        parts.append(f"SECONDS={(now_us - started_us) // 1_000_000}; hash -r; complete -r")
+        parts.append(f"set -- {' '.join(map(quoted, session.positional))}")
+        self._stdin.write_file(f"{_FD}/0", stdin or b"")
         if stdin:
             parts.append(f"exec < {STDIN_MOUNT}/0")
         cwd = session.cwd or self.machine.workdir
         if session.memory is None and cwd != "/":
             parts.append(f"cd {quoted(cwd)} 2>/dev/null")
             parts.append("unset OLDPWD")
-        parts += [f"trap -- {quoted(command)} {name}" for name, command in session.traps]
+        parts += [f"exec {redirect}" for redirect in session.redirects]
+        traps = {name: f"trap -- {quoted(command)} {name}" for name, command in session.traps}
+        every = traps.pop("DEBUG", None)
+        parts += traps.values()
         names = [name for name in session.options if len(name) == 1]
         parts += [f"set -o {name}" for name in session.options if len(name) > 1]
-        if merge:
-            parts.append("exec 2>&1")
         parts.append(": bash")
         if names:
             parts.append(f"set -{''.join(names)}")
-        if session.exit_code and "e" not in session.options:
-            parts.append(f"(exit {session.exit_code})")
+        if session.exit_code:
+            # As a part of a list it is no failure to the ERR trap and to `set -e`.
+            parts.append(f"(exit {session.exit_code}) && :")
+        if every:
+            parts.append(every)
         return "; ".join(parts) + "; "
 
-    def _new_bash(self, callbacks: Mapping[str, Callable[[BuiltinContext], BuiltinResult]]) -> Bash:
+    def _new_bash(
+        self,
+        callbacks: Mapping[str, Callable[[BuiltinContext], BuiltinResult]],
+        in_order: Mapping[str, LiveCallback] | None = None,
+    ) -> Bash:
         machine = self.machine
         bash = Bash(
             username=machine.user,
@@ -277,14 +437,26 @@ class LiveShell:
             custom_builtins=callbacks,
             profile=ExecutionProfile.Interactive,
         )
+        for name, callback in (in_order or {}).items():
+            bash.add_command(name, live_command(callback))
         bash.mount("/", self.files.fs)
         for point, fs in self._mounts.items():
-            bash.mount(point, fs, read_only=True)
+            # Everybody may write to `/dev/null`.
+            bash.mount(point, fs, read_only=point != "/dev")
+        bash.execute_sync(f"declare +x UID EUID; BASH_VERSINFO[5]={machine.arch}-pc-linux-gnu")
         return bash
 
     # Commands
 
     def _call(self, name: str, command: Command, context: BuiltinContext) -> BuiltinResult:
+        result = self._answer(name, command, context)
+        return BuiltinResult(result.stdout, result.stderr, result.exit_code)
+
+    def _answer(self, name: str, command: Command, context: BuiltinContext) -> CommandResult:
+        if name == HELPER and not context.argv:
+            self._volatile.draw(self._random)
+            return CommandResult()
+        self.files.passing = context.fs
         call = CommandCall(
             name=context.name,
             argv=context.argv,
@@ -296,15 +468,20 @@ class LiveShell:
             random=self._random,
             machine=self.machine,
             native=partial(self._native, name, context),
+            seconds_left=self._seconds_left,
         )
         try:
-            result = command(call)
+            return command(call)
         except BaseException as failure:
+            if self._deadlines and isinstance(failure, (DeadlinePassed, Endless)):
+                self._overdue = True
+                for bash in list(self._natives.values()):
+                    bash.cancel()
+                return CommandResult("", "", 143)
             # bashkit would print the exception into the session and go on.
             self._failure = failure
             self._bash.cancel()
-            return BuiltinResult("", "", 1)
-        return BuiltinResult(result.stdout, result.stderr, result.exit_code)
+            return CommandResult("", "", 1)
 
     def _native(
         self,
@@ -312,22 +489,85 @@ class LiveShell:
         context: BuiltinContext,
         argv: Sequence[str] | None = None,
         stdin: str | None = None,
+        *,
+        program: str | None = None,
+        limit_us: int | None = None,
     ) -> CommandResult:
         """bashkit's own `name`, in an interpreter beside the running one, on the same files."""
         bare = name.rpartition("/")[2]
-        words = [bare, *(context.argv if argv is None else argv)]
+        words = [program or bare, *(context.argv if argv is None else argv)]
         text = context.stdin if stdin is None else stdin
-        script = f"cd {quoted(context.cwd)} && {' '.join(map(quoted, words))}"
+        script = f"cd {quoted(context.cwd)} && {self._exports(context.env)}"
+        script += " ".join(map(quoted, words))
+        if program is not None or bare in _RUNS_OTHERS:
+            script = f"RANDOM={self._random.randrange(32768)}; {script}"
         if text is not None:
-            self._stdin.write_file(f"/{bare}", text.encode("utf-8", "surrogateescape"))
+            self._stdin.write_file(f"{_FD}/{bare}", text.encode("utf-8", "surrogateescape"))
             script += f" < {STDIN_MOUNT}/{quoted(bare)}"
         # Whatever bashkit does inside a bashkit callback must come from another thread.
-        result = _native_pool.submit(lambda: self._native_bash(bare).execute_sync(script)).result()
+        pieces: list[tuple[str, str]] = []
+        deadline_us = self._own_deadline(limit_us)
+        result = call_deep(
+            lambda: self._native_bash(bare).execute_sync(
+                script, lambda out, err: pieces.append((out, err))
+            )
+        )
         if self._failure is not None:
             raise self._failure
+        stdout, stderr = result.stdout, result.stderr
+        late = deadline_us is not None and self._is_over(deadline_us, result)
+        if late:
+            # A cancelled run forgets its output; the sink has seen it.
+            stdout = "".join(out for out, _ in pieces)
+            stderr = "".join(err for _, err in pieces)
+        elif result.error is not None and "timeout" not in result.error:
+            verdict_on(result.error, script)
         return CommandResult(
-            _texts.plain(result.stdout), _texts.plain(result.stderr), result.exit_code
+            _texts.plain(stdout),
+            _texts.plain(faithful(stderr, script=script)),
+            result.exit_code,
+            timed_out=late,
         )
+
+    def _own_deadline(self, limit_us: int | None) -> int | None:
+        """Sets the clock's deadline for a command with a time limit, unless one comes earlier."""
+        clock = self.files.clock
+        if limit_us is None:
+            return None
+        mine = clock.now_us() + limit_us
+        if clock.deadline_us is not None and clock.deadline_us <= mine:
+            return None
+        self._deadlines.append(clock.deadline_us)
+        clock.deadline_us = mine
+        return mine
+
+    def _is_over(self, deadline_us: int, result: ExecResult) -> bool:
+        """Takes the deadline away; whether it had passed."""
+        clock = self.files.clock
+        clock.deadline_us = self._deadlines.pop()
+        late = self._overdue or "timeout" in (result.error or "")
+        self._overdue = False
+        if late:
+            clock.sleep(deadline_us - clock.now_us())
+            for bash in self._natives.values():
+                bash.clear_cancel()
+        return late
+
+    def _exports(self, env: Mapping[str, str]) -> str:
+        """Assignments that give a side interpreter's command the environment of the running one."""
+        usual = {**_environment(self.machine), "PWD": env.get("PWD", "")}
+        return "".join(
+            f"{name}={quoted(value)} "
+            for name, value in env.items()
+            if usual.get(name) != value and name.isidentifier()
+        )
+
+    def embedded(self, name: str, argv: Sequence[str]) -> ExecResult:
+        """bashkit's own command `name` on this world's files, beside the shell.
+
+        For tools that bring a program of their own, for example a bundled `rg`.
+        """
+        return self._native_bash(name).execute_sync(" ".join(map(quoted, (name, *argv))))
 
     def _native_bash(self, bare: str) -> Bash:
         bash = self._natives.get(bare)
@@ -341,7 +581,7 @@ class LiveShell:
         return bash
 
     def _run_touch(self, script: str) -> None:
-        result = _native_pool.submit(lambda: self._janitor_bash().execute_sync(script)).result()
+        result = call_deep(lambda: self._janitor_bash().execute_sync(script))
         if result.exit_code:
             raise RuntimeError(f"could not set a file's time: {result.stderr.strip()}")
 
@@ -368,7 +608,7 @@ def _options(variables: Mapping[str, str]) -> list[str]:
     ]
 
 
-_SET_NAMES = frozenset("a b e f h k m n p t u v x B C E H P T pipefail posix vi emacs".split())
+_SET_NAMES = frozenset(["a", "b", "e", "f", "h", "k", "m", "n", "p", "t", "u", "v", "x", "B", "C", "E", "H", "P", "T", "pipefail", "posix", "vi", "emacs"])
 
 
 def _environment(machine: Machine) -> dict[str, str]:

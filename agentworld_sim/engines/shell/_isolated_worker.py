@@ -1,0 +1,97 @@
+"""The other end of `_isolated`: a process that runs one embedded command after the other.
+
+It reads a request from standard input and writes the response to standard output, each a line of JSON.
+It touches no file of the host, and it may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import resource
+import sys
+from typing import Any, cast
+
+from bashkit import Bash, ExecutionProfile, FileSystem
+
+from agentworld_sim.engines.shell._deep import call_deep
+from agentworld_sim.engines.shell._files import quoted
+
+MEMORY = 3 << 30
+"""Address space, one deep stack of 1 GiB included."""
+
+_UNBOUNDED = 2**62
+_FOREVER_S = 1e7
+
+
+def main() -> None:
+    _lock_in()
+    for line in sys.stdin.buffer:
+        answer = call_deep(lambda line=line: _answer(json.loads(line)))
+        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def _lock_in() -> None:
+    for what, much in (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+    ):
+        _, most = resource.getrlimit(what)
+        within = much if most == resource.RLIM_INFINITY else min(much, most)
+        resource.setrlimit(what, (within, within))
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    fs = FileSystem()
+    given: dict[str, bytes] = {}
+    for path, data in cast("dict[str, str]", request["files"]).items():
+        given[path] = base64.b64decode(data)
+        fs.mkdir(path.rpartition("/")[0] or "/", True)
+        fs.write_file(path, given[path])
+    fs.mkdir(request["cwd"], True)
+    bash = Bash(
+        env=request["env"],
+        max_commands=_UNBOUNDED,
+        max_loop_iterations=_UNBOUNDED,
+        timeout_seconds=_FOREVER_S,
+        profile=ExecutionProfile.Interactive,
+    )
+    bash.mount("/", fs)
+    words = " ".join(quoted(word) for word in request["argv"])
+    script = f"cd {quoted(request['cwd'])} && {words}"
+    if request["stdin"] is not None:
+        channel = FileSystem()
+        channel.write_file("/0", request["stdin"].encode("utf-8", "surrogateescape"))
+        bash.mount("/proc/self/fd", channel, read_only=True)
+        script += " < /proc/self/fd/0"
+    result = bash.execute_sync(script)
+    written = {
+        path: base64.b64encode(data).decode()
+        for path, data in _files(fs, "/")
+        if given.get(path) != data
+    }
+    return {
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "exit_code": result.exit_code,
+        "error": result.error,
+        "files": written,
+    }
+
+
+def _files(fs: FileSystem, folder: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for entry in fs.read_dir(folder):
+        path = f"{folder.rstrip('/')}/{entry['name']}"
+        kind = entry["metadata"]["file_type"]
+        if kind == "directory" and path not in ("/dev", "/proc"):
+            found += _files(fs, path)
+        elif kind == "file":
+            found.append((path, fs.read_file(path)))
+    return found
+
+
+if __name__ == "__main__":
+    main()

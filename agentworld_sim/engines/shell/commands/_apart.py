@@ -1,0 +1,85 @@
+"""Runs an embedded command in a helper process, with the files that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult, Endless
+from agentworld_sim.engines.shell._isolated import run_isolated
+from agentworld_sim.engines.shell._limit_texts import faithful, unfaithful
+from agentworld_sim.state._files import normal_path
+
+MOST_BYTES = 32 * 1024 * 1024
+"""Files handed to a helper, together."""
+
+_LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)+)"')
+
+
+def run_apart(
+    call: CommandCall, name: str, *, program: str, everything: bool = False
+) -> CommandResult:
+    """Runs `call` as bashkit's `name` in a process that can be killed.
+
+    Args:
+        call: The invocation.
+        name: The embedded command.
+        program: Text whose string literals may name files.
+        everything: Give it all files below the working directory: it makes up names.
+
+    Raises:
+        Endless: it ran until the time of the turn was over.
+        EngineFailure: its answer would not be a real machine's.
+    """
+    words = [*call.argv, *(word.partition("=")[2] for word in call.argv if "=" in word)]
+    words += _LITERAL.findall(program)
+    paths = {_path(call, word) for word in words if word and "\0" not in word}
+    if everything:
+        paths |= {path for path, info in call.files.walk(call.cwd) if info.kind == "file"}
+    done = run_isolated(
+        (name, *call.argv),
+        stdin=call.stdin,
+        cwd=call.cwd,
+        env=call.env,
+        files=_contents(call, sorted(paths)),
+        seconds_left=call.seconds_left,
+    )
+    if done is None:
+        raise Endless
+    if done.error is not None:
+        raise unfaithful(done.error, name)
+    for path, data in sorted(done.files.items()):
+        call.files.write(path, data)
+    return CommandResult(done.stdout, faithful(done.stderr, script=name), done.exit_code)
+
+
+def _path(call: CommandCall, word: str) -> str:
+    return normal_path(word if word.startswith("/") else f"{call.cwd}/{word}")
+
+
+def _contents(call: CommandCall, paths: Iterable[str]) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    size = 0
+    for path in paths:
+        try:
+            if call.files.stat(path).kind != "file":
+                continue
+            data = call.files.read(path)
+        except OSError:
+            continue
+        size += len(data)
+        if size > MOST_BYTES:
+            raise unfaithful(f"it reads more than {MOST_BYTES:,} bytes of files", call.name)
+        found[path] = data
+    return found
+
+
+def option_files(argv: Sequence[str], option: str) -> list[str]:
+    """The values of `option` (`-f`) in `argv`, written apart or together."""
+    found: list[str] = []
+    for index, word in enumerate(argv):
+        if word == option and index + 1 < len(argv):
+            found.append(argv[index + 1])
+        elif word.startswith(option) and not word.startswith("--") and len(word) > len(option):
+            found.append(word[len(option) :])
+    return found
