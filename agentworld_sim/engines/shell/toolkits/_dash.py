@@ -47,12 +47,11 @@ def in_dash_words(text: str, script: str) -> str:
 
 
 def _put(said: str, script: str) -> str:
-    if (missing := re.fullmatch(r"(.+): No such file or directory", said)) is not None:
-        return _missing(missing[1], script)
     for pattern, put in _TEXTS:
         if (found := re.fullmatch(pattern, said)) is not None:
             return found.expand(put)
-    return said
+    missing = re.fullmatch(r"(.+): No such file or directory", said)
+    return said if missing is None else _missing(missing[1], script)
 
 
 def _missing(path: str, script: str) -> str:
