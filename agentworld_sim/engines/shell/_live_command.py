@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import cast
 
-from bashkit import BuiltinContext, CommandContext, CommandStatus
+from bashkit import BuiltinContext, CommandContext, CommandStatus, FileSystem
 
 from agentworld_sim.engines.shell._command import CommandResult
 
@@ -21,6 +21,7 @@ class _Given:
     argv: list[str]
     env: dict[str, str]
     cwd: str
+    fs: FileSystem
     stdin: str | None = None
 
 
@@ -32,7 +33,7 @@ def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable
     """
 
     async def live(context: CommandContext) -> CommandStatus:
-        given = _Given(context.name, context.argv, context.env, context.cwd)
+        given = _Given(context.name, context.argv, context.env, context.cwd, context.fs)
         result = callback(cast("BuiltinContext", given))
         pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
         for name, text in pieces:
