@@ -36,10 +36,14 @@ def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable
         given = _Given(context.name, context.argv, context.env, context.cwd, context.fs)
         result = callback(cast("BuiltinContext", given))
         pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
-        for name, text in pieces:
-            if text:
-                output = context.stdout if name == "out" else context.stderr
-                await output.write(text.encode("utf-8", "surrogateescape"))
+        try:
+            for name, text in pieces:
+                if text:
+                    output = context.stdout if name == "out" else context.stderr
+                    await output.write(text.encode("utf-8", "surrogateescape"))
+        except BrokenPipeError:
+            # The reader of a pipe has gone: a real tool dies of SIGPIPE.
+            return CommandStatus(141)
         return CommandStatus(result.exit_code)
 
     return live
