@@ -26,12 +26,14 @@ _MISSING = "|".join(sorted(MISSING))
 
 _HINT = re.compile(
     r"--version|--help|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
-    r"|\)T|openssl\s+rand|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
+    r"|\)T|openssl\s+rand|kill\s+-l|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
 
 _ABOUT = re.compile(rf"(?<![\w./-])({_NAMES})\s+--(?:version|help)\b")
-_SHOWS_FUNCTIONS = re.compile(r"\b(?:declare|typeset)\s+-\w*[fF]|\btype\s|command\s+-[vV]")
+_SHOWS_FUNCTIONS = re.compile(
+    r"\b(?:declare|typeset)\s+-\w*[fF]|\b(?:type|compgen)\s|command\s+-[vV]"
+)
 _LOOKS_UP = re.compile(r"command\s+-[vV]|\b(?:type|hash)\s")
 _NAMES_MISSING = re.compile(rf"(?<![\w.-])(?:{_MISSING})(?![\w.-])")
 
@@ -59,7 +61,17 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     ),
     "compgen": (
         re.compile(r"\bcompgen\s"),
-        f'builtin compgen "$@" | {HELPER} compgen;',
+        f'builtin compgen "$@" | {HELPER} compgen "$@" -- @NAMES@;',
+    ),
+    # A shell that nobody types into keeps no history.
+    "history": (re.compile(r"\bhistory\b"), ":;"),
+    "fc": (
+        re.compile(r"\bfc\s+-"),
+        'echo "bash: line 1: fc: history specification out of range" >&2; return 1;',
+    ),
+    "kill": (
+        re.compile(r"\bkill\s+-l\b"),
+        f'if [ "$*" = -l ]; then {HELPER} signals; else builtin kill "$@"; fi;',
     ),
     "sleep": (
         re.compile(r"sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep"),
@@ -134,6 +146,8 @@ def _bodies(script: str) -> dict[str, str]:
     for name, (pattern, body) in _FUNCTIONS.items():
         if pattern.search(script):
             found[name] = body
+    if "compgen" in found:
+        found["compgen"] = found["compgen"].replace("@NAMES@", " ".join(found))
     return found
 
 
@@ -141,13 +155,25 @@ def _bodies(script: str) -> dict[str, str]:
 
 _OWN_VERSION = re.compile(r"(?m)^([\w.\[-]+) (?:\(bashkit\) 0\.1|0\.20\.1)$")
 _SHELL_VERSION = re.compile(r"(?m)^Bashkit [\d.]+ \(virtual (bash|sh) interpreter\)$")
+_MAKE_VERSION = re.compile(r"GNU Make 4\.3\nBuilt for .*\n(?:.*\n)*?This is the bashkit.*\n")
+_SUDO_LIST = re.compile(r"User \w+ may run the following commands on [\w.-]+:\n")
 _TIMES = re.compile(r"real\t\d+m[\d.]+s\nuser\tunavailable\nsys\tunavailable\n")
 _POSIX_TIMES = re.compile(r"real [\d.]+\nuser unavailable\nsys unavailable\n")
 _CLAP = re.compile(
     r"error: (?:unexpected argument '([^']+)' found|(?:a value|one or more).*?)\n\n"
     r"(?:  tip:[^\n]*\n\n)?Usage: (\S+)[^\n]*\n(?:[^\n]+\n)*\nFor more information, try '--help'\.\n"
 )
-_CHEAP = ("ashkit", "0.20.1", "unavailable", "For more information, try", HELPER, "virtual")
+_NO_JOBS = re.compile(r"(?m)^(bash: line \d+: [fb]g): current: no such job$")
+_CHEAP = (
+    "no such job",
+    "ashkit",
+    "User sandbox",
+    "0.20.1",
+    "unavailable",
+    "For more information, try",
+    HELPER,
+    "virtual",
+)
 
 
 def unmasked(text: str, slept_us: int) -> str:
@@ -161,6 +187,8 @@ def unmasked(text: str, slept_us: int) -> str:
         return text
     text = _OWN_VERSION.sub(lambda m: (version_text(m[1]) or m[0]).rstrip("\n"), text)
     text = _SHELL_VERSION.sub(lambda m: (version_text(m[1]) or "").rstrip("\n"), text)
+    text = _MAKE_VERSION.sub(version_text("make") or "", text)
+    text = _SUDO_LIST.sub("User root may run the following commands on debian:\n", text)
     text = text.replace("GNU Awk 5.2.1 (bashkit)\n", version_text("gawk") or "")
     seconds = slept_us / 1_000_000 + 0.002
     minutes, rest = divmod(seconds, 60)
@@ -168,6 +196,7 @@ def unmasked(text: str, slept_us: int) -> str:
         f"real\t{int(minutes)}m{rest:.3f}s\nuser\t0m0.001s\nsys\t0m0.001s\n", text
     )  # fmt: skip
     text = _POSIX_TIMES.sub(f"real {seconds:.2f}\nuser 0.00\nsys 0.00\n", text)
+    text = _NO_JOBS.sub(r"\1: no job control", text)
     text = _CLAP.sub(_complaint, text)
     text = re.sub(rf"(?m)^\++ {re.escape(HELPER)}\b.*\n", "", text)
     return re.sub(rf"(?m)^trap -- '{re.escape(HELPER)}' DEBUG\n", "", text)

@@ -14,6 +14,7 @@ from agentworld_sim.engines.shell._system import PROGRAM_START
 from agentworld_sim.engines.shell.commands._strftime import strftime
 from agentworld_sim.engines.shell.commands._usage import help_text
 from agentworld_sim.engines.shell.commands._zones import at, zone_of
+from agentworld_sim.engines.shell.commands.builtins import signal_table
 from agentworld_sim.engines.shell.commands.chance import shuffled_sort
 
 
@@ -156,13 +157,20 @@ def _sort(call: CommandCall) -> CommandResult:
 
 def _compgen(call: CommandCall) -> CommandResult:
     hidden = {*MISSING, *COMMANDS}
-    lines = (call.stdin or "").splitlines()
-    shown = [line for line in dict.fromkeys(lines) if line not in hidden]
+    if "function" in call.argv:
+        hidden |= set(call.argv[len(call.argv) - list(call.argv)[::-1].index("--") :])
+    lines = dict.fromkeys((call.stdin or "").splitlines())
+    shown = [line for line in lines if line not in hidden and not line.startswith("/proc/self/")]
     return CommandResult("".join(f"{line}\n" for line in shown), "", 0 if shown else 1)
 
 
 def _words(words: list[str]) -> CommandResult:
     return CommandResult(" ".join(map(quoted, words)))
+
+
+def _signals(call: CommandCall) -> CommandResult:
+    del call
+    return CommandResult(signal_table())
 
 
 _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
@@ -173,6 +181,7 @@ _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
     "jq": _jq,
     "printf": _printf,
     "rand": _rand,
+    "signals": _signals,
     "sort": _sort,
     "srandom": _srandom,
 }

@@ -141,7 +141,7 @@ def ps(call: CommandCall) -> CommandResult:
     if error is not None:
         return error
     processes = [p for p in running(call) if _wanted(p, asked)]
-    if "u" in flat and words and not words[0].startswith("-") and set(flat) <= set("aAuxwfe"):
+    if "u" in flat and not call.argv[0].startswith("-") and set(flat) <= set("aAuxwfe"):
         return CommandResult(_bsd_list(processes, call))
     lines = _table(processes, asked, call)
     return CommandResult("\n".join(lines) + "\n" if lines else "", "", 0 if processes else 1)
