@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 SIMULATED = "agentworld/simulated"
 """Key in `_meta` of every result: for people and programs, not part of what a model is shown."""
 
+_DEFECT = "the world failed in a way that it should not; its log says more. Nothing was stored."
+
 Ready = Callable[[], "Awaitable[World]"]
 """Gives the world once it is open and has the mirror's tools."""
 
@@ -64,6 +66,12 @@ class Answers:
             raise MCPError(
                 INTERNAL_ERROR, clean(str(error)), {"error": type(error).__name__}
             ) from error
+        except MCPError:
+            raise
+        except Exception as error:
+            # A defect of ours. Its text is for the log: a client might show it to a model.
+            logger.exception("no answer to %r", name)
+            raise MCPError(INTERNAL_ERROR, f"no answer to {name!r}: {_DEFECT}") from error
 
     async def settle(self, seconds: float) -> None:
         """Cancels the calls that are being answered and waits for them, at most so long."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.types import (
     INVALID_PARAMS,
@@ -77,10 +77,13 @@ async def serve(
             for warning in mirror.warnings:
                 logger.warning("%s", warning)
             ready = asyncio.create_task(_with_tools(opening, mirror, specs))
-    except BaseException:
-        opening.cancel()
-        raise
-    await _served(mirror, ready, ending, choice)
+        ready.add_done_callback(lambda task: _announce(task, choice))
+        await _served(mirror, ready, ending)
+    finally:
+        await _close(opening, choice)
+    if ending.done():
+        # The SDK reads standard input in a thread that nothing can interrupt: only leaving ends it.
+        leave(ending)
 
 
 def own_listing(world: World) -> Listing:
@@ -174,31 +177,32 @@ def require_arguments(asked: ToolSpec, bound: ToolSpec) -> None:
         )
 
 
-async def _served(
-    mirror: Mirror, ready: asyncio.Task[World], ending: asyncio.Future[int], choice: WorldChoice
-) -> None:
+async def _served(mirror: Mirror, ready: asyncio.Task[World], ending: asyncio.Future[int]) -> None:
+    """Serves until the client leaves or `ending` is set, which a world that fails to open does."""
     answers = Answers(mirror, lambda: asyncio.shield(ready))
-    serving = asyncio.create_task(_over_stdio(build_server(mirror, answers), mirror.listing))
+    serving = asyncio.create_task(_over_stdio(build_server(mirror, answers)))
     ready.add_done_callback(lambda task: _pass_on(task, ending))
     await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
     if ending.done():
         await answers.settle(SETTLE_SECONDS)
-    await _close(ready, choice)
-    if ending.done():
-        # The SDK reads standard input in a thread that nothing can interrupt: only leaving ends it.
-        failure = ending.exception()
-        if failure is None:
-            leave(ending.result())
-        if not isinstance(failure, AgentworldError):
-            logger.error("the world cannot be opened", exc_info=failure)
-        leave(getattr(failure, "exit_code", 1), f"agentworld: {failure}")
+        return
     await serving
+    # Whoever starts us without a client wants to know whether all is well.
+    await asyncio.wait({ready}, timeout=SETTLE_SECONDS)
 
 
-async def _over_stdio(server: Server[Any], listing: Listing) -> None:
-    options = server.create_initialization_options(
-        NotificationOptions(tools_changed=listing.tools_change)
-    )
+def _announce(ready: asyncio.Task[World], choice: WorldChoice) -> None:
+    if ready.cancelled() or ready.exception() is not None:
+        return
+    world = ready.result().id
+    if choice.world_id is None and not choice.memory:
+        logger.warning("a fresh world: --world %s reaches it again", world)
+    else:
+        logger.info("the world is %s", world)
+
+
+async def _over_stdio(server: Server[Any]) -> None:
+    options = server.create_initialization_options()
     try:
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, options)
@@ -206,10 +210,10 @@ async def _over_stdio(server: Server[Any], listing: Listing) -> None:
         logger.info("the client has left")
 
 
-async def _close(ready: asyncio.Task[World], choice: WorldChoice) -> None:
-    ready.cancel()
-    with suppress(asyncio.CancelledError, Exception):
-        world = await ready
+async def _close(opening: asyncio.Task[World], choice: WorldChoice) -> None:
+    await asyncio.wait({opening}, timeout=SETTLE_SECONDS)
+    if opening.done() and not opening.cancelled() and opening.exception() is None:
+        world = opening.result()
         await world.close()
         await asyncio.to_thread(put_away, world, choice)
 
@@ -223,7 +227,7 @@ async def _unless(
         if upstream is not None:
             upstream.close()
             upstream.closed()
-        leave(ending.result())
+        leave(ending)
     return work.result()
 
 
@@ -235,7 +239,8 @@ def _pass_on(task: asyncio.Task[Any], ending: asyncio.Future[int]) -> None:
 def _on_signals(ending: asyncio.Future[int]) -> None:
     def told(number: int) -> None:
         if ending.done():
-            leave(128 + number)
+            # Told twice: whoever is there does not want to wait.
+            os._exit(128 + number)
         ending.set_result(128 + number)
 
     loop = asyncio.get_running_loop()
@@ -245,10 +250,13 @@ def _on_signals(ending: asyncio.Future[int]) -> None:
             loop.add_signal_handler(number, told, number)
 
 
-def leave(code: int, message: str = "") -> NoReturn:
-    """Ends the process now, whatever its threads do."""
-    if message:
-        sys.stderr.write(message + "\n")
+def leave(ending: asyncio.Future[int]) -> NoReturn:
+    """Ends the process as `ending` says, whatever its threads do."""
+    failure = ending.exception()
+    code = ending.result() if failure is None else getattr(failure, "exit_code", 1)
+    if failure is not None:
+        expected = isinstance(failure, AgentworldError)
+        logger.error("%s", failure, exc_info=None if expected else failure)
     with suppress(OSError, ValueError):
         sys.stderr.flush()
     os._exit(code)

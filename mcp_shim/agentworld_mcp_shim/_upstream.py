@@ -33,8 +33,6 @@ class Listing:
     identity: Mapping[str, Any]
     """`serverInfo`: name, version, and more."""
     instructions: str | None = None
-    tools_change: bool = False
-    """Whether it announces changes of its tool list."""
     pages: Mapping[str | None, Page] = field(default_factory=dict[str | None, Page])
     """By the cursor that fetches each; `None` fetches the first."""
 
@@ -123,7 +121,7 @@ async def _listed(upstream: Upstream) -> Listing:
                 if error.error.code == METHOD_NOT_FOUND and not pages:
                     break
                 raise
-            pages[cursor] = page = taken.pop()
+            pages[cursor] = page = _unstamped(taken.pop())
             count += len(page["tools"])
             cursor = page.get("nextCursor")
             if cursor is None:
@@ -131,15 +129,25 @@ async def _listed(upstream: Upstream) -> Listing:
             _require_end(upstream, pages, cursor, count)
         _require_end(upstream, pages, None, count)
         identity = client.server_info
-        tools = client.server_capabilities.tools
         return Listing(
             identity={"name": "", "version": ""}
             if identity is None
             else identity.model_dump(by_alias=True, exclude_none=True),
             instructions=client.instructions,
-            tools_change=bool(tools and tools.list_changed),
             pages=pages,
         )
+
+
+def _unstamped(page: Page) -> Page:
+    """The page without the mark of who sent it: our own server puts that on, in the right eras."""
+    from mcp.types import SERVER_INFO_META_KEY
+
+    meta = page.get("_meta")
+    if not isinstance(meta, dict) or SERVER_INFO_META_KEY not in meta:
+        return page
+    rest = {key: value for key, value in page.items() if key != "_meta"}
+    kept = {key: value for key, value in cast("Page", meta).items() if key != SERVER_INFO_META_KEY}
+    return {**rest, "_meta": kept} if kept else rest
 
 
 def _require_end(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,6 @@ from agentworld_sim.errors import UnknownWorldError, UsageError
 
 if TYPE_CHECKING:
     from agentworld_sim.world import World
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +54,7 @@ async def open_world(choice: WorldChoice) -> World:
         return await world.create(scenario, id=choice.world_id, store=MemoryStore())
     store = await asyncio.to_thread(open_store, choice.store)
     if choice.world_id is None:
-        fresh = await world.create(scenario, store=store)
-        logger.warning("a fresh world: --world %s reaches it again", fresh.id)
-        return fresh
+        return await world.create(scenario, store=store)
     for _ in range(2):
         try:
             record = await asyncio.to_thread(store.world, choice.world_id)

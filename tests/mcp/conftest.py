@@ -1,0 +1,173 @@
+"""The shim as users run it: a process of its own, in front of a real server, spoken to by the SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from mcp.types import CallToolResult, TextContent
+
+from mcp import Client, StdioServerParameters
+
+DATA = Path(__file__).parents[1] / "data"
+SCENARIO = str(DATA / "mcp_terminal.yaml")
+SECONDS = 60.0
+"""No test may hang; none comes near this."""
+
+HANDSHAKE = (
+    {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+)
+
+
+class Shim:
+    """Starts `agentworld mcp` with a home folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.marks = folder / "marks"
+        self.marks.mkdir()
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("AGENTWORLD_")},
+            "AGENTWORLD_HOME": str(self.home),
+            "MARKS": str(self.marks),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
+
+    @property
+    def store(self) -> Path:
+        """Its store's file."""
+        return self.home / "worlds.sqlite"
+
+    def called_for_real(self) -> list[str]:
+        """Tools of `mcp_upstream.py` whose body ran."""
+        return sorted(path.name for path in self.marks.iterdir())
+
+    def command(self, *arguments: str) -> list[str]:
+        """The shim's command line, with a small scenario."""
+        chosen = [] if "--scenario" in arguments else ["--scenario", SCENARIO]
+        return [sys.executable, "-m", "agentworld_mcp_shim", *chosen, *arguments]
+
+    @asynccontextmanager
+    async def client(self, *arguments: str, mode: str = "auto") -> AsyncGenerator[Client]:
+        """The official client, connected to the shim over stdio."""
+        async with self.connected(self.command(*arguments), mode=mode) as client:
+            yield client
+
+    @asynccontextmanager
+    async def connected(self, command: Sequence[str], mode: str = "auto") -> AsyncGenerator[Client]:
+        """The official client, connected to any server over stdio."""
+        parameters = StdioServerParameters(
+            command=command[0], args=list(command[1:]), env=self.environment
+        )
+        async with asyncio.timeout(SECONDS), Client(parameters, mode=mode, cache=None) as client:
+            yield client
+
+    def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Runs it to its end, with `stdin` as all that the client sends."""
+        return subprocess.run(
+            self.command(*arguments),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    @contextmanager
+    def started(self, *arguments: str) -> Generator[Pipes]:
+        """Runs it with pipes in the test's hands, after the handshake."""
+        with subprocess.Popen(
+            self.command("-v", *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+        ) as process:
+            try:
+                pipes = Pipes(process)
+                for message in HANDSHAKE:
+                    pipes.send(message)
+                assert pipes.receive()["id"] == 0
+                yield pipes
+            finally:
+                process.kill()
+
+
+class Pipes:
+    """A running shim and its streams."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def send(self, message: object) -> None:
+        """Sends one message."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def call(self, number: int, name: str, **arguments: Any) -> None:
+        """Sends one tool call."""
+        params = {"name": name, "arguments": arguments}
+        self.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+
+    def receive(self) -> dict[str, Any]:
+        """The next message."""
+        assert self.process.stdout is not None
+        return cast("dict[str, Any]", json.loads(self.process.stdout.readline()))
+
+    def logged(self, text: str) -> None:
+        """Waits for a line on standard error that has `text`."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if text in line:
+                return
+        pytest.fail(f"the shim ended and never logged {text!r}")
+
+    def ended(self) -> tuple[int, str]:
+        """Waits for its end: the exit code, and what it wrote last to standard error."""
+        _, said = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, said
+
+
+@pytest.fixture
+def shim(tmp_path: Path) -> Shim:
+    return Shim(tmp_path)
+
+
+def text_of(result: CallToolResult) -> str:
+    """The text of a result that has nothing else."""
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+@pytest.fixture
+def upstream() -> list[str]:
+    """The command of a server that really does what it is asked."""
+    return ["--", sys.executable, str(DATA / "mcp_upstream.py")]
+
+
+@pytest.fixture
+def raw_upstream() -> list[str]:
+    """The command of a server without an SDK; its case and number are to be added."""
+    return ["--", sys.executable, str(DATA / "mcp_raw_upstream.py")]
