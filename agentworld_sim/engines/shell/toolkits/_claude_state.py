@@ -1,0 +1,86 @@
+"""What Claude Code's file tools remember, and how they speak of paths."""
+
+from __future__ import annotations
+
+import json
+
+from agentworld_sim.engines.shell._bindings import ShellTurn
+from agentworld_sim.engines.shell.toolkits._answers import absolute, failed
+from agentworld_sim.state._files import blob_id, parent_of
+from agentworld_sim.turns import Observation
+
+SHELL = "claude-code"
+"""All its tools share one shell: a relative path starts where the last command ended."""
+
+_READ = "claude-code/read"
+
+
+def refused(text: str) -> Observation:
+    """The call was not carried out: its arguments do not fit the state of things."""
+    return failed(f"<tool_use_error>{text}</tool_use_error>")
+
+
+def remember(turn: ShellTurn, path: str, data: bytes) -> None:
+    """Notes that the agent knows this content of the file."""
+    known = _known(turn)
+    known[path] = blob_id(data)
+    turn.raw[_READ] = json.dumps(known, sort_keys=True).encode()
+    turn.changed.add(_READ)
+
+
+def not_known(turn: ShellTurn, path: str, data: bytes) -> Observation | None:
+    """Why the file may not be changed, or `None`: the agent has read what is there now."""
+    known = _known(turn).get(path)
+    if known is None:
+        return refused("File has not been read yet. Read it first before writing to it.")
+    if known != blob_id(data):
+        return refused(
+            "File has been modified since read, either by the user or by a linter. Read it again"
+            " before attempting to write it."
+        )
+    return None
+
+
+def _known(turn: ShellTurn) -> dict[str, str]:
+    return json.loads(turn.raw.get(_READ, b"{}"))
+
+
+def here(turn: ShellTurn) -> str:
+    """The sentence that follows where something does not exist."""
+    return f"Note: your current working directory is {turn.cwd}."
+
+
+def missing(turn: ShellTurn, path: str) -> str:
+    """What is said of a file that does not exist; a file of the same name may be suggested."""
+    return f"File does not exist. {here(turn)}{_alike(turn, path)}"
+
+
+def _alike(turn: ShellTurn, path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    try:
+        names = turn.live.files.listdir(folder or "/")
+    except OSError:
+        return ""
+    for other in names:
+        if other != name and (other.rpartition(".")[0] or other) == stem:
+            return f" Did you mean {other}?"
+    return ""
+
+
+def shown(turn: ShellTurn, path: str) -> str:
+    """A path in a list of results: relative to the shell's directory where it lies below it."""
+    below = turn.cwd.rstrip("/") + "/"
+    return path.removeprefix(below)
+
+
+def located(turn: ShellTurn, path: str) -> str:
+    """The absolute path; `~` is the home directory."""
+    if path == "~" or path.startswith("~/"):
+        path = turn.live.machine.home + path[1:]
+    return absolute(turn, path)
+
+
+def make_parents(turn: ShellTurn, path: str) -> None:
+    """Creates the directories above `path`."""
+    turn.live.files.mkdir(parent_of(path), parents=True)
