@@ -143,7 +143,7 @@ class Execution:
 
 
 _REPORT = re.compile(
-    r"resource limit exceeded: |execution error: |^execution cancelled|^jq: execution timed out"
+    r"resource limit exceeded: |execution error: |^execution cancelled|^jq: execution timed out|^bashkit: "
 )
 
 

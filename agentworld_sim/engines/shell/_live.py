@@ -54,7 +54,7 @@ from agentworld_sim.engines.shell._guise import (
     numbered,
     unmasked,
 )
-from agentworld_sim.engines.shell._limit_texts import faithful, verdict_on
+from agentworld_sim.engines.shell._limit_texts import faithful, unfaithful, verdict_on
 from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live_command import LiveCallback, live_command
 from agentworld_sim.engines.shell._machine import Machine
@@ -321,7 +321,7 @@ class LiveShell:
 
     def _plain(self, text: str, script: str, slept_us: int, *, merge: bool = True) -> str:
         text = _texts.plain(faithful(text, script=script) if merge else text)
-        return numbered(unmasked(text, slept_us), script)
+        return numbered(unmasked(text, script, slept_us), script)
 
     def _dress(self, script: str, session: ShellSession) -> Guise:
         """What keeps `script` from seeing the embedded shell, and its devices made ready."""
@@ -472,6 +472,10 @@ class LiveShell:
         )
         try:
             return command(call)
+        except RecursionError:
+            self._failure = unfaithful("arguments nested too deeply", f"{name} …")
+            self._bash.cancel()
+            return CommandResult("", "", 1)
         except BaseException as failure:
             if self._deadlines and isinstance(failure, (DeadlinePassed, Endless)):
                 self._overdue = True
