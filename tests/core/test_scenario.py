@@ -405,7 +405,7 @@ def test_failing_test_fails_readably_and_passes_with_the_fix(tmp_path: Path) -> 
     reference = cast("dict[str, str]", scenario.reference)
     broken = tmp_path / reference["file"][1:]
     text = broken.read_text()
-    line = "    while IFS=, read -r -a fields; do"
+    line = "    while IFS= read -r record; do"
     assert text.count(line) == 1
     broken.write_text(text.replace(line, "    " + reference["fix"]))
     after = run(goal.command, app)

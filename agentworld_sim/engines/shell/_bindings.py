@@ -158,13 +158,15 @@ def binding_for(tool: ToolSpec) -> Binding | None:
 
 
 def toolkit(name: str) -> tuple[ToolSpec, ...]:
-    """All tools of one toolkit, for example `claude-code`.
+    """The tools of one toolkit, for example `claude-code`. What has no name of its own is left out.
 
     Raises:
         UsageError: there is no such toolkit.
     """
     known = bindings()
-    chosen = tuple(one.spec for one in known.values() if one.id.startswith(name + "/"))
+    chosen = tuple(
+        one.spec for one in known.values() if one.names and one.id.startswith(name + "/")
+    )
     if not chosen:
         names = _toolkits(known)
         raise UsageError(
