@@ -1,47 +1,98 @@
-"""Texts: what the embedded shell says, put as the real bash puts it."""
+"""Texts: what the embedded shell says, put as the real bash and the real tools put it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Literal
+
+from agentworld_sim.engines.shell._syntax import Found, first_error
 
 SYNTAX_ERROR = 2
 """The exit code of a script that bash cannot parse."""
 
-_PLAIN = (
+_HINTED = (
+    "arch base32 base64 basename cat comm cp csplit cut date dd df dirname expand expr factor fmt"
+    " fold head id join logname md5sum mktemp mv nice nl nohup nproc numfmt od paste pr printenv"
+    " readlink rm seq sha1sum sha224sum sha256sum sha384sum sha512sum shuf sleep sort split stty"
+    " sum sync tac tail tee timeout tr truncate tty uname unexpand uniq uptime users wc who whoami"
+    " xargs yes"
+)
+"""Tools that end a complaint about their command line with a hint at `--help`."""
+
+_NAMES = f"(?:{_HINTED.replace(' ', '|')})"
+_USAGE = (
+    r"(?:invalid option -- '[^']*'|unrecognized option '[^'\n]*'|option requires an argument -- '.'"
+    r"|option '--[^']*' (?:requires an argument|doesn't allow an argument|is ambiguous[^\n]*)"
+    r"|missing operand(?: after [^\n]*)?|extra operand [^\n]*"
+    r"|you must specify a list of [^\n]*|invalid time interval [^\n]*"
+    r"|only one type of list may be specified|invalid floating point argument: [^\n]*)"
+)
+_QUOTED = (
+    r"invalid number of (?:lines|bytes): |invalid (?:byte|character|field|line) (?:value|number|range|count)"
+    r"[^'\n]*|invalid floating point argument: |invalid time interval |missing operand after "
+    r"|extra operand |invalid (?:argument|suffix|width|input|tab size|line width|user|group)[^'\n]*"
+    r"|tab size contains invalid character\(s\): |invalid zero-padded [^'\n]*|invalid mode:? "
+    r"|cannot operate on "
+)
+
+_PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
     # bashkit adds advice that no shell gives.
-    (re.compile(r"(: command not found)\. (?:Did you mean|Package managers)[^\n]*"), r"\1"),
+    (re.compile(r"(: command not found)\. [A-Z][^\n]*"), r"\1"),
+    (re.compile(r"^(tr|basename|comm): missing operand after SET1$", re.MULTILINE), r"\1: missing operand"),
+    (re.compile(r"^sort: (?!cannot|invalid|unrec|option|missing|extra|multi|incomp|disorder|\S+:\d+)"
+                r"([^\n:]+): (No such file or directory)$", re.MULTILINE),
+     r"sort: cannot read: \1: \2"),
+    (re.compile(r"^(head|tail): (?!cannot|error|invalid|option)([^\n:]+): (No such file or directory)$",
+                re.MULTILINE), r"\1: cannot open '\2' for reading: \3"),
+    (re.compile(r"^cut: you must specify a list of fields$", re.MULTILINE),
+     "cut: you must specify a list of bytes, characters, or fields"),
+    (re.compile(r"^tar: You must specify one of -c, -x, or -t$", re.MULTILINE),
+     ("tar: You must specify one of the '-Acdtrux', '--delete' or '--test-label' options\n"
+     "Try 'tar --help' or 'tar --usage' for more information.")),
+    (re.compile(r"^tar: Cowardly refusing to create an empty archive$", re.MULTILINE),
+     ("tar: Cowardly refusing to create an empty archive\n"
+     "Try 'tar --help' or 'tar --usage' for more information.")),
+    (re.compile(r"^(tar: [^\n]*: Cannot open: [^\n]*)$(?!\ntar: Error)", re.MULTILINE),
+     "\\1\ntar: Error is not recoverable: exiting now"),
+    (re.compile(r"^gzip: ([^\n:]+): already exists$", re.MULTILINE),
+     "gzip: \\1 already exists;\tnot overwritten"),
+    (re.compile(r"^missing \]$", re.MULTILINE), "bash: line 1: [: missing `]'"),
+    (re.compile(r"^awk: fatal: cannot open file `([^'\n]*)' for reading: ([^\n]*)$", re.MULTILINE),
+     r"awk: cannot open \1 (\2)"),
+    (re.compile(rf"^({_NAMES}: (?:{_QUOTED}))'([^'\n]*)'", re.MULTILINE), "\\1\u2018\\2\u2019"),
+    (re.compile(rf"^({_NAMES}): ({_USAGE})$(?!\n(?:Try|Two|Usage))", re.MULTILINE),
+     (r"\1: \2" "\n" r"Try '\1 --help' for more information.")),
+)  # fmt: skip
+
+_WHOLE_PATH = re.compile(
+    rf"^({_NAMES}|grep|sed|awk|diff|cat): (cannot [a-z ]*:? ?'?)?(/[^\n:']+)(?='?:? )", re.MULTILINE
 )
 
 
-def plain(text: str) -> str:
-    """`text` without the embedded shell's own additions."""
+def plain(text: str, *, script: str = "", cwd: Callable[[], str] | None = None) -> str:
+    """`text` in the words of the real tools.
+
+    Args:
+        text: What was written to standard error, or to both outputs where they are one.
+        script: What ran: a path that it names is left as it is.
+        cwd: Where it ended. bashkit's own tools name files by their whole path, the real ones as
+            they were given.
+    """
+    if not text:
+        return text
+    if cwd is not None and _WHOLE_PATH.search(text):
+        here = cwd().rstrip("/") + "/"
+
+        def short(found: re.Match[str]) -> str:
+            path = found[3]
+            if path.startswith(here) and path not in script:
+                path = path[len(here) :]
+            return f"{found[1]}: {found[2] or ''}{path}"
+
+        text = _WHOLE_PATH.sub(short, text)
     for pattern, replacement in _PLAIN:
         text = pattern.sub(replacement, text)
     return text
-
-
-def limit_reached(
-    error: str, stderr: str
-) -> tuple[Literal["finished", "timeout", "cancelled"], str, int]:
-    """What a real shell prints where bashkit reports a limit: ending, standard error, exit code."""
-    said = stderr.removesuffix(error).rstrip("\n")
-    said = said + "\n" if said else ""
-    if "timeout" in error:
-        return "timeout", said, 124
-    if "cancelled" in error:
-        return "cancelled", said, 130
-    depth = re.search(r"maximum function depth exceeded \((\d+)\)", error)
-    if depth:
-        return (
-            "finished",
-            f"{said}bash: line 1: maximum function nesting level exceeded ({depth[1]})\n",
-            1,
-        )
-    if "memory" in error or "budget" in error:
-        return "finished", f"{said}bash: xmalloc: cannot allocate memory\n", 2
-    return "finished", f"{said}Killed\n", 137
 
 
 def exited(script: str) -> bool:
@@ -58,22 +109,28 @@ def split_at_syntax_error(
         The lines that run, and the message that follows.
     """
     lines = script.split("\n")
-    found = re.search(r"line (\d+)", error)
-    last = min(int(found[1]), len(lines)) if found else len(lines)
+    found = first_error(script)
+    if found is None:
+        reported = re.search(r"line (\d+)", error)
+        found = Found(
+            int(reported[1]) if reported else len(lines) + 1, error.partition(": ")[2] or error
+        )
+    last = min(found.line, len(lines) + 1)
     runnable = ""
-    for count in range(last - 1, 0, -1):
+    for count in range(min(last, len(lines)) - (last <= len(lines)), 0, -1):
         candidate = "\n".join(lines[:count])
         try:
             parse(candidate)
-        except Exception:  # any complaint means: not a whole command yet
+        except Exception:  # noqa: BLE001, S112 -- any complaint means: not a whole command yet
             continue
         runnable = candidate
         break
-    message = error.partition(": ")[2] or error
-    if "near unexpected token" in message:
-        text = f"bash: -c: line {last}: {message}\nbash: -c: line {last}: `{lines[last - 1]}'\n"
-    elif "unexpected EOF while looking" in message:
-        text = f"bash: -c: line {last}: {message}\n"
-    else:
-        text = f"bash: -c: line {len(lines) + 1}: syntax error: unexpected end of file\n"
-    return runnable, text
+    return runnable, complaint(found, lines, "bash: -c")
+
+
+def complaint(found: Found, lines: list[str], name: str) -> str:
+    """The line or two that bash prints for a syntax error in the script `name`."""
+    text = f"{name}: line {found.line}: {found.text}\n"
+    if found.shows_line and 0 < found.line <= len(lines):
+        text += f"{name}: line {found.line}: `{lines[found.line - 1]}'\n"
+    return text
