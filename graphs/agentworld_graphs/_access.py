@@ -9,11 +9,10 @@ from typing import Any, cast
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_from
 
-from agentworld_graphs._seat import Seat
 from agentworld_graphs._simulate import SimulatedTool, simulated
-from agentworld_sim.errors import AccessRefused, UsageError, nearest
-from agentworld_sim.tools import Access
-from agentworld_sim.world import access_of
+from agentworld_sim import Access, AccessRefused, UsageError, World
+from agentworld_sim._opening import access_of
+from agentworld_sim.errors import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Tools:
 
 def chosen(
     tools: Sequence[BaseTool | Callable[..., Any] | Mapping[str, Any]],
-    seat: Seat,
+    world: World,
     *,
     access: Mapping[str, Access],
     binds_to: Mapping[str, str],
@@ -58,7 +57,7 @@ def chosen(
             raise UsageError(
                 f"access[{name!r}] is {wanted!r}; it can be 'simulate', 'real' or 'refuse'."
             )
-        if wanted == "real" and access_of(name, seat.world.scenario.access) == "refuse":
+        if wanted == "real" and access_of(name, world.scenario.access) == "refuse":
             refusals.append(f"{name!r} is 'real' here, but the scenario's access rules refuse it.")
             continue
         if wanted == "real" or isinstance(real, SimulatedTool):
@@ -67,7 +66,7 @@ def chosen(
         try:
             run[name] = simulated(
                 real,
-                seat,
+                world,
                 binds_to=binds_to.get(name),
                 access=wanted,
                 messages_key=messages_key,

@@ -17,10 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentworld_graphs._place import AnyFuture, Place
+from agentworld_sim import Observation, ToolCall, WorldRef
 from agentworld_sim._lock import TurnLock
-from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.tools import ToolCall
-from agentworld_sim.turns import Observation
 
 BATCHES = 512
 """How many batches a world remembers: those that a person may still have to answer for."""
@@ -111,7 +109,7 @@ class Pass:
         if not earlier:
             return
         if place.tasks is not None:
-            await _finished(place.tasks[call] for call in earlier)
+            await _finished(place.tasks[call] for call in earlier if call in place.tasks)
         elif self.supervised:
             await _finished(map(self.end_of, earlier))
         else:

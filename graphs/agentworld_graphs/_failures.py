@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from langgraph.errors import GraphBubbleUp
 
-from agentworld_sim.errors import AgentworldError, WorldFailure
+from agentworld_sim import AgentworldError, WorldFailure
 
 
 class SimulationInterrupted(GraphBubbleUp, AgentworldError):

@@ -19,13 +19,9 @@ from agentworld_graphs._batches import Pass
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
 from agentworld_graphs._place import place_of
 from agentworld_graphs._refs import CHANNEL, channel_in, ref_in
-from agentworld_graphs._seat import seat_of
+from agentworld_graphs._seat import seat_of, world_of
 from agentworld_graphs._simulate import SimulatedTool
-from agentworld_sim.errors import AccessRefused
-from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.state._store import WorldStore
-from agentworld_sim.tools import Access
-from agentworld_sim.world import World
+from agentworld_sim import Access, AccessRefused, World, WorldRef, WorldStore
 
 Result = ToolMessage | Command[Any]
 Execute = Callable[[ToolCallRequest], Result]
@@ -84,11 +80,13 @@ class SimToolNode(ToolNode):
         """
         self._wrapper = wrap_tool_call
         self._async_wrapper = awrap_tool_call
-        self._seat = seat_of(world, store)
+        self._world = world_of(world, store)
+        self._seat = seat_of(self._world)
+        self._start = self._world.ref
         self._key = options.get("messages_key", "messages")
         self._chosen: Tools = chosen(
             tools,
-            self._seat,
+            self._world,
             access=access or {},
             binds_to=binds_to or {},
             messages_key=self._key,
@@ -103,7 +101,7 @@ class SimToolNode(ToolNode):
     @property
     def world(self) -> World:
         """The world that answers."""
-        return self._seat.world
+        return self._world
 
     def _wrap(self, request: ToolCallRequest, execute: Execute) -> Result:
         with self._watched(request) as finish:
@@ -161,8 +159,8 @@ class SimToolNode(ToolNode):
             yield lambda result: result
             return
 
-        def base() -> WorldRef | None:
-            return ref_in(request.state, world=self.world.id, key=self._key)
+        def base() -> WorldRef:
+            return ref_in(request.state, world=self.world.id, key=self._key) or self._start
 
         attempt = self._seat.enter(place, base)[1]
         attempt.supervised = True

@@ -37,7 +37,7 @@ class Place:
     pass_: object
     """An object that lives as long as this attempt at the step; `None` when that cannot be told."""
     earlier: tuple[tuple[str, str], ...]
-    """Id and tool name of the calls before this one in the message that run in the same pass."""
+    """Id and tool name of the calls before this one in the message."""
     tasks: Mapping[str, AnyFuture] | None
     """When each call is a task of its own: the tasks of the earlier calls that are not done yet."""
     known: bool
@@ -60,7 +60,6 @@ def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
     tasks: Mapping[str, AnyFuture] | None = None
     if own is not None and _is_sent(own.input):
         tasks = siblings
-        before = tuple(one for one in before if one[0] in siblings)
     return Place(
         step=(info.thread_id, info.checkpoint_id),
         task=info.task_id,

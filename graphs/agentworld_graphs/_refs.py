@@ -14,8 +14,7 @@ from typing import Annotated, Any, NotRequired, cast
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from typing_extensions import TypedDict
 
-from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.turns import Provenance
+from agentworld_sim import Provenance, WorldRef
 
 CHANNEL = "sim_ref"
 MARK = "agentworld"

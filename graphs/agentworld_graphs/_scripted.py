@@ -14,8 +14,9 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import SkipValidation
 
-from agentworld_sim.errors import UsageError
+from agentworld_sim import UsageError
 
 
 class ScriptMismatch(UsageError):
@@ -33,7 +34,7 @@ class ScriptedChatModel(BaseChatModel):
     model serves many threads, replays and forks at the same time.
     """
 
-    script: Sequence[AIMessage | ToolMessage]
+    script: SkipValidation[Sequence[AIMessage | ToolMessage]]
     """The conversation as the model sees it, without the people's part."""
 
     def bind_tools(

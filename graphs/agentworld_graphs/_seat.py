@@ -5,29 +5,40 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import Literal
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, ref
 
 from agentworld_graphs._batches import Answered, Batch, Batches, Pass
 from agentworld_graphs._place import Place
+from agentworld_sim import (
+    AccessRefused,
+    ArgumentsError,
+    ToolCall,
+    ToolSpec,
+    UsageError,
+    World,
+    WorldRef,
+    WorldStore,
+)
 from agentworld_sim._sync import run_sync
-from agentworld_sim.errors import AccessRefused, ArgumentsError, UsageError
-from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.state._store import WorldStore
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.world import World
 
 ToolAccess = Literal["simulate", "refuse"]
 
 
 class Seat:
-    """What all simulated tools of one world share."""
+    """What all simulated tools of one world share. It lives as long as the world."""
 
     def __init__(self, world: World) -> None:
-        self.world = world
-        self.start = world.ref
-        """Where a thread begins that has no ref yet."""
+        # Weak, or the registry below would keep every world alive. The tools hold it.
+        self._world = ref(world)
         self._specs: dict[str, ToolSpec] = {}
         self._batches = Batches()
+
+    @property
+    def world(self) -> World:
+        """The world; only for those that keep it alive."""
+        world = self._world()
+        assert world is not None
+        return world
 
     def bind(self, spec: ToolSpec) -> ToolSpec:
         """Adds a tool to the world.
@@ -58,12 +69,12 @@ class Seat:
             self.world.add_tools([before])
         raise AccessRefused(reason)
 
-    def enter(self, place: Place, base: Callable[[], WorldRef | None]) -> tuple[Batch, Pass]:
+    def enter(self, place: Place, base: Callable[[], WorldRef]) -> tuple[Batch, Pass]:
         """The batch and the attempt that a call belongs to; `base` reads the graph's state."""
-        return self._batches.enter(place, lambda: base() or self.start)
+        return self._batches.enter(place, base)
 
     async def answer(
-        self, call: ToolCall, place: Place | None, base: Callable[[], WorldRef | None]
+        self, call: ToolCall, place: Place | None, base: Callable[[], WorldRef]
     ) -> Answered:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
         if place is None:
@@ -103,32 +114,37 @@ class Seat:
             return answered
 
 
-_seats: WeakValueDictionary[int, Seat] = WeakValueDictionary()
-"""By the identity of the world, which a seat keeps alive. Kept by the tools."""
+_seats: WeakKeyDictionary[World, Seat] = WeakKeyDictionary()
 _guard = threading.Lock()
 
 
-def seat_of(world: World | str | None, store: WorldStore | None = None) -> Seat:
-    """The seat of a world.
+def seat_of(world: World) -> Seat:
+    """The seat of a world."""
+    with _guard:
+        seat = _seats.get(world)
+        if seat is None:
+            seat = _seats[world] = Seat(world)
+        return seat
+
+
+def world_of(world: World | str | None, store: WorldStore | None = None) -> World:
+    """The world that is meant.
 
     Args:
         world: The world; or the id of one in `store`; or `None` for a fresh one, an empty machine in
             memory.
         store: Where the world lives; only with an id.
+
+    Raises:
+        UsageError: an id without a store, or a store without an id.
     """
     if isinstance(world, str):
         if store is None:
             raise UsageError(f"world={world!r} is an id: say in which store it is (store=…).")
-        world = run_sync(World.open(world, store=store))
-    elif store is not None:
+        return run_sync(World.open(world, store=store))
+    if store is not None:
         raise UsageError("store=… goes with a world's id (world='…').")
-    elif world is None:
-        world = run_sync(World.create())
-    with _guard:
-        seat = _seats.get(id(world))
-        if seat is None:
-            seat = _seats[id(world)] = Seat(world)
-        return seat
+    return run_sync(World.create()) if world is None else world
 
 
 def _same(one: ToolSpec, other: ToolSpec) -> bool:

@@ -19,13 +19,18 @@ from agentworld_graphs._batches import Answered
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
 from agentworld_graphs._place import place_of
 from agentworld_graphs._refs import MARK, Mark, ref_in
-from agentworld_graphs._seat import Seat, ToolAccess, seat_of
+from agentworld_graphs._seat import Seat, ToolAccess, seat_of, world_of
+from agentworld_sim import (
+    AccessRefused,
+    ArgumentsError,
+    ToolCall,
+    ToolSpec,
+    UsageError,
+    World,
+    WorldRef,
+    WorldStore,
+)
 from agentworld_sim._sync import run_sync
-from agentworld_sim.errors import AccessRefused, ArgumentsError, UsageError
-from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.state._store import WorldStore
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.world import World
 
 Runtime = ToolRuntime[Any, Any]
 
@@ -41,14 +46,16 @@ class SimulatedTool(StructuredTool):
     """A tool whose calls a world answers; made by `simulate`. The real tool is not kept."""
 
     _seat: Seat = PrivateAttr()
+    _world: World = PrivateAttr()
+    _start: WorldRef = PrivateAttr()
     _real_injected: frozenset[str] = PrivateAttr(default=frozenset())
-    _wire_names: Mapping[str, str] | None = PrivateAttr(default=None)
+    _shown: frozenset[str] | None = PrivateAttr(default=None)
     _messages_key: str = PrivateAttr(default="messages")
     _refused: bool = PrivateAttr(default=False)
 
     @classmethod
     def of(
-        cls, real: BaseTool, seat: Seat, *, refused: bool = False, messages_key: str = "messages"
+        cls, real: BaseTool, world: World, *, refused: bool = False, messages_key: str = "messages"
     ) -> SimulatedTool:
         """For this package; use `simulate`."""
 
@@ -74,9 +81,11 @@ class SimulatedTool(StructuredTool):
             response_format=real.response_format,
             extras=real.extras,
         )
-        made._seat = seat
+        made._seat = seat_of(world)
+        made._world = world
+        made._start = world.ref
         made._real_injected = real._injected_args_keys
-        made._wire_names = _wire_names(real)
+        made._shown = _shown(real)
         made._messages_key = messages_key
         made._refused = refused
         return made
@@ -84,7 +93,7 @@ class SimulatedTool(StructuredTool):
     @property
     def world(self) -> World:
         """The world that answers."""
-        return self._seat.world
+        return self._world
 
     def invoke(
         self,
@@ -106,8 +115,7 @@ class SimulatedTool(StructuredTool):
 
     def _noted(self, config: RunnableConfig | None) -> RunnableConfig:
         noted = ensure_config(config)
-        metadata = cast("dict[str, Any]", noted.get("metadata") or {})
-        noted["metadata"] = {**metadata, METADATA_KEY: self.world.id}
+        noted["metadata"] = {**(noted.get("metadata") or {}), METADATA_KEY: self.world.id}
         return noted
 
     @cached_property
@@ -133,24 +141,20 @@ class SimulatedTool(StructuredTool):
 
     def _arguments(self, parsed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """What the model asked for, as JSON: validated, with defaults, without injected values."""
-        names = self._wire_names
-        if names is None:
-            return {
-                name: _plain(value)
-                for name, value in parsed.items()
-                if name not in self._injected_args_keys
-            }
+        shown = self._shown
         return {
-            names[name]: _plain(value)
+            name: _plain(value)
             for name, value in parsed.items()
+            if name not in self._injected_args_keys
+            and (shown is None or name in shown)
             # A default of `None` often does not fit the schema of its own argument: it means unset.
-            if name in names and (value is not None or name in given or names[name] in given)
+            and (value is not None or name in given)
         }
 
-    def _base(self, runtime: Runtime | None) -> Callable[[], WorldRef | None]:
-        def base() -> WorldRef | None:
+    def _base(self, runtime: Runtime | None) -> Callable[[], WorldRef]:
+        def base() -> WorldRef:
             state: object = runtime and runtime.state
-            return ref_in(state, world=self.world.id, key=self._messages_key)
+            return ref_in(state, world=self.world.id, key=self._messages_key) or self._start
 
         return base
 
@@ -260,22 +264,21 @@ def simulate(
             " SimToolNode(access={…: 'real'})."
         )
     real = tool if isinstance(tool, BaseTool) else tool_from(tool)
-    seat = seat_of(world, store)
-    return simulated(real, seat, binds_to=binds_to, access=access)
+    return simulated(real, world_of(world, store), binds_to=binds_to, access=access)
 
 
 def simulated(
     real: BaseTool,
-    seat: Seat,
+    world: World,
     *,
     binds_to: str | None = None,
     access: ToolAccess = "simulate",
     messages_key: str = "messages",
 ) -> SimulatedTool:
-    """`simulate` for tools that share a seat."""
+    """`simulate` for the tools of a node."""
     if access == "simulate":
-        seat.bind(spec_of(real, binds_to=binds_to))
-    return SimulatedTool.of(real, seat, refused=access == "refuse", messages_key=messages_key)
+        seat_of(world).bind(spec_of(real, binds_to=binds_to))
+    return SimulatedTool.of(real, world, refused=access == "refuse", messages_key=messages_key)
 
 
 def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:
@@ -299,18 +302,12 @@ def _schema(real: BaseTool) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", shown.schema())
 
 
-def _wire_names(real: BaseTool) -> Mapping[str, str] | None:
-    """The model's name of each argument by its name in Python; `None` for a JSON schema."""
+def _shown(real: BaseTool) -> frozenset[str] | None:
+    """The arguments the model is told of; `None` for a JSON schema, which may leave it open."""
     shown: Any = real.tool_call_schema
     if isinstance(shown, dict):
         return None
-    if not issubclass(shown, BaseModel):
-        return {name: name for name in shown.__fields__}
-    names: dict[str, str] = {}
-    for name, field in shown.model_fields.items():
-        alias = field.validation_alias
-        names[name] = alias if isinstance(alias, str) else field.alias or name
-    return names
+    return frozenset(shown.model_fields if issubclass(shown, BaseModel) else shown.__fields__)
 
 
 def _runtime_in(given: Mapping[str, Any]) -> Runtime | None:
