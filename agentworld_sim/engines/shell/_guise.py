@@ -12,7 +12,7 @@ Three means, from the cheapest to the dearest:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING, version_text
@@ -26,7 +26,7 @@ _MISSING = "|".join(sorted(MISSING))
 
 _HINT = re.compile(
     r"--version|--help|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
-    r"|\)T|openssl\s+rand|kill\s+-l|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
+    r"|\)T|openssl\s+rand|kill\s+-l|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
 
@@ -62,6 +62,11 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "compgen": (
         re.compile(r"\bcompgen\s"),
         f'builtin compgen "$@" | {HELPER} compgen "$@" -- @NAMES@;',
+    ),
+    # The embedded `dd` takes the host's entropy for a device of this very name.
+    "dd": (
+        re.compile(r"\bdd\b.*\bif=/dev/u?random\b"),
+        "builtin command dd \"${@/#if=\\/dev\\//if=\\/dev\\/.\\/}\";",
     ),
     # A shell that nobody types into keeps no history.
     "history": (re.compile(r"\bhistory\b"), ":;"),
@@ -157,14 +162,23 @@ _OWN_VERSION = re.compile(r"(?m)^([\w.\[-]+) (?:\(bashkit\) 0\.1|0\.20\.1)$")
 _SHELL_VERSION = re.compile(r"(?m)^Bashkit [\d.]+ \(virtual (bash|sh) interpreter\)$")
 _MAKE_VERSION = re.compile(r"GNU Make 4\.3\nBuilt for .*\n(?:.*\n)*?This is the bashkit.*\n")
 _SUDO_LIST = re.compile(r"User \w+ may run the following commands on [\w.-]+:\n")
-_TIMES = re.compile(r"real\t\d+m[\d.]+s\nuser\tunavailable\nsys\tunavailable\n")
-_POSIX_TIMES = re.compile(r"real [\d.]+\nuser unavailable\nsys unavailable\n")
+_TIMES = re.compile(r"real(?:(\t)\d+m[\d.]+s| [\d.]+)\nuser[\t ]unavailable\nsys[\t ]unavailable\n")
 _CLAP = re.compile(
     r"error: (?:unexpected argument '([^']+)' found|(?:a value|one or more).*?)\n\n"
     r"(?:  tip:[^\n]*\n\n)?Usage: (\S+)[^\n]*\n(?:[^\n]+\n)*\nFor more information, try '--help'\.\n"
 )
 _NO_JOBS = re.compile(r"(?m)^(bash: line \d+: [fb]g): current: no such job$")
+_IO_ERROR = re.compile(r"(?:io error: )((?:file )?not found|is a directory|not a directory)\b")
+_REASONS = {
+    "not found": "No such file or directory",
+    "file not found": "No such file or directory",
+    "is a directory": "Is a directory",
+    "not a directory": "Not a directory",
+}
+_READ_ONLY = re.compile(r"(?<=: )(?:io error: )?filesystem is read-only")
 _CHEAP = (
+    "io error",
+    "read-only",
     "no such job",
     "ashkit",
     "User sandbox",
@@ -176,30 +190,61 @@ _CHEAP = (
 )
 
 
-def unmasked(text: str, slept_us: int) -> str:
+_TIMED = re.compile(
+    r"(?:^|[;&|({\n!]|\b(?:then|do|else))\s*time\s+(-p\s+)?(?=([^\n]*))", re.MULTILINE
+)
+_SLEEP = re.compile(r"\bsleep\s+(\d+(?:\.\d+)?)")
+_MAY_SLEEP = re.compile(r"\bsleep\b|\btimeout\b|\b(?:ba)?sh\b|\./")
+
+
+def _durations(script: str, slept_us: int) -> Iterator[float]:
+    """Seconds for each `time` in `script`, in order.
+
+    The embedded shell measures the host's time. Which `time` a sleep belongs to is read from the
+    script's text: a sleep of a written length, else all that the clock moved.
+    """
+    everything = slept_us / 1_000_000
+    for match in _TIMED.finditer(script):
+        part = match[2] if match[2][:1] in "({" else re.split(r";|&&|\|\|", match[2])[0]
+        if match[2][:1] in "({":
+            part = re.split(r"[)}]", part)[0]
+        written = sum(float(number) for number in _SLEEP.findall(part))
+        opaque = not written and _MAY_SLEEP.search(part)
+        yield min(everything, everything if opaque else written) + 0.002
+    while True:
+        yield (everything if _TIMED.search(script) is None else 0.0) + 0.002
+
+
+def unmasked(text: str, script: str, slept_us: int) -> str:
     """`text` as the real programs would have put it.
 
     Args:
         text: What was printed.
+        script: What printed it.
         slept_us: How far the world's clock moved while the script ran.
     """
     if not any(word in text for word in _CHEAP):
         return text
-    text = _OWN_VERSION.sub(lambda m: (version_text(m[1]) or m[0]).rstrip("\n"), text)
+    text = _OWN_VERSION.sub(lambda m: (version_text(m[1]) or m[0]).partition("\n")[0], text)
     text = _SHELL_VERSION.sub(lambda m: (version_text(m[1]) or "").rstrip("\n"), text)
     text = _MAKE_VERSION.sub(version_text("make") or "", text)
     text = _SUDO_LIST.sub("User root may run the following commands on debian:\n", text)
     text = text.replace("GNU Awk 5.2.1 (bashkit)\n", version_text("gawk") or "")
-    seconds = slept_us / 1_000_000 + 0.002
-    minutes, rest = divmod(seconds, 60)
-    text = _TIMES.sub(
-        f"real\t{int(minutes)}m{rest:.3f}s\nuser\t0m0.001s\nsys\t0m0.001s\n", text
-    )  # fmt: skip
-    text = _POSIX_TIMES.sub(f"real {seconds:.2f}\nuser 0.00\nsys 0.00\n", text)
+    durations = _durations(script, slept_us)
+    text = _TIMES.sub(lambda m: _times(next(durations), posix=m[1] is None), text)
+    text = _IO_ERROR.sub(lambda m: _REASONS[m[1]], text)
+    text = _READ_ONLY.sub("Read-only file system", text)
     text = _NO_JOBS.sub(r"\1: no job control", text)
     text = _CLAP.sub(_complaint, text)
     text = re.sub(rf"(?m)^\++ {re.escape(HELPER)}\b.*\n", "", text)
     return re.sub(rf"(?m)^trap -- '{re.escape(HELPER)}' DEBUG\n", "", text)
+
+
+def _times(seconds: float, *, posix: bool) -> str:
+    if posix:
+        return f"real {seconds:.2f}\nuser 0.00\nsys 0.00\n"
+    minutes, rest = divmod(seconds, 60)
+    return f"real\t{int(minutes)}m{rest:.3f}s\nuser\t0m0.001s\nsys\t0m0.001s\n"
 
 
 def _complaint(match: re.Match[str]) -> str:
