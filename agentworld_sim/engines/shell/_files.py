@@ -22,6 +22,9 @@ Stamp = tuple[str, int, int, float, float]
 SKIPPED_TOP = frozenset({"/dev"})
 """bashkit makes these itself in every file system; they are no part of the world's content."""
 
+_OF_NOW = ("/proc", "/dev")
+"""Made by the kernel on request, so always as young as the present."""
+
 MADE_BY_BASHKIT = frozenset({"dev", "home", "tmp"})
 """Directories that every new `FileSystem` holds, also one that is only a mount."""
 
@@ -79,6 +82,8 @@ class LiveFiles:
         for name in ("/home", "/tmp"):
             self.fs.remove(name, True)
         self.clock = TurnClock(0)
+        self.passing: FileSystem | None = None
+        """The running interpreter's own view: it alone has the pipes of `<(…)`."""
         self._touch = touch
         self._owners: dict[str, tuple[str, str]] = {}
         self._link_times: dict[str, int] = {}
@@ -94,6 +99,8 @@ class LiveFiles:
         mtime_us = self.clock.world_time(modified)
         if kind == "symlink" and path in self._link_times:
             mtime_us = self._link_times[path]
+        elif path.startswith(_OF_NOW):
+            mtime_us = self.clock.now_us()
         elif mtime_us is None:
             mtime_us = round(modified * 1_000_000)
         owner, group = self._owners.get(path, ("root", "root"))
@@ -175,10 +182,14 @@ class LiveFiles:
     def readlink(self, path: str) -> str:
         if self.lstat(path).kind != "symlink":
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
-        return self._do(path, lambda: self.fs.read_link(normal_path(path)))
+        parent, _, name = normal_path(path).rpartition("/")
+        fs, inner = self._route(f"{self.realpath(parent or '/').rstrip('/')}/{name}")
+        return self._do(path, lambda: fs.read_link(inner))
 
     def realpath(self, path: str) -> str:
         """Symbolic links resolved; the last part may be missing, its parents may not."""
+        if path.startswith("/dev/fd/"):
+            return path
         done, todo, hops = "", normal_path(path).strip("/").split("/"), 0
         while todo and todo != [""]:
             step = f"{done}/{todo.pop(0)}"
@@ -360,12 +371,16 @@ class LiveFiles:
 
     def _info(self, path: str) -> dict[str, Any]:
         # The parents' links are followed, the last part's is not.
+        if path.startswith("/dev/fd/") and self.passing is not None:
+            return self._do(path, lambda: self._route(path)[0].stat(path))
         parent, _, name = normal_path(path).rpartition("/")
         real = f"{self.realpath(parent or '/').rstrip('/')}/{name}" if name else "/"
         fs, inner = self._route(real)
         return self._do(path, lambda: fs.stat(inner))
 
     def _route(self, path: str) -> tuple[FileSystem, str]:
+        if path.startswith("/dev/fd/") and self.passing is not None:
+            return self.passing, path
         for point, fs in self._mounts.items():
             if path == point:
                 return fs, "/"
@@ -375,7 +390,8 @@ class LiveFiles:
 
     def _writable(self, path: str) -> str:
         target = self.realpath(path)
-        if self._route(target)[0] is not self.fs:
+        # What is written to a device is gone; bashkit's own `/dev` lies under the mounted one.
+        if self._route(target)[0] is not self.fs and not target.startswith("/dev/"):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         parent = parent_of(target)
         if self._do(path, lambda: self.fs.stat(parent))["file_type"] != "directory":

@@ -43,6 +43,9 @@ _DEVICE = re.compile(
     rf"\b(?P<word>{_WHOLE})\b(?:[^|;&\n]*[\s<])/dev/(?:zero|u?random)\b(?P<rest>[^;&\n]*)"
 )
 _YES = re.compile(r"(?:^|[;&|(\n]|\b(?:do|then|else|sudo)\b)\s*(?P<word>yes)\b(?P<rest>[^;&\n]*)")
+_BOUNDED = re.compile(
+    r"^(?:od\b.*\s(?:-\w*N\s*|--read-bytes[= ])\d|xxd\b.*\s-l(?:en)?\s*\d|hexdump\b.*\s-\w*n\s*\d)"
+)
 _READS_ALL = re.compile(
     rf"^\s*(?:{_WHOLE}|awk|grep|sed|paste|fold|fmt|column|shuf|split|strings|dd)\b"
 )
@@ -84,6 +87,8 @@ def _marked(script: str, source: re.Pattern[str], most: int) -> str:
     bare = _QUOTED.sub(lambda found: "'" + "q" * (len(found[0]) - 2) + "'", script)
     for found in reversed(list(source.finditer(bare))):
         rest = found["rest"]
+        if source is _DEVICE and _BOUNDED.search(found[0]):
+            continue
         if re.match(r"\s+--(?:help|version)", rest) or _ends(rest, most, script):
             continue
         start, end = found.start("word"), found.end()
