@@ -105,10 +105,14 @@ def by_glob(pattern: str) -> Callable[[str], bool]:
     below = Glob(f"{pattern.rstrip('/')}/**").matches if "/" in pattern else None
 
     def matches(path: str) -> bool:
-        found = fits(path) or (below is not None and below(path))
-        return found != inverted
+        return fits(path) or (below is not None and below(path))
 
-    return matches
+    def none_above(path: str) -> bool:
+        # What is left out takes everything below it along.
+        parts = path.split("/")
+        return not any(matches("/".join(parts[:count])) for count in range(1, len(parts) + 1))
+
+    return none_above if inverted else matches
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,195 @@
-"""The tools of Gemini CLI and Qwen Code."""
+"""The tools of Gemini CLI and of Qwen Code, which grew from it.
 
-from agentworld_sim.engines.shell._bindings import Binding
+Every command runs in a new bash; nothing is kept. Gemini CLI gives a command all the time it wants;
+Qwen Code has a `timeout`, in milliseconds.
+"""
 
-BINDINGS: tuple[Binding, ...] = ()
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agentworld_sim.engines.shell._bindings import Binding, Operation, ShellTurn
+from agentworld_sim.engines.shell._live import ShellRun
+from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell.toolkits import _gemini_files as files
+from agentworld_sim.engines.shell.toolkits import _gemini_search as searching
+from agentworld_sim.engines.shell.toolkits._answers import (
+    BOOLEAN,
+    NUMBER,
+    STRING,
+    failed,
+    said,
+    schema,
+)
+from agentworld_sim.turns import Observation
+
+QWEN_MS = 120_000
+
+
+def _shell(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    return _run(turn, arguments, arguments.get("timeout"))
+
+
+def _qwen_shell(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    return _run(turn, arguments, arguments.get("timeout") or QWEN_MS)
+
+
+def _run(turn: ShellTurn, arguments: Mapping[str, Any], milliseconds: float | None) -> Observation:
+    command, directory = str(arguments["command"]), arguments.get("directory")
+    if refusal := _refusal(turn, command, directory):
+        return failed(refusal)
+    background = bool(arguments.get("is_background"))
+    limit = None if background or milliseconds is None else round(milliseconds * 1000)
+    session = ShellSession(cwd=directory or files.workspace(turn))
+    run = turn.live.run(command, session, keep="nothing", timeout_us=limit)
+    output = _output(run)
+    if run.ending != "finished":
+        return said(_stopped(output, milliseconds if limit else None))
+    group = turn.live.random.randrange(1_000, 30_000)
+    background = background or command.rstrip().endswith("&")
+    return said(
+        "\n".join(
+            (
+                f"Command: {command}",
+                f"Directory: {directory or '(root)'}",
+                f"Output: {output or '(empty)'}",
+                "Error: (none)",
+                f"Exit Code: {run.exit_code}",
+                "Signal: (none)",
+                f"Background PIDs: {group + 2 if background else '(none)'}",
+                f"Process Group PGID: {group}",
+            )
+        )
+    )
+
+
+def _refusal(turn: ShellTurn, command: str, directory: str | None) -> str:
+    if not command.strip():
+        return "Command cannot be empty."
+    if directory and not directory.startswith("/"):
+        return "Directory must be an absolute path."
+    if directory and files.outside(turn, directory):
+        return f"Directory '{directory}' is not within any of the registered workspace directories."
+    return ""
+
+
+def _output(run: ShellRun) -> str:
+    gap = "" if not run.stdout or run.stdout.endswith("\n") else "\n"
+    text = run.stdout + (gap + run.stderr if run.stderr else "")
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).strip()
+
+
+def _stopped(output: str, milliseconds: float | None) -> str:
+    if milliseconds is None:
+        text, when = "Command was cancelled by user before it could complete.", "was cancelled"
+    else:
+        text = f"Command timed out after {milliseconds:g}ms before it could complete."
+        when = "timed out"
+    if output:
+        return f"{text} Below is the output before it {when}:\n{output}"
+    return f"{text} There was no output before it {when}."
+
+
+def _binding(
+    identity: str, description: str, operation: Operation, input_schema: Mapping[str, Any]
+) -> Binding:
+    return Binding(
+        id=identity,
+        names=(identity.partition("/")[2],),
+        domain="swe",
+        description=description,
+        input_schema=input_schema,
+        operation=operation,
+    )
+
+
+_FILTERING = {"type": "object"}
+_PATTERNS = {"type": "array", "items": STRING}
+_EDIT = {"file_path": STRING, "old_string": STRING, "new_string": STRING}
+_SHELL = "Runs a command as `bash -c` does and reports its output, exit code and processes."
+_READ = "Reads a file; at most 2000 lines unless asked otherwise, counted from 0."
+
+BINDINGS: tuple[Binding, ...] = (
+    _binding(
+        "gemini-cli/run_shell_command",
+        _SHELL,
+        _shell,
+        schema("command", command=STRING, description=STRING, directory=STRING),
+    ),
+    _binding(
+        "gemini-cli/read_file",
+        _READ,
+        files.read,
+        schema("absolute_path", absolute_path=STRING, offset=NUMBER, limit=NUMBER),
+    ),
+    _binding(
+        "gemini-cli/write_file",
+        "Creates a file or replaces its content.",
+        files.write,
+        schema("file_path content", file_path=STRING, content=STRING),
+    ),
+    _binding(
+        "gemini-cli/replace",
+        "Replaces an exact text in a file, as often as expected.",
+        files.replace,
+        schema("file_path old_string new_string", **_EDIT, expected_replacements=NUMBER),
+    ),
+    _binding(
+        "gemini-cli/glob",
+        "Finds files by a path pattern.",
+        searching.glob,
+        schema(
+            "pattern",
+            pattern=STRING,
+            path=STRING,
+            case_sensitive=BOOLEAN,
+            respect_git_ignore=BOOLEAN,
+            respect_gemini_ignore=BOOLEAN,
+        ),
+    ),
+    _binding(
+        "gemini-cli/search_file_content",
+        "Searches the contents of files by a regular expression.",
+        searching.search_file_content,
+        schema("pattern", pattern=STRING, path=STRING, include=STRING),
+    ),
+    _binding(
+        "gemini-cli/list_directory",
+        "Lists a directory, folders first.",
+        searching.list_directory,
+        schema("path", path=STRING, ignore=_PATTERNS, file_filtering_options=_FILTERING),
+    ),
+    _binding(
+        "qwen-code/run_shell_command",
+        _SHELL,
+        _qwen_shell,
+        schema(
+            "command is_background",
+            command=STRING,
+            is_background=BOOLEAN,
+            timeout=NUMBER,
+            description=STRING,
+            directory=STRING,
+        ),
+    ),
+    _binding(
+        "qwen-code/read_file",
+        _READ,
+        files.read,
+        schema("file_path", file_path=STRING, offset=NUMBER, limit=NUMBER),
+    ),
+    _binding(
+        "qwen-code/edit",
+        "Replaces an exact text in a file.",
+        files.edit,
+        schema("file_path old_string new_string", **_EDIT, replace_all=BOOLEAN),
+    ),
+    _binding(
+        "qwen-code/todo_write",
+        "Keeps the list of what is to be done.",
+        files.todo_write,
+        schema("todos", todos={"type": "array"}),
+    ),
+)

@@ -1,0 +1,209 @@
+"""How Gemini CLI lists, finds and searches.
+
+Source: google-gemini/gemini-cli, `packages/core/src/tools` (autumn 2025).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentworld_sim.engines.shell._bindings import ShellTurn
+from agentworld_sim.engines.shell.toolkits._answers import absolute, failed, said
+from agentworld_sim.engines.shell.toolkits._gemini_files import outside, workspace
+from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
+from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
+from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, is_binary
+from agentworld_sim.turns import Observation
+
+MAX_MATCHES = 20_000
+RECENT_US = 24 * 60 * 60 * 1_000_000
+"""Files changed within a day come first, the newest first; the others by name."""
+
+_NOT_FOUND = frozenset({"node_modules", ".git", "bower_components", ".svn", ".hg"})
+_NOT_SEARCHED = frozenset({".git", "node_modules", "bower_components", "build", "dist", "coverage"})
+_ENDINGS_NOT_SEARCHED = (".log", ".tmp")
+
+
+def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    """`list_directory`."""
+    path, files = str(arguments["path"]), turn.live.files
+    if not path.startswith("/"):
+        return failed(f"Path must be absolute: {path}")
+    if outside(turn, path):
+        return failed(f"Path must be within one of the workspace directories: {workspace(turn)}")
+    if not files.exists(path):
+        return failed(f"Error listing directory: ENOENT: no such file or directory, stat '{path}'")
+    if files.stat(path).kind != "directory":
+        return failed(f"Error: Path is not a directory: {path}")
+    names = files.listdir(path)
+    if not names:
+        return said(f"Directory {path} is empty.")
+    options: Mapping[str, Any] = arguments.get("file_filtering_options") or {}
+    kept = _not_ignored(turn, path, names, respect=options.get("respect_git_ignore", True))
+    hidden = len(names) - len(kept)
+    patterns = [_simple(one) for one in arguments.get("ignore") or ()]
+    kept = [name for name in kept if not any(one.fullmatch(name) for one in patterns)]
+    folders = {name for name in kept if _kind(turn, f"{path}/{name}") == "directory"}
+    kept = [name for name in kept if _kind(turn, f"{path}/{name}")]
+    kept.sort(key=lambda name: (name not in folders, collated(name)))
+    lines = [f"[DIR] {name}" if name in folders else name for name in kept]
+    note = f"\n\n({hidden} git-ignored)" if hidden else ""
+    return said("\n".join([f"Directory listing for {path}:", *lines]) + note)
+
+
+def _not_ignored(turn: ShellTurn, path: str, names: Sequence[str], *, respect: bool) -> list[str]:
+    ignored = GitIgnored(turn.live.files, workspace(turn))
+    return [
+        name
+        for name in names
+        if not respect
+        or not ignored.covers(
+            f"{path.rstrip('/')}/{name}", _kind(turn, f"{path}/{name}") == "directory"
+        )
+    ]
+
+
+def _kind(turn: ShellTurn, path: str) -> str:
+    """What a name stands for; empty for a link to nowhere."""
+    try:
+        return turn.live.files.stat(path).kind
+    except OSError:
+        return ""
+
+
+def _simple(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."))
+
+
+def collated(text: str) -> tuple[object, ...]:
+    """Sorts as JavaScript's `localeCompare` does: signs, digits, letters; case decides last."""
+    weights = [(1 if char.isdigit() else 2 if char.isalpha() else 0, char.lower()) for char in text]
+    return weights, text.swapcase()
+
+
+def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    """`glob`."""
+    files, pattern = turn.live.files, str(arguments["pattern"])
+    root = absolute_in(turn, arguments.get("path") or ".")
+    if refusal := _glob_refusal(turn, root, pattern):
+        return failed(refusal)
+    # A pattern that is a file's name means that file.
+    literal = pattern if files.exists(f"{root}/{pattern}") else None
+    try:
+        wanted = Glob(pattern, ignore_case=not arguments.get("case_sensitive"))
+    except PatternTooBroad:
+        return said(f'No files found matching pattern "{pattern}" within {root}')
+
+    def skip(path: str, is_directory: bool) -> bool:
+        return is_directory and path.rpartition("/")[2] in _NOT_FOUND
+
+    found = [
+        (f"{root.rstrip('/')}/{path}", info.mtime_us)
+        for path, info in files_below(files, root, skip=skip, links=True)
+        if (path == literal if literal is not None else wanted.matches(path))
+    ]
+    kept = found
+    if arguments.get("respect_git_ignore", True):
+        ignored = GitIgnored(files, workspace(turn))
+        kept = [(path, time) for path, time in found if not ignored.covers(path, False)]
+    hidden = len(found) - len(kept)
+    if not kept:
+        note = f" ({hidden} files were git-ignored)" if hidden else ""
+        return said(f'No files found matching pattern "{pattern}" within {root}{note}')
+    note = f" ({hidden} additional files were git-ignored)" if hidden else ""
+    listed = "\n".join(_by_recency(kept, files.clock.now_us()))
+    return said(
+        f'Found {len(kept)} file(s) matching "{pattern}" within {root}{note}, sorted by modification'
+        f" time (newest first):\n{listed}"
+    )
+
+
+def _glob_refusal(turn: ShellTurn, root: str, pattern: str) -> str:
+    if outside(turn, root):
+        return (
+            f'Search path ("{root}") resolves outside the allowed workspace directories:'
+            f" {workspace(turn)}"
+        )
+    if not turn.live.files.exists(root):
+        return f"Search path does not exist {root}"
+    if turn.live.files.stat(root).kind != "directory":
+        return f"Search path is not a directory: {root}"
+    return "" if pattern.strip() else "The 'pattern' parameter cannot be empty."
+
+
+def absolute_in(turn: ShellTurn, path: str) -> str:
+    """`path` from the workspace directory: these tools know no other."""
+    return absolute(turn, path if path.startswith("/") else f"{workspace(turn)}/{path}")
+
+
+def _by_recency(found: Sequence[tuple[str, int]], now_us: int) -> list[str]:
+    recent = [(path, time) for path, time in found if now_us - time < RECENT_US]
+    older = [path for path, time in found if now_us - time >= RECENT_US]
+    recent.sort(key=lambda one: -one[1])
+    return [path for path, _ in recent] + sorted(older, key=collated)
+
+
+def search_file_content(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    """`search_file_content`."""
+    files, pattern, include = turn.live.files, str(arguments["pattern"]), arguments.get("include")
+    given: str | None = arguments.get("path")
+    root = absolute_in(turn, given or ".")
+    if given and outside(turn, root):
+        return failed(
+            f'Path validation failed: Attempted path "{given}" resolves outside the allowed workspace'
+            f" directories: {workspace(turn)}"
+        )
+    if not files.exists(root):
+        error = f"ENOENT: no such file or directory, stat '{root}'"
+        return failed(f"Failed to access path stats for {root}: Error: {error}")
+    if files.stat(root).kind != "directory":
+        error = f"Path is not a directory: {root}"
+        return failed(f"Failed to access path stats for {root}: Error: {error}")
+    try:
+        paths = _searched(turn, root, include)
+        hits = search(turn, pattern, paths, ignore_case=True)[:MAX_MATCHES]
+    except PatternRefused as error:
+        code = f"ripgrep exited with code 2: rg: {error}\n"
+        return said(f"Error during grep search operation: {code}")
+    where = f'in path "{given}"' if given else "in the workspace directory"
+    what = f' for pattern "{pattern}" {where}' + (f' (filter: "{include}")' if include else "")
+    if not hits:
+        return said(f"No matches found{what}.")
+    return said(_listed(root, hits, what))
+
+
+def _searched(turn: ShellTurn, root: str, include: str | None) -> list[str]:
+    files = turn.live.files
+    ignored = GitIgnored(files, root)
+    wanted = Glob(include) if include else None
+    fits = wanted and (wanted.matches if "/" in (include or "") else wanted.matches_name)
+
+    def skip(path: str, is_directory: bool) -> bool:
+        name = path.rpartition("/")[2]
+        if name.startswith(".") or name in _NOT_SEARCHED or name.endswith(_ENDINGS_NOT_SEARCHED):
+            return True
+        return ignored.covers(f"{root.rstrip('/')}/{path}", is_directory)
+
+    return [
+        path
+        for inner, _ in files_below(files, root, skip=skip)
+        if (fits is None or fits(inner))
+        and not is_binary(files.read(path := f"{root.rstrip('/')}/{inner}"))
+    ]
+
+
+def _listed(root: str, hits: Sequence[Hit], what: str) -> str:
+    by_path: dict[str, list[str]] = {}
+    for hit in hits:
+        inner = hit.path[len(root.rstrip("/")) + 1 :]
+        by_path.setdefault(inner, []).append(f"L{hit.line}: {hit.text.strip()}")
+    limited = ""
+    if len(hits) >= MAX_MATCHES:
+        limited = f" (results limited to {MAX_MATCHES} matches for performance)"
+    word = "match" if len(hits) == 1 else "matches"
+    parts = [f"Found {len(hits)} {word}{what}{limited}:", "---"]
+    for path, lines in by_path.items():
+        parts += [f"File: {path}", *lines, "---"]
+    return "\n".join(parts)
