@@ -40,7 +40,7 @@ def test_every_snippet_is_shown_somewhere(snippet: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=ids)
 def test_a_page_shows_its_snippets_as_they_are(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for name, shown in re.findall(r"<!-- (docs/snippets/\S+\.py) -->\n```python\n(.*?)```", text, re.S):
+    for name, shown in re.findall(r"<!-- (docs/snippets/\S+\.py) -->\n```python\n(.*?)```", text, re.DOTALL):
         assert shown == (ROOT / name).read_text(encoding="utf-8"), name
     assert text.count("<!-- docs/snippets/") == len(
         re.findall(r"<!-- docs/snippets/\S+\.py -->\n```python\n", text)
@@ -49,7 +49,7 @@ def test_a_page_shows_its_snippets_as_they_are(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)
 def test_every_link_within_the_documents_leads_somewhere(page: Path) -> None:
-    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     broken = [
         target
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)

@@ -59,6 +59,7 @@ from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live_command import LiveCallback, live_command
 from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._precheck import checked
+from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._volatile import VolatileFiles
 from agentworld_sim.engines.shell.commands import IN_ORDER
@@ -102,6 +103,8 @@ class ShellRun:
     ending: Ending = "finished"
     written: tuple[tuple[str, str], ...] = ()
     """Standard output and standard error piece by piece, in the order of writing."""
+    moments: tuple[int, ...] = ()
+    """When each piece was written, on the world's clock."""
 
 
 class LiveShell:
@@ -144,6 +147,7 @@ class LiveShell:
         # What `exec` redirects outlives a restored snapshot; the prelude puts these two back.
         self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
         self._fresh = self._bash.snapshot(exclude_filesystem=True)
+        self._snapshots: dict[bytes, bytes] = {}
         self._random = Random(0)
         self._failure: BaseException | None = None
         self._look = False
@@ -155,6 +159,7 @@ class LiveShell:
         self._guise = Guise("")
         self._deadlines: list[int | None] = []
         self._overdue = False
+        self._depth = 0
 
     # The turn
 
@@ -236,7 +241,7 @@ class LiveShell:
                 answer.
         """
         bash = self._bash
-        bash.restore_snapshot(session.memory or self._fresh)
+        bash.restore_snapshot(self._snapshot(session.memory))
         self._failure = None
         began_us = self.files.clock.now_us()
         runnable, refusal = self._parse(script)
@@ -263,6 +268,10 @@ class LiveShell:
         slept_us = self.files.clock.now_us() - began_us
         stdout = self._plain(stdout, script, slept_us, merge=merge)
         stderr = self._plain(stderr, script, slept_us)
+        pieces = tuple(
+            (unmasked(out, script, slept_us), unmasked(err, script, slept_us))
+            for out, err in pieces
+        )
         if session.exit_code and "x" in session.options:
             stderr = stderr.removeprefix(f"+ exit {session.exit_code}\n")
         after = ShellSession()
@@ -270,7 +279,8 @@ class LiveShell:
             after = ShellSession(cwd=self._bash.shell_state().cwd)
         elif keep == "all" and (notes is not None or done.verdict == "timeout" or not ends):
             after = self._after(session, exit_code, notes)
-        return ShellRun(stdout, stderr, exit_code, after, ending, pieces)
+        moments = () if self._running is None else tuple(self._running.moments)
+        return ShellRun(stdout, stderr, exit_code, after, ending, pieces, moments)
 
     def _after(self, before: ShellSession, exit_code: int, notes: Notes | None) -> ShellSession:
         """The session that goes on after a script; without notes, some of it is as before."""
@@ -291,7 +301,7 @@ class LiveShell:
                 started_us = now_us - notes.seconds * 1_000_000
         return ShellSession(
             cwd=state.cwd,
-            memory=self._bash.snapshot(exclude_filesystem=True),
+            memory=self._remember(self._bash.snapshot(exclude_filesystem=True)),
             options=tuple(sorted(_options(state.variables))),
             traps=tuple(sorted(traps.items())),
             exit_code=exit_code,
@@ -299,6 +309,19 @@ class LiveShell:
             redirects=merged(before.redirects, () if notes is None else notes.redirects),
             started_us=started_us,
         )
+
+    def _remember(self, snapshot: bytes) -> bytes:
+        memory = memory_of(snapshot)
+        self._snapshots = {memory: snapshot}
+        return memory
+
+    def _snapshot(self, memory: bytes | None) -> bytes:
+        """What restores `memory`; kept for the shell that was used last."""
+        if memory is None:
+            return self._fresh
+        if memory not in self._snapshots:
+            self._snapshots = {memory: snapshot_of(memory, self._bash, self._fresh)}
+        return self._snapshots[memory]
 
     def _can_follow(self, script: str, more: str) -> bool:
         """Whether `more` runs after `script`: an unfinished here-document would swallow it."""
@@ -320,7 +343,8 @@ class LiveShell:
         return notes
 
     def _plain(self, text: str, script: str, slept_us: int, *, merge: bool = True) -> str:
-        text = _texts.plain(faithful(text, script=script) if merge else text)
+        text = faithful(text, script=script) if merge else text
+        text = _texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
         return numbered(unmasked(text, script, slept_us), script)
 
     def _dress(self, script: str, session: ShellSession) -> Guise:
@@ -340,7 +364,9 @@ class LiveShell:
     ) -> tuple[Executed, tuple[tuple[str, str], ...]]:
         """Runs `full`, which holds `script`; also what it wrote, piece by piece."""
         clock = self.files.clock
-        running = self._running = Execution(self._bash, self.limits, self.cancel)
+        running = self._running = Execution(
+            self._bash, self.limits, self.cancel, lambda: self.files.clock.now_us()
+        )
         deadline_us = None if timeout_us is None else clock.now_us() + timeout_us
         clock.deadline_us = deadline_us
         try:
@@ -505,17 +531,25 @@ class LiveShell:
         script += " ".join(map(quoted, words))
         if program is not None or bare in _RUNS_OTHERS:
             script = f"RANDOM={self._random.randrange(32768)}; {script}"
+        # A program may run the command that runs it; it needs an interpreter of its own each time.
+        side = bare if program is None else f"{bare}#{self._depth}"
         if text is not None:
-            self._stdin.write_file(f"{_FD}/{bare}", text.encode("utf-8", "surrogateescape"))
-            script += f" < {STDIN_MOUNT}/{quoted(bare)}"
+            self._stdin.write_file(f"{_FD}/{side}", text.encode("utf-8", "surrogateescape"))
+            script += f" < {STDIN_MOUNT}/{quoted(side)}"
         # Whatever bashkit does inside a bashkit callback must come from another thread.
         pieces: list[tuple[str, str]] = []
         deadline_us = self._own_deadline(limit_us)
-        result = call_deep(
-            lambda: self._native_bash(bare).execute_sync(
-                script, lambda out, err: pieces.append((out, err))
+        self._depth += 1
+        try:
+            result = call_deep(
+                lambda: self._native_bash(side).execute_sync(
+                    script, lambda out, err: pieces.append((out, err))
+                )
             )
-        )
+        finally:
+            self._depth -= 1
+            if text is not None:
+                self._stdin.remove(f"{_FD}/{side}")
         if self._failure is not None:
             raise self._failure
         stdout, stderr = result.stdout, result.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from dataclasses import dataclass
 from typing import Any, cast
@@ -15,7 +14,7 @@ class ShellSession:
     cwd: str | None = None
     """Where the next call starts; `None` for the machine's working directory."""
     memory: bytes | None = None
-    """Variables, functions and aliases, as bashkit serialises them; `None` for a fresh shell's."""
+    """Variables, functions and aliases, as canonical JSON; `None` for a fresh shell's."""
     options: tuple[str, ...] = ()
     """What `set -o` has switched on."""
     traps: tuple[tuple[str, str], ...] = ()
@@ -33,7 +32,7 @@ class ShellSession:
             {
                 "cwd": self.cwd,
                 "exit_code": self.exit_code,
-                "memory": None if self.memory is None else base64.b64encode(self.memory).decode(),
+                "memory": None if self.memory is None else self.memory.decode(),
                 "options": self.options,
                 "positional": self.positional,
                 "redirects": self.redirects,
@@ -50,7 +49,7 @@ class ShellSession:
         memory = value["memory"]
         return cls(
             cwd=value["cwd"],
-            memory=None if memory is None else base64.b64decode(memory),
+            memory=None if memory is None else memory.encode(),
             options=tuple(value["options"]),
             traps=tuple((name, command) for name, command in value["traps"]),
             exit_code=value["exit_code"],

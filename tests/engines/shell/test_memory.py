@@ -1,0 +1,46 @@
+"""What a shell remembers has one form, whatever its interpreter did before."""
+
+from __future__ import annotations
+
+import json
+
+from bashkit import Bash, ExecutionProfile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
+
+SCRIPTS = (
+    "x=1; export y='two words'",
+    "f() { echo f:$x; }; alias ll='ls -l'",
+    "declare -A m=([k]=v); list=(a b)",
+    "cd /tmp; shopt -s nullglob; readonly r=5",
+    "unset x; pushd / > /dev/null",
+)
+PROBE = "echo $x $y $r ${list[@]} ${m[k]} $PWD; f; alias; shopt nullglob; dirs; declare -p m"
+
+
+def interpreter() -> Bash:
+    return Bash(profile=ExecutionProfile.Interactive)
+
+
+@given(st.lists(st.sampled_from(SCRIPTS), max_size=4), st.integers(0, 3))
+def test_equal_shells_have_equal_memory_and_are_restored_whole(
+    scripts: list[str], before: int
+) -> None:
+    first, second = interpreter(), interpreter()
+    for _ in range(before):
+        second.execute_sync("true")
+    for script in scripts:
+        first.execute_sync(script)
+        second.execute_sync(script)
+    memory = memory_of(first.snapshot(exclude_filesystem=True))
+    assert memory_of(second.snapshot(exclude_filesystem=True)) == memory
+    assert json.loads(memory)["cwd"] == first.shell_state().cwd
+
+    fresh = interpreter().snapshot(exclude_filesystem=True)
+    snapshot = snapshot_of(memory, interpreter(), fresh)
+    assert memory_of(snapshot) == memory
+    restored = interpreter()
+    restored.restore_snapshot(snapshot)
+    assert restored.execute_sync(PROBE).stdout == first.execute_sync(PROBE).stdout
