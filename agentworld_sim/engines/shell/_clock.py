@@ -47,6 +47,12 @@ class TurnClock:
         if late:
             raise DeadlinePassed
 
+    def rewind(self, now_us: int) -> None:
+        """Takes the clock back: what was done since then stays done at its own moments."""
+        self._now_us = now_us
+        self._host_marks.append(time.time())
+        self._world_marks.append(now_us)
+
     def world_time(self, host_seconds: float) -> int | None:
         """The world's moment for a file stamped at `host_seconds`, in microseconds.
 

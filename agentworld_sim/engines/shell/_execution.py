@@ -46,16 +46,26 @@ class Executed:
 class Execution:
     """Runs one script and stops it at the limits."""
 
-    def __init__(self, bash: Bash, limits: ShellLimits, stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        bash: Bash,
+        limits: ShellLimits,
+        stop: Callable[[], None],
+        now_us: Callable[[], int] = lambda: 0,
+    ) -> None:
         """
         Args:
             bash: Where to run.
             limits: Of the turn.
             stop: Cancels `bash` and everything that was started from it.
+            now_us: The world's clock.
         """
         self._bash = bash
         self._limits = limits
         self._stop = stop
+        self._now_us = now_us
+        self.moments: list[int] = []
+        """When each of `pieces` was written, on the world's clock."""
         self._out: list[str] = []
         self._err: list[str] = []
         self._size = 0
@@ -126,6 +136,7 @@ class Execution:
             return
         self._out.append(stdout)
         self._err.append(stderr)
+        self.moments.append(self._now_us())
 
     def _watch(self, deep: bool) -> None:
         if deep and not self._deep:
