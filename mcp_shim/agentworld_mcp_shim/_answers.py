@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 
-from agentworld_mcp_shim._mirror import Mirror, MirroredTool, schema_problem, takes_text
-from agentworld_mcp_shim._schemas import MalformedSchema, argument_errors, fits
+from agentworld_mcp_shim._mirror import Mirror, MirroredTool
+from agentworld_mcp_shim._schemas import MalformedSchema, Schema, argument_errors
 from agentworld_sim.errors import (
     AccessRefused,
     AgentworldError,
@@ -88,7 +88,7 @@ class Answers:
             return _result(self._refusal(world, tool), refused, is_error=True)
         marks = {"world": world.id}
         try:
-            wrong = argument_errors(tool.name, tool.input_schema, arguments)
+            wrong = argument_errors(tool.name, tool.input, arguments)
             if wrong is not None:
                 return _result(wrong, marks, is_error=True)
             turn = await self._step(world, ToolCall(tool.name, arguments))
@@ -122,7 +122,7 @@ class Answers:
     def _refusal(self, world: World, tool: MirroredTool) -> str:
         from agentworld_sim.world import access_of
 
-        problem = tool.problem or schema_problem(tool)
+        problem = tool.problem or tool.schema_problem()
         if problem is not None:
             return (
                 f"{tool.name!r} was not called, and nothing was changed: {problem}. This is for the"
@@ -143,11 +143,11 @@ class Answers:
 def _rendered(
     tool: MirroredTool, observation: Observation, marks: dict[str, Any]
 ) -> CallToolResult:
-    schema = tool.output_schema
+    schema = tool.output
     if schema is None or observation.is_error:
         return _result(observation.text, marks, is_error=observation.is_error)
     structured = observation.structured
-    if takes_text(schema) and (structured is None or _misfit(schema, structured)):
+    if tool.takes_text and (structured is None or _misfit(schema, structured)):
         structured = {"result": observation.text}
     wrong = _misfit(schema, structured)
     if wrong is not None:
@@ -160,9 +160,9 @@ def _rendered(
     return _result(observation.text, marks, structured=structured)
 
 
-def _misfit(schema: Mapping[str, Any], value: object) -> str | None:
+def _misfit(schema: Schema, value: object) -> str | None:
     try:
-        return fits(schema, value)
+        return schema.misfit(value)
     except MalformedSchema as error:
         return f"that schema is malformed: {error}"
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_mcp_shim._schemas import MalformedSchema, fits
+from agentworld_mcp_shim._schemas import Schema
 from agentworld_mcp_shim._upstream import Listing, Page
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.tools import ToolSpec
@@ -15,23 +14,29 @@ LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "result
 """What a listing of the newest protocol must carry, for upstreams that speak an older one."""
 
 
-@dataclass(slots=True)
 class MirroredTool:
     """One tool of the upstream."""
 
-    name: str
-    listed: Mapping[str, Any]
-    """As it came over the wire."""
-    problem: str | None = None
-    """Why it cannot be answered whatever it binds to; `None` when nothing is wrong with it."""
+    def __init__(self, name: str, listed: Mapping[str, Any]) -> None:
+        self.name = name
+        self.listed = listed
+        """As it came over the wire."""
+        self.problem = _shape_problem(listed)
+        """Why it cannot be answered whatever it binds to; `None` when nothing is wrong with it."""
+        sound = self.problem is None
+        self.input = Schema(listed["inputSchema"] if sound else {})
+        self.output = (
+            Schema(listed["outputSchema"]) if sound and listed.get("outputSchema") else None
+        )
+        self.takes_text = self.output is not None and _takes_text(self.output.content)
+        """Whether its output schema is `{"result": string}`: how the SDK declares a plain text."""
 
-    @property
-    def input_schema(self) -> Mapping[str, Any]:
-        return self.listed["inputSchema"]
-
-    @property
-    def output_schema(self) -> Mapping[str, Any] | None:
-        return self.listed.get("outputSchema")
+    def schema_problem(self) -> str | None:
+        """What is wrong with its schemas as JSON Schemas; `None` when they can be used."""
+        for kind, schema in (("input", self.input), ("output", self.output)):
+            if schema is not None and (problem := schema.problem()) is not None:
+                return f"its {kind} schema is malformed: {problem}"
+        return None
 
 
 class Mirror:
@@ -81,9 +86,9 @@ class Mirror:
             ToolSpec(
                 name=tool.name,
                 description=tool.listed.get("description") or "",
-                input_schema=tool.input_schema,
+                input_schema=tool.input.content,
                 # A world demands structured content for a schema; text is wrapped by us, afterwards.
-                output_schema=None if takes_text(tool.output_schema) else tool.output_schema,
+                output_schema=tool.output.content if tool.output and not tool.takes_text else None,
                 annotations=tool.listed.get("annotations") or {},
                 binds_to=binds.get(tool.name),
             )
@@ -98,7 +103,7 @@ class Mirror:
         """
         for name in names:
             tool = self.tools[name]
-            if tool.problem is None and (problem := schema_problem(tool)) is not None:
+            if tool.problem is None and (problem := tool.schema_problem()) is not None:
                 self._refuse(tool, problem)
 
     def _add(self, number: int, listed: object) -> None:
@@ -110,8 +115,8 @@ class Mirror:
         earlier = self.tools.get(name)
         if earlier is None:
             self.tools[name] = tool
-            if (problem := _shape_problem(tool.listed)) is not None:
-                self._refuse(tool, problem)
+            if tool.problem is not None:
+                self.warnings.append(f"{name!r} is refused: {tool.problem}.")
         elif earlier.listed == tool.listed:
             self.warnings.append(f"the upstream lists {name!r} twice, in the same words.")
         else:
@@ -123,24 +128,9 @@ class Mirror:
             self.warnings.append(f"{tool.name!r} is refused: {problem}.")
 
 
-def schema_problem(tool: MirroredTool) -> str | None:
-    """What is wrong with a tool's schemas as JSON Schemas; `None` when they can be used."""
-    for kind, schema in (("input", tool.input_schema), ("output", tool.output_schema)):
-        if schema is not None:
-            try:
-                fits(schema, {})
-            except MalformedSchema as error:
-                return f"its {kind} schema is malformed: {error}"
-    return None
-
-
-def takes_text(schema: Mapping[str, Any] | None) -> bool:
-    """Whether an output schema is `{"result": string}`: how the SDK declares a plain text."""
-    if schema is None:
-        return False
+def _takes_text(schema: Mapping[str, Any]) -> bool:
     # By its shape, not by validation: this is asked of every tool at start-up.
-    properties: object = schema.get("properties")
-    result: object = cast("dict[str, Any]", properties).get("result") if properties else None
+    result: object = schema.get("properties", {}).get("result")
     return (
         isinstance(result, dict)
         and cast("dict[str, Any]", result).get("type") == "string"

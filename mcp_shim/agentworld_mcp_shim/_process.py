@@ -116,8 +116,9 @@ class UpstreamProcess:
             self._closing.start()
 
     def closed(self) -> None:
-        """Waits until `close` has done its work."""
-        if self._closing is not None:
+        """Waits until `close` has done its work, and makes haste: somebody waits for our own end."""
+        if self._closing is not None and self._closing.is_alive():
+            _signal(self._process, signal.SIGTERM)
             self._closing.join(3 * GRACE_SECONDS)
 
     def _messages(self) -> Iterator[SessionMessage]:
@@ -222,8 +223,14 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.stdin.close()
     for number in (None, signal.SIGTERM, signal.SIGKILL):
         if number is not None:
-            with contextlib.suppress(OSError):
-                os.killpg(process.pid, number)
+            _signal(process, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_SECONDS)
             return
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    # Not yet reaped, so its id, which is also its group's, cannot be another's.
+    if process.poll() is None:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, number)

@@ -7,9 +7,7 @@ sees a fault; where the server would have converted a value (`"3"` for a number)
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -34,41 +32,61 @@ class MalformedSchema(Exception):
     """A schema that no value can be held against; the text says what is wrong with it."""
 
 
-def argument_errors(tool: str, schema: Mapping[str, Any], arguments: Any) -> str | None:
+class Schema:
+    """A JSON Schema, compiled when it is first needed."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        self._validator: Validator | None = None
+
+    def misfit(self, value: Any) -> str | None:
+        """The first way in which `value` does not fit; `None` when it does.
+
+        Raises:
+            MalformedSchema: the schema cannot be used.
+        """
+        return next((error.message for error in self.errors(value)), None)
+
+    def problem(self) -> str | None:
+        """What makes the schema unusable; `None` when it is fine."""
+        try:
+            self.errors({})
+        except MalformedSchema as error:
+            return str(error)
+        return None
+
+    def errors(self, value: Any) -> list[ValidationError]:
+        """Every way in which `value` does not fit, in the order of the value.
+
+        Raises:
+            MalformedSchema: the schema cannot be used.
+        """
+        from referencing.exceptions import Unresolvable
+
+        if self._validator is None:
+            self._validator = _compiled(self.content)
+        try:
+            found = list(self._validator.iter_errors(value))
+        except (Unresolvable, RecursionError) as error:
+            raise MalformedSchema(f"it refers to what is not in it: {error}") from None
+        return sorted(found, key=lambda error: list(map(str, error.path)))
+
+
+def argument_errors(tool: str, schema: Schema, arguments: Any) -> str | None:
     """What the tool would say of arguments that do not fit its schema; `None` when they fit.
 
     Raises:
         MalformedSchema: the schema cannot be used.
     """
-    faults = [fault for error in _errors(schema, arguments) for fault in _faults(error)]
+    faults = [fault for error in schema.errors(arguments) for fault in _faults(error)]
     if not faults:
         return None
-    title = schema.get("title", f"{tool}Arguments")
+    title = schema.content.get("title", f"{tool}Arguments")
     count = f"{len(faults)} validation error{'s' * (len(faults) > 1)}"
     return f"Error executing tool {tool}: {count} for {title}\n" + "\n".join(faults)
 
 
-def fits(schema: Mapping[str, Any], value: Any) -> str | None:
-    """The first way in which `value` does not fit; `None` when it does.
-
-    Raises:
-        MalformedSchema: the schema cannot be used.
-    """
-    return next((error.message for error in _errors(schema, value)), None)
-
-
-def _errors(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
-    from referencing.exceptions import Unresolvable
-
-    validator = _validator(json.dumps(schema))
-    try:
-        return sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.path)))
-    except (Unresolvable, RecursionError) as error:
-        raise MalformedSchema(f"it refers to what is not in it: {error}") from None
-
-
-@lru_cache(maxsize=4096)
-def _validator(schema_text: str) -> Validator:
+def _compiled(schema: Mapping[str, Any]) -> Validator:
     # Imported late: it is needed at the first call only, and start-up is what users feel.
     import re
 
@@ -76,14 +94,13 @@ def _validator(schema_text: str) -> Validator:
     from jsonschema.validators import Draft202012Validator, validator_for
     from referencing import Registry
 
-    schema = cast("dict[str, Any]", json.loads(schema_text))
-    kind = validator_for(schema, default=Draft202012Validator)
+    kind = validator_for(dict(schema), default=Draft202012Validator)
     try:
-        kind.check_schema(schema)
+        kind.check_schema(dict(schema))
     except (SchemaError, re.error) as error:
         raise MalformedSchema(getattr(error, "message", str(error))) from None
     # An empty registry: the default one fetches remote `$ref`s over the network.
-    return kind(schema, registry=Registry())
+    return kind(dict(schema), registry=Registry())
 
 
 def _faults(error: ValidationError) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -77,7 +78,7 @@ async def serve(
             for warning in mirror.warnings:
                 logger.warning("%s", warning)
             ready = asyncio.create_task(_with_tools(opening, mirror, specs))
-        ready.add_done_callback(lambda task: _announce(task, choice))
+        ready.add_done_callback(lambda task: _settled(task, choice))
         await _served(mirror, ready, ending)
     finally:
         await _close(opening, choice)
@@ -191,7 +192,10 @@ async def _served(mirror: Mirror, ready: asyncio.Task[World], ending: asyncio.Fu
     await asyncio.wait({ready}, timeout=SETTLE_SECONDS)
 
 
-def _announce(ready: asyncio.Task[World], choice: WorldChoice) -> None:
+def _settled(ready: asyncio.Task[World], choice: WorldChoice) -> None:
+    # The command switched it off for the imports. What they made stays: never look at it again.
+    gc.freeze()
+    gc.enable()
     if ready.cancelled() or ready.exception() is not None:
         return
     world = ready.result().id

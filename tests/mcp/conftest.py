@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from mcp.types import CallToolResult, TextContent
 
 from mcp import Client, StdioServerParameters
 
@@ -154,13 +153,6 @@ def shim(tmp_path: Path) -> Shim:
     return Shim(tmp_path)
 
 
-def text_of(result: CallToolResult) -> str:
-    """The text of a result that has nothing else."""
-    (content,) = result.content
-    assert isinstance(content, TextContent)
-    return content.text
-
-
 @pytest.fixture
 def upstream() -> list[str]:
     """The command of a server that really does what it is asked."""
@@ -171,3 +163,9 @@ def upstream() -> list[str]:
 def raw_upstream() -> list[str]:
     """The command of a server without an SDK; its case and number are to be added."""
     return ["--", sys.executable, str(DATA / "mcp_raw_upstream.py")]
+
+
+@pytest.fixture
+def shell(raw_upstream: list[str]) -> list[str]:
+    """The command of a server with one tool, `bash`, that starts fast."""
+    return [*raw_upstream, "one"]

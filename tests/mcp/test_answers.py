@@ -157,29 +157,29 @@ async def test_bad_arguments_change_nothing(shim: Shim, upstream: list[str]) -> 
 
 
 async def test_a_client_that_starts_a_process_for_each_call_finds_its_files_again(
-    shim: Shim, upstream: list[str]
+    shim: Shim, shell: list[str]
 ) -> None:
-    async with shim.client("--world", "kept", *upstream) as client:
+    async with shim.client("--world", "kept", *shell) as client:
         await client.call_tool("bash", {"command": "cd /srv/app && echo kept > file && export A=7"})
-    async with shim.client("--world", "kept", *upstream) as client:
+    async with shim.client("--world", "kept", *shell) as client:
         assert await said(client, "bash", command="pwd; cat file; echo $A") == (
             "/srv/app\nkept\n7\n",
             False,
         )
 
 
-async def test_the_world_is_named_by_the_environment(shim: Shim, upstream: list[str]) -> None:
+async def test_the_world_is_named_by_the_environment(shim: Shim, shell: list[str]) -> None:
     shim.environment["AGENTWORLD_WORLD"] = "from-the-environment"
-    async with shim.client(*upstream) as client:
+    async with shim.client(*shell) as client:
         await client.call_tool("bash", {"command": "touch /srv/app/mine"})
-    async with shim.client("--world", "from-the-environment", *upstream) as client:
+    async with shim.client("--world", "from-the-environment", *shell) as client:
         assert await said(client, "bash", command="ls /srv/app") == ("mine\nnote.txt\n", False)
 
 
-async def test_worlds_do_not_see_each_other(shim: Shim, upstream: list[str]) -> None:
+async def test_worlds_do_not_see_each_other(shim: Shim, shell: list[str]) -> None:
     async with (
-        shim.client("--world", "left", *upstream) as left,
-        shim.client("--world", "right", *upstream) as right,
+        shim.client("--world", "left", *shell) as left,
+        shim.client("--world", "right", *shell) as right,
     ):
         await left.call_tool("bash", {"command": "echo left > /srv/app/side"})
         assert (await said(right, "bash", command="cat /srv/app/side"))[0].endswith(
@@ -188,9 +188,9 @@ async def test_worlds_do_not_see_each_other(shim: Shim, upstream: list[str]) -> 
         assert await said(left, "bash", command="cat /srv/app/side") == ("left\n", False)
 
 
-async def test_clients_of_one_world_see_each_other_at_once(shim: Shim, upstream: list[str]) -> None:
+async def test_clients_of_one_world_see_each_other_at_once(shim: Shim, shell: list[str]) -> None:
     async with (
-        shim.client("--world", "shared", *upstream) as one,
+        shim.client("--world", "shared", *shell) as one,
         shim.client("--world", "shared") as other,
     ):
         await one.call_tool("bash", {"command": "echo from one > /srv/app/shared"})
@@ -205,8 +205,8 @@ async def test_clients_of_one_world_see_each_other_at_once(shim: Shim, upstream:
         assert await said(one, "bash", command="wc -l < /srv/app/lines") == ("8\n", False)
 
 
-async def test_a_world_in_memory_leaves_nothing_behind(shim: Shim, upstream: list[str]) -> None:
-    async with shim.client("--memory", *upstream) as client:
+async def test_a_world_in_memory_leaves_nothing_behind(shim: Shim, shell: list[str]) -> None:
+    async with shim.client("--memory", *shell) as client:
         assert await said(client, "bash", command="echo once") == ("once\n", False)
     assert not shim.home.exists()
 
@@ -222,9 +222,9 @@ async def test_the_world_serves_its_own_tools_without_an_upstream(shim: Shim) ->
 
 
 async def test_a_cancelled_call_leaves_no_trace_and_the_next_one_works(
-    shim: Shim, upstream: list[str]
+    shim: Shim, shell: list[str]
 ) -> None:
-    async with shim.client("--world", "cancelled", *upstream) as client:
+    async with shim.client("--world", "cancelled", *shell) as client:
         await client.call_tool("bash", {"command": "true"})
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
@@ -233,8 +233,8 @@ async def test_a_cancelled_call_leaves_no_trace_and_the_next_one_works(
 
 
 async def test_bytes_that_are_not_text_reach_the_client_replaced(
-    shim: Shim, upstream: list[str]
+    shim: Shim, shell: list[str]
 ) -> None:
-    async with shim.client(*upstream) as client:
+    async with shim.client(*shell) as client:
         text, wrong = await said(client, "bash", command="printf 'a\\377b'")
     assert (text, wrong) == ("a\ufffdb", False)
