@@ -16,6 +16,9 @@ TYPED_SECONDS = 0.1
 def action(call: ToolCall, tool: ToolSpec) -> Action:
     """The keystrokes that the call amounts to, as a JSON list."""
     keystrokes: Any = call.arguments.get("keystrokes")
+    if call.arguments.get("restart"):
+        # An empty list would say that the task is done.
+        keystrokes = [{"keystrokes": "exec bash\n", "duration": TYPED_SECONDS}]
     if not isinstance(keystrokes, list):
         command: Any = call.arguments.get("command", call.arguments.get("commands", ""))
         lines = cast("list[object]", command) if isinstance(command, list) else [command]

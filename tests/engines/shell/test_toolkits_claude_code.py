@@ -24,7 +24,7 @@ TEXTS = {
     "/work/big.txt": "word " * 60_000,
     "/work/dense.txt": "".join("y" * 1000 + "\n" for _ in range(200)),
     "/work/unicode.txt": "naïve\n日本語\n",
-    "/work/nul.txt": b"alpha\0\n",
+    "/work/nul.txt": "alpha\0\n",
     "/work/src/a.py": "alpha = 1\nbeta = 2\n\ngamma = alpha\ndelta = 4\nepsilon = 5\nalpha()\n",
     "/work/src/b.js": "// alpha\n",
     "/work/src/deep/c.py": "print('alpha')\n",

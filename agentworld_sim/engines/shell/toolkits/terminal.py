@@ -6,8 +6,37 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentworld_sim.engines.shell._bindings import Binding, ShellTurn
-from agentworld_sim.engines.shell.toolkits._answers import STRING, said, schema
+from agentworld_sim.engines.shell.toolkits._answers import NUMBER, STRING, said, schema
 from agentworld_sim.turns import Observation
+
+SCREEN = "screen"
+"""The name under which the terminal's screen is kept."""
+
+_KEYSTROKES = {
+    "type": "array",
+    "items": schema("keystrokes", keystrokes=STRING, duration=NUMBER),
+}
+
+
+def _press(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    # The emulator is needed by no other tool.
+    from agentworld_sim.engines.shell._terminal import Keystrokes, TerminalScreen, press
+
+    kept = turn.raw.get(SCREEN)
+    typed = [
+        Keystrokes(str(item["keystrokes"]), float(item.get("duration", 0.0)))
+        for item in arguments["keystrokes"]
+    ]
+    screen, session, text = press(
+        turn.live,
+        turn.session,
+        TerminalScreen() if kept is None else TerminalScreen.from_bytes(kept),
+        typed,
+    )
+    turn.raw[SCREEN] = screen.to_bytes()
+    turn.sessions[turn.shell] = session
+    turn.changed |= {SCREEN, turn.shell}
+    return said(text)
 
 
 def _bash(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -21,6 +50,18 @@ def _bash_c(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 
 
 BINDINGS: tuple[Binding, ...] = (
+    Binding(
+        id="terminal/keystrokes",
+        names=("keystrokes",),
+        domain="terminal",
+        description=(
+            "Types into a terminal and shows its screen. Each entry is typed, then the terminal is"
+            " given `duration` seconds; a command runs when its newline is typed."
+        ),
+        input_schema=schema("keystrokes", keystrokes=_KEYSTROKES),
+        operation=_press,
+        keeps="all",
+    ),
     Binding(
         id="terminal/bash",
         names=("bash",),

@@ -1,0 +1,176 @@
+"""Which tool binds to what, and what the reference page says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema.validators import validator_for
+
+from agentworld_sim.engines.shell._bindings import binding_for, bindings, schema_fits, toolkit
+from agentworld_sim.engines.shell.toolkits._document import document
+from agentworld_sim.errors import UsageError
+from agentworld_sim.tools import ToolSpec
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "bindings.md"
+
+KEEPS = {
+    "langchain/terminal": "nothing",
+    "langchain/shell": "all",
+    "deepagents/execute": "nothing",
+    "claude-code/Bash": "cwd",
+    "gemini-cli/run_shell_command": "nothing",
+    "qwen-code/run_shell_command": "nothing",
+    "terminal/keystrokes": "all",
+    "terminal/bash": "all",
+    "terminal/bash-c": "nothing",
+}
+
+
+def tool(name: str, required: str = "", **properties: str) -> ToolSpec:
+    """A tool as a user would publish it; `required` is separated by spaces."""
+    kinds = {argument: {"type": kind} for argument, kind in properties.items()}
+    schema = {"type": "object", "properties": kinds, "required": required.split()}
+    return ToolSpec(name=name, input_schema=schema)
+
+
+def bound(spec: ToolSpec) -> str | None:
+    binding = binding_for(spec)
+    return binding and binding.id
+
+
+def test_the_page_is_made_from_the_bindings() -> None:
+    command = (
+        "python -c 'from agentworld_sim.engines.shell.toolkits._document import document;"
+        ' print(document(), end="")\' > docs/reference/bindings.md'
+    )
+    assert PAGE.read_text(encoding="utf-8") == document(), f"run: {command}"
+
+
+@pytest.mark.parametrize("identity", KEEPS)
+def test_what_a_shell_keeps(identity: str) -> None:
+    assert bindings()[identity].keeps == KEEPS[identity]
+
+
+@pytest.mark.parametrize("identity", list(bindings()))
+def test_a_schema_is_one(identity: str) -> None:
+    schema: dict[str, Any] = dict(bindings()[identity].input_schema)
+    validator_for(schema).check_schema(schema)
+    assert schema["type"] == "object"
+    assert set(schema["required"]) <= set(schema["properties"])
+
+
+@pytest.mark.parametrize(
+    "spec, identity",
+    [
+        (tool("terminal", "commands", commands="string"), "langchain/terminal"),
+        (tool("terminal", "commands", commands="array"), "langchain/terminal"),
+        (tool("terminal", "commands", commands="integer"), None),
+        (tool("terminal", "command", command="string"), None),
+        (tool("shell", command="string", restart="boolean"), "langchain/shell"),
+        (tool("bash", "command", command="string"), "terminal/bash"),
+        (tool("bash", "command machine", command="string", machine="string"), None),
+        (tool("bash", "command", command="string", machine="string"), None),
+        (tool("read_file", "file_path", file_path="string"), "langchain/read_file"),
+        (
+            tool("read_file", "file_path", file_path="string", offset="integer", limit="integer"),
+            "deepagents/read_file",
+        ),
+        (
+            tool("read_file", "file_path", file_path="string", offset="number", limit="number"),
+            "qwen-code/read_file",
+        ),
+        (
+            tool("read_file", "absolute_path", absolute_path="string", offset="integer"),
+            "gemini-cli/read_file",
+        ),
+        (tool("read_file", "path", path="string"), None),
+        (
+            tool("write_file", "file_path text", file_path="string", text="string"),
+            "langchain/write_file",
+        ),
+        (
+            tool("write_file", "file_path content", file_path="string", content="string"),
+            "deepagents/write_file",
+        ),
+        (tool("list_directory", dir_path="string"), "langchain/list_directory"),
+        (tool("list_directory", "path", path="string"), "gemini-cli/list_directory"),
+        (tool("glob", "pattern", pattern="string", path="string"), "deepagents/glob"),
+        (
+            tool("glob", "pattern", pattern="string", path="string", case_sensitive="boolean"),
+            "gemini-cli/glob",
+        ),
+        (
+            tool("run_shell_command", "command", command="string", directory="string"),
+            "gemini-cli/run_shell_command",
+        ),
+        (
+            tool(
+                "run_shell_command",
+                "command is_background",
+                command="string",
+                is_background="boolean",
+            ),
+            "qwen-code/run_shell_command",
+        ),
+        (tool("Bash", "command", command="string", timeout="integer"), "claude-code/Bash"),
+        (tool("bash_", "command", command="string"), None),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_name_and_arguments_decide(spec: ToolSpec, identity: str | None) -> None:
+    assert bound(spec) == identity
+
+
+@pytest.mark.parametrize("identity", list(bindings()))
+def test_a_tool_as_we_publish_it_binds_to_itself(identity: str) -> None:
+    assert bound(bindings()[identity].spec) == identity
+
+
+@pytest.mark.parametrize(
+    "identity", [identity for identity in bindings() if bindings()[identity].names]
+)
+def test_a_tool_with_our_schema_is_found_without_being_told(identity: str) -> None:
+    binding = bindings()[identity]
+    spec = ToolSpec(name=binding.names[0], input_schema=binding.input_schema)
+    shadowed = {"gemini-cli/write_file": "deepagents/write_file"}
+    assert bound(spec) == shadowed.get(identity, identity)
+
+
+def test_an_unknown_binding_is_a_mistake() -> None:
+    with pytest.raises(UsageError, match=r"Did you mean 'claude-code/Bash'\?"):
+        binding_for(ToolSpec(name="x", binds_to="claude-code/bash"))
+
+
+def test_a_binding_of_another_engine_is_not_ours() -> None:
+    assert binding_for(ToolSpec(name="x", binds_to="tables/query")) is None
+
+
+def test_an_unknown_toolkit_is_a_mistake() -> None:
+    with pytest.raises(UsageError, match=r"no toolkit 'claude'\. Did you mean 'claude-code'\?"):
+        toolkit("claude")
+
+
+@pytest.mark.parametrize(
+    "theirs, fits",
+    [
+        ({}, False),
+        ({"properties": {"a": {}}}, True),
+        ({"properties": {"a": {"type": "string"}}}, True),
+        ({"properties": {"a": {"type": ["string", "null"]}}}, True),
+        ({"properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}, True),
+        ({"properties": {"a": {"type": "integer"}}}, False),
+        ({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}, True),
+        ({"properties": {"a": {"type": "string"}, "b": {"type": "number"}}}, True),
+        ({"properties": {"a": {"type": "string"}, "b": {"type": "boolean"}}}, False),
+        ({"properties": {"a": {"type": "string"}, "c": {"type": "string"}}}, False),
+    ],
+)
+def test_schemas_fit(theirs: dict[str, Any], fits: bool) -> None:
+    ours = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "number"}},
+        "required": ["a"],
+    }
+    assert schema_fits(theirs, ours) is fits
