@@ -25,7 +25,7 @@ _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if 
 _MISSING = "|".join(sorted(MISSING))
 
 _HINT = re.compile(
-    r"--version|--help|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
+    r"--version|--help|\btar\b|\bg(?:un)?zip\b|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
     r"|\)T|openssl\s+rand|kill\s+-l|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
@@ -34,8 +34,18 @@ _ABOUT = re.compile(rf"(?<![\w./-])({_NAMES})\s+--(?:version|help)\b")
 _SHOWS_FUNCTIONS = re.compile(
     r"\b(?:declare|typeset)\s+-\w*[fF]|\b(?:type|compgen)\s|command\s+-[vV]"
 )
+_STREAMS = frozenset({"cat", "grep", "seq", "tr"})
+"""In a pipeline, the embedded shell loses the input of a function with one of these names."""
+
 _LOOKS_UP = re.compile(r"command\s+-[vV]|\b(?:type|hash)\s")
 _NAMES_MISSING = re.compile(rf"(?<![\w.-])(?:{_MISSING})(?![\w.-])")
+
+_ON_FILES = (
+    'local __a __n=0; for __a; do case "$__a" in -|--stdout|--to-stdout|-[!-]*c*) __n=0; break;;'
+    " -*) ;; *) __n=1;; esac; done;"
+    f' if [ $__n = 1 ]; then {HELPER} @ "$@"; else builtin command @ "$@"; fi;'
+)
+"""For compressors: files only, and nothing to standard output."""
 
 _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "awk": (
@@ -68,6 +78,15 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
         re.compile(r"\bdd\b.*\bif=/dev/u?random\b"),
         "builtin command dd \"${@/#if=\\/dev\\//if=\\/dev\\/.\\/}\";",
     ),
+    # Archives that go through a pipe are bytes, which only the embedded command can pass on.
+    "tar": (
+        re.compile(r"\btar\b"),
+        'case " $* " in *" - "*|*"f- "*|*=-\\ *) builtin command tar "$@";;'
+        ' " --"*|*" -"*f*|*" --file"*|" "[a-zA-Z]*f*|" ")'
+        f' {HELPER} tar "$@";; *) builtin command tar "$@";; esac;',
+    ),
+    "gzip": (re.compile(r"\bgzip\b"), _ON_FILES.replace("@", "gzip")),
+    "gunzip": (re.compile(r"\bgunzip\b"), _ON_FILES.replace("@", "gunzip")),
     # A shell that nobody types into keeps no history.
     "history": (re.compile(r"\bhistory\b"), ":;"),
     "fc": (
@@ -142,6 +161,8 @@ def _bodies(script: str) -> dict[str, str]:
     abouts = () if _SHOWS_FUNCTIONS.search(script) else _ABOUT.finditer(script)
     for match in abouts:
         name = match[1]
+        if name in _STREAMS and re.search(rf"\|&?\s*{name}\b", script):
+            continue
         found[name] = (
             f'if [ $# = 1 ] && {{ [ "$1" = --version ] || [ "$1" = --help ]; }};'
             f' then {HELPER} about {name} "$1"; else builtin command {name} "$@"; fi;'

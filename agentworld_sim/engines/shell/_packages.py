@@ -108,7 +108,7 @@ PACKAGES: tuple[Package, ...] = (
              "envsubst", banner="{cmd} (GNU gettext-runtime) 0.21\n", gnu_year=2020),
     _package("grep", "3.8-5", "GNU grep, egrep and fgrep", "egrep fgrep grep",
              banner="grep (GNU grep) 3.8\n", gnu_year=2022, installed_kib=1233, **_NEEDED),
-    _package("gzip", "1.12-1", "GNU compression utilities", "gunzip gzip",
+    _package("gzip", "1.12-1", "GNU compression utilities", "gunzip gzip zcat zgrep zless zmore",
              banner="{cmd} 1.12\n", gnu_year=2018, **_NEEDED),
     _package("hostname", "3.23+nmu1", "utility to set/show the host name or domain name",
              "hostname", banner="hostname 3.23\n", section="admin", **_NEEDED),

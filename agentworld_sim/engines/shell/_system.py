@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from zlib import crc32
@@ -9,6 +10,7 @@ from zlib import crc32
 from bashkit import Bash, ExecutionProfile, FileSystem
 
 from agentworld_sim.engines.shell._files import iso_time, quoted
+from agentworld_sim.engines.shell._guise import HELPER
 from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES
 
@@ -42,6 +44,36 @@ def _programs() -> FileSystem:
     return fs
 
 
+_STRINGS = b"\0".join(
+    (
+        b"/lib64/ld-linux-x86-64.so.2",
+        b"libc.so.6",
+        b"__libc_start_main",
+        b"GLIBC_2.34",
+        b".shstrtab",
+        b".dynamic",
+        b"",
+    )
+)
+"""What `strings` finds in every program."""
+
+
+_SCRIPTS = {
+    "zcat": 'exec gzip -cd "$@"',
+    "zgrep": 'for f do l="$f"; done; [ $# -gt 1 ] && [ -f "$l" ] && { gzip -cdf "$l" | grep'
+    ' "${@:1:$#-1}"; exit; }; gzip -cdf | grep "$@"',
+    "zmore": 'exec gzip -cd "$@"',
+    "zless": 'exec gzip -cd "$@"',
+}
+"""Programs that are scripts around others on a real machine too."""
+
+_PIECE = re.compile(r"&&|\$[@*]|[^&$]{1,2}")
+
+
 def _program(name: str) -> bytes:
-    start = f'{PROGRAM_START}\nexec {name} "$@"\n#'.encode()
+    about = f'[ "$*" = --version ] && exec {HELPER} about {name} --version\n' * (name != "[")
+    script = f'{about}{_SCRIPTS.get(name, f"""exec {name} "$@" """.rstrip())}\n'
+    # In pieces too short for `strings` to take for text.
+    lines = ("\\\n".join(_PIECE.findall(line)) for line in script.splitlines())
+    start = f"{PROGRAM_START}\n{chr(10).join(lines)}\n#\0".encode() + _STRINGS
     return start + bytes(24_576 + crc32(name.encode()) % 6_000 * 8)

@@ -162,6 +162,13 @@ def test_version_texts_are_the_packages(machine_shell: MachineShell) -> None:
     )
 
 
+def test_version_texts_reach_files_and_pipes_whole(machine_shell: MachineShell) -> None:
+    script = "/usr/bin/tar --version > f; tar --version | cmp - f && wc -l < f; tail -c 8 f"
+    assert machine_shell.out(script + "; sed --version | grep -o '[0-9][.][0-9]' | sed 1q") == (
+        "5\nby law.\n4.9\n"
+    )
+
+
 def test_apt_is_there_and_has_no_network(machine_shell: MachineShell) -> None:
     result = machine_shell.run("apt-get install -y nginx")
     assert (result.stderr, result.exit_code) == ("E: Unable to locate package nginx\n", 100)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._files import quoted
@@ -14,8 +15,10 @@ from agentworld_sim.engines.shell._system import PROGRAM_START
 from agentworld_sim.engines.shell.commands._strftime import strftime
 from agentworld_sim.engines.shell.commands._usage import help_text
 from agentworld_sim.engines.shell.commands._zones import at, zone_of
+from agentworld_sim.engines.shell.commands.archives import tar
 from agentworld_sim.engines.shell.commands.builtins import signal_table
 from agentworld_sim.engines.shell.commands.chance import shuffled_sort
+from agentworld_sim.engines.shell.commands.compressing import gunzip, gzip
 
 
 def helper(call: CommandCall) -> CommandResult:
@@ -173,7 +176,19 @@ def _signals(call: CommandCall) -> CommandResult:
     return CommandResult(signal_table())
 
 
+def _as_tool(command: Command) -> Command:
+    """`command`, called by its own name."""
+
+    def call_it(call: CommandCall) -> CommandResult:
+        return command(replace(call, name=call.argv[0], argv=call.argv[1:]))
+
+    return call_it
+
+
 _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
+    "gunzip": _as_tool(gunzip),
+    "gzip": _as_tool(gzip),
+    "tar": _as_tool(tar),
     "about": _about,
     "awk": _awk,
     "clock": _clock,
