@@ -8,10 +8,13 @@ before it is sent. The start is measured from nothing to the first tool list.
 from __future__ import annotations
 
 import os
+import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from bench._rows import Row, p50_ms_async, run
@@ -19,7 +22,8 @@ from mcp import Client, StdioServerParameters
 
 UPSTREAM = (sys.executable, str(Path(__file__).parent / "data" / "mcp_upstream.py"))
 SHIM = (sys.executable, "-m", "agentworld_mcp_shim")
-STARTS = 9
+ROUNDS = 9
+CALLS = 50
 TARGET_RATIO = 1.0
 TOLERANCE = 0.1
 """A ratio within this of the target is the target: so much two runs of one command differ."""
@@ -42,21 +46,14 @@ async def _rows() -> list[Row]:
         home = {"AGENTWORLD_HOME": folder}
         ours = (*SHIM, "--scenario", str(scenario))
         kept = (*ours, "--world", "bench", "--", *UPSTREAM)
-        direct_call = await _call_ms(UPSTREAM, home, note)
-        memory_call = await _call_ms((*ours, "--memory", "--", *UPSTREAM), home, note)
-        disk_call = await _call_ms(kept, home, note)
-        direct_start = await _start_ms(UPSTREAM, home)
-        return [
-            _row("MCP call, world in memory", memory_call, "the upstream itself", direct_call),
-            _row("MCP call, world on disk", disk_call, "the upstream itself", direct_call),
-            _row("MCP start", await _start_ms(kept, home), "the upstream itself", direct_start),
-            _row(
-                "MCP start, no upstream",
-                await _start_ms((*ours, "--world", "own"), home),
-                "a server of the SDK",
-                direct_start,
-            ),
-        ]
+        calls = await _calls_ms([UPSTREAM, (*ours, "--memory", "--", *UPSTREAM), kept], home, note)
+        starts = await _starts_ms([UPSTREAM, kept, (*ours, "--world", "own")], home)
+    return [
+        _row("MCP call, world in memory", calls[1], "the upstream itself", calls[0]),
+        _row("MCP call, world on disk", calls[2], "the upstream itself", calls[0]),
+        _row("MCP start", starts[1], "the upstream itself", starts[0]),
+        _row("MCP start, no upstream", starts[2], "a server of the SDK", starts[0]),
+    ]
 
 
 def _row(name: str, ours: float, alternative: str, theirs: float) -> Row:
@@ -79,23 +76,34 @@ def _connected(
     return Client(parameters, cache=None)
 
 
-async def _call_ms(command: Sequence[str], environment: dict[str, str], note: Path) -> float:
-    async with _connected(command, environment) as client:
+async def _calls_ms(
+    commands: Sequence[Sequence[str]], environment: dict[str, str], note: Path
+) -> list[float]:
+    """The median call of each server. They take turns, so that a busy host is busy for all."""
+    async with AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(_connected(command, environment))
+            for command in commands
+        ]
 
-        async def call() -> None:
+        async def call(client: Client) -> None:
             result = await client.call_tool("read_file", {"file_path": str(note)})
             assert not result.is_error, result
 
-        return await p50_ms_async(call)
+        taken: list[list[float]] = [[] for _ in clients]
+        for _ in range(ROUNDS):
+            for times, client in zip(taken, clients, strict=True):
+                times.append(await p50_ms_async(partial(call, client), times=CALLS))
+    return [statistics.median(times) for times in taken]
 
 
-async def _start_ms(command: Sequence[str], environment: dict[str, str]) -> float:
-    import time
-
-    taken: list[float] = []
-    for _ in range(STARTS):
-        began = time.perf_counter()
-        async with _connected(command, environment) as client:
-            await client.list_tools()
-            taken.append(time.perf_counter() - began)
-    return sorted(taken)[STARTS // 2] * 1000
+async def _starts_ms(commands: Sequence[Sequence[str]], environment: dict[str, str]) -> list[float]:
+    """The median start of each server, to its first tool list; they take turns."""
+    taken: list[list[float]] = [[] for _ in commands]
+    for _ in range(ROUNDS):
+        for times, command in zip(taken, commands, strict=True):
+            began = time.perf_counter()
+            async with _connected(command, environment) as client:
+                await client.list_tools()
+                times.append((time.perf_counter() - began) * 1000)
+    return [statistics.median(times) for times in taken]
