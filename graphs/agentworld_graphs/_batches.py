@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from langgraph.errors import GraphBubbleUp
+
 from agentworld_graphs._place import AnyFuture, Place
 from agentworld_sim import Observation, ToolCall, WorldRef
 from agentworld_sim._lock import TurnLock
@@ -85,6 +87,9 @@ class Pass:
         """Whether a `SimToolNode` reports the end of every call."""
         self.arrived: set[str] = set()
         self.failed: dict[str, Exception] = {}
+        """What calls failed with on our side."""
+        self.left: dict[str, GraphBubbleUp] = {}
+        """What left the graph instead of an answer: an interrupt, for example."""
         self.refs: dict[str, WorldRef] = {}
         self._ends: dict[str, concurrent.futures.Future[None]] = {}
 
@@ -104,6 +109,7 @@ class Pass:
 
         Raises:
             Exception: what an earlier call failed with. Answering this one now would put it first.
+            GraphBubbleUp: what an earlier call of the same task left the graph with.
         """
         earlier = [call for call, name in place.earlier if name in simulated]
         if not earlier:
@@ -117,6 +123,9 @@ class Pass:
         for call in earlier:
             if call in self.failed:
                 raise self.failed[call]
+            if call in self.left and place.tasks is None:
+                # The task as a whole is run again. This call waits for that, to keep the order.
+                raise self.left[call]
 
     async def _wait_patiently(self, earlier: list[str]) -> None:
         missing: list[str] = []

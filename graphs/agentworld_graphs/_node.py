@@ -10,6 +10,7 @@ from typing import Any, TypedDict, Unpack, cast
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
@@ -164,8 +165,12 @@ class SimToolNode(ToolNode):
 
         attempt = self._seat.enter(place, base)[1]
         attempt.supervised = True
+        attempt.left.pop(place.call, None)
         try:
             yield lambda result: self._finished(result, request, attempt, place.call)
+        except GraphBubbleUp as left:
+            attempt.left[place.call] = left
+            raise
         finally:
             attempt.end(place.call)
 

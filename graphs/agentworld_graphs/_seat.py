@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Literal
 from weakref import WeakKeyDictionary, ref
 
+from langgraph.errors import GraphBubbleUp
+
 from agentworld_graphs._batches import Answered, Batch, Batches, Pass
 from agentworld_graphs._place import Place
 from agentworld_sim import (
@@ -84,7 +86,7 @@ class Seat:
         attempt.arrived.add(place.call)
         try:
             answered = await self._answer_in(batch, attempt, call, place)
-        except ArgumentsError:
+        except (ArgumentsError, GraphBubbleUp):
             raise
         except Exception as error:
             attempt.failed[place.call] = error

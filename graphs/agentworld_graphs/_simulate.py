@@ -11,6 +11,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.tools import tool as tool_from
+from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, PrivateAttr
 from pydantic_core import to_jsonable_python
@@ -177,6 +178,8 @@ class SimulatedTool(StructuredTool):
         except ArgumentsError as error:
             # JSON schemas are not checked by LangChain; the real tool's server would say so itself.
             return self._failed(str(error), call, None)
+        except GraphBubbleUp:
+            raise
         except Exception as error:
             if place is None:
                 raise

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs import ScriptedChatModel, SimToolNode, ref_in, simulate
+from agentworld_sim.engines.shell import Binding, bindings
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -114,25 +116,39 @@ def test_the_agent_never_reads_that_it_is_simulated(
         assert word not in seen.lower()
 
 
-async def test_the_shell_keeps_between_calls_what_the_real_one_keeps(
-    lab: Lab, go: dict[str, Any]
-) -> None:
-    def execute(command: str) -> str:
-        """Runs a command in a fresh shell."""
-        raise AssertionError("the real tool ran")
+SHELLS = [
+    one for one in bindings().values() if "command" in " ".join(one.input_schema["properties"])
+]
 
-    steps = [
-        lab.asks(lab.call(name, name, command="cd /etc; export KEPT=yes"))
-        for name in ("bash", "execute")
+
+@pytest.mark.parametrize("binding", SHELLS, ids=lambda binding: binding.id)
+def test_a_shell_keeps_between_calls_what_the_real_one_keeps(
+    lab: Lab, go: dict[str, Any], binding: Binding
+) -> None:
+    real = StructuredTool(
+        name="run",
+        description="Runs commands.",
+        args_schema=dict(binding.input_schema),
+        func=None,
+    )
+    node = SimToolNode([real], world=lab.machine(), binds_to={"run": binding.id})
+    argument = next(name for name in binding.input_schema["properties"] if "command" in name)
+    # Some tools repeat the command: what is looked for is not in its text.
+    scripts = [
+        "mkdir -p sub; cd sub; export KEPT=yes; set -f",
+        'basename "$PWD" | tr a-z A-Z; echo "[$KEPT]"; case $- in *f*) echo $((6 * 7));; esac',
     ]
-    looks = [
-        lab.asks(lab.call(name, f"{name} again", command='pwd; echo "[$KEPT]"'))
-        for name in ("bash", "execute")
+    asked = [
+        lab.asks(lab.call("run", str(number), **{argument: script}))
+        for number, script in enumerate(scripts)
     ]
-    tools = [*lab.shell_tools(), lab.tool(execute)]
-    node = SimToolNode(tools, world=lab.machine())
-    final = lab.agent(node, *steps, *looks, AIMessage("done")).invoke(go)
-    bash, fresh = lab.answers(final)[2:]
-    assert bash == "/etc\n[yes]\n"
-    assert "/etc" not in fresh
-    assert "[]" in fresh
+    _, seen = lab.answers(lab.agent(node, *asked, AIMessage("done")).invoke(go))
+    kept = [piece in seen for piece in ("SUB", "[yes]", "42")]
+    assert (
+        kept
+        == {
+            "nothing": [False, False, False],
+            "cwd": [True, False, False],
+            "all": [True, True, True],
+        }[binding.keeps]
+    )
