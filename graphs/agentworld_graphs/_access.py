@@ -60,7 +60,7 @@ def chosen(
         if wanted == "real" and access_of(name, world.scenario.access) == "refuse":
             refusals.append(f"{name!r} is 'real' here, but the scenario's access rules refuse it.")
             continue
-        if wanted == "real" or isinstance(real, SimulatedTool):
+        if wanted == "real" or (wanted == "simulate" and isinstance(real, SimulatedTool)):
             run[name] = real
             continue
         try:

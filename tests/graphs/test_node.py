@@ -327,6 +327,16 @@ async def test_a_refused_tool_fails_the_run(lab: Lab, go: Any, way: str) -> None
     assert lab.ran == []
 
 
+def test_a_simulated_tool_is_taken_as_it_is_unless_it_is_refused(lab: Lab, go: Any) -> None:
+    world = lab.world()
+    tools = [simulate(tool, world) for tool in lab.tools()]
+    script = lab.adds("milk"), lab.asks()
+    assert lab.answers(lab.agent(SimToolNode(tools, world=world), *script).invoke(go)) == ["milk"]
+    refusing = SimToolNode(tools, world=world, access={"add": "refuse"})
+    with pytest.raises(SimulationInterrupted, match="'add' is refused"):
+        lab.agent(refusing, *script).invoke(go)
+
+
 def test_every_tool_that_binds_to_nothing_is_named_with_what_to_do(lab: Lab) -> None:
     def web_search(query: str) -> str:
         """Searches."""
