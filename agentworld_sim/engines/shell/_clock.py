@@ -14,6 +14,10 @@ FUTURE_SLACK_S = 0.5
 """A stamp later than the host's now plus this was set on purpose (`touch -d`), not by writing."""
 
 
+FOR_EVER_US = 10 * 365 * 86_400_000_000
+"""Who sleeps as long as this is not waited for."""
+
+
 class DeadlinePassed(Exception):
     """A command slept past the moment at which its tool gives up."""
 
@@ -37,6 +41,8 @@ class TurnClock:
         Raises:
             DeadlinePassed: the deadline comes first; the clock stands at it then.
         """
+        if microseconds >= FOR_EVER_US and self.deadline_us is None:
+            raise DeadlinePassed
         wake_us = self._now_us + max(0, microseconds)
         late = self.deadline_us is not None and wake_us > self.deadline_us
         if self.deadline_us is not None and late:

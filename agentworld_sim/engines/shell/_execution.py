@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable
@@ -25,6 +26,9 @@ GRACE_S = 0.3
 
 STUCK_S = 5.0
 """A script that ignores being cancelled for so long is given up."""
+
+MOST_REPORTS = 50
+"""A script that hits a limit so often, in ever more subshells, multiplies without end."""
 
 FLOOD = 4
 """A script that writes this many times the output limit is not waited for any longer."""
@@ -70,6 +74,7 @@ class Execution:
         self._err: list[str] = []
         self._size = 0
         self._deep = self._late = self._flooded = False
+        self._reports = 0
         self._started = time.monotonic()
 
     def run(self, script: str, *, named: str = "") -> Executed:
@@ -80,10 +85,11 @@ class Execution:
         """
         named = named or script
         result = call_deep(lambda: self._bash.execute_sync(script, self._sink), watch=self._watch)
-        if self._deep or self._late or self._flooded:
-            self._bash.clear_cancel()
         if self._deep:
             return self._stopped(OVERFLOW, result)
+        if self._reports >= MOST_REPORTS:
+            report = _stopped_inside("".join(self._err), named)
+            return self._stopped(report or OVERFLOW, result)
         if self._late:
             return self._stopped(Verdicts("timeout", "", 124), result)
         if self._size > self._limits.output_bytes:
@@ -103,9 +109,14 @@ class Execution:
         stdout, stderr = (max(pair, key=len) for pair in pairs)
         return Executed(stdout, stderr, result.exit_code)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a limit stopped the script."""
+        return self._deep or self._late or self._flooded or self._reports >= MOST_REPORTS
+
     def seconds_left(self) -> float:
         """Host time until this script is stopped."""
-        if self._deep or self._late or self._flooded:
+        if self.stopped:
             return 0.0
         return self._limits.wall_seconds - (time.monotonic() - self._started)
 
@@ -116,7 +127,8 @@ class Execution:
 
     def pieces(self) -> list[tuple[str, str]]:
         """Standard output and error piece by piece, in the order of writing."""
-        return list(zip(self._out, self._err, strict=True))
+        said = (err if not _REPORT.search(err) else "" for err in self._err)
+        return list(zip(self._out, said, strict=True))
 
     def written(self) -> tuple[str, str]:
         """Standard output and error so far. A stopped run forgets them; the sink has seen them."""
@@ -128,6 +140,10 @@ class Execution:
         return Executed(stdout, "".join(kept) + by.said, by.exit_code, by.verdict, result.error)
 
     def _sink(self, stdout: str, stderr: str) -> None:
+        if "resource limit exceeded: " in stderr:
+            self._reports += 1
+            if self._reports == MOST_REPORTS:
+                self._stop()
         self._size += len(stdout) + len(stderr)
         if self._size > self._limits.output_bytes:
             if self._size > FLOOD * self._limits.output_bytes and not self._flooded:
@@ -151,6 +167,38 @@ class Execution:
                 f"A script did not stop {STUCK_S:g} s after its time limit of"
                 f" {self._limits.wall_seconds:g} s (ShellLimits.wall_seconds)."
             )
+
+
+class SideWatch:
+    """Watches a command in an interpreter beside the running one."""
+
+    def __init__(self, limit_us: int | None, stop: Callable[[], None]) -> None:
+        """
+        Args:
+            limit_us: How long it may take; of host time too, for what burns it.
+            stop: Cancels it.
+        """
+        self._limit_s = math.inf if limit_us is None else limit_us / 1_000_000
+        self._stop = stop
+        self._started = time.monotonic()
+        self.deep = False
+        """It recursed too deeply, and was stopped."""
+        self.late = False
+        """Its time was over, and it was stopped."""
+
+    @property
+    def stopped(self) -> bool:
+        return self.deep or self.late
+
+    def seconds_left(self) -> float:
+        return self._limit_s - (time.monotonic() - self._started)
+
+    def __call__(self, deep: bool) -> None:
+        if not self.stopped:
+            self.deep = deep
+            self.late = not deep and self.seconds_left() <= 0
+            if self.stopped:
+                self._stop()
 
 
 _REPORT = re.compile(

@@ -8,6 +8,7 @@ nothing of the host: neither its environment nor its files.
 
 from __future__ import annotations
 
+import atexit
 import base64
 import json
 import os
@@ -19,6 +20,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from agentworld_sim.errors import EngineFailure
 
@@ -26,6 +29,22 @@ MOST_IDLE = 2
 """Helpers kept waiting; more may run at the same time."""
 
 PULSE_S = 0.02
+
+_HERE = Path(__file__).parent
+
+# `-I` ignores PYTHON* variables and the current folder, so sys.path is handed over. The packages are
+# empty stand-ins: importing the real ones takes ten times as long as importing bashkit.
+_PROGRAM = """
+import sys, types
+sys.path[:] = {path!r}
+name = ""
+for part in ("agentworld_sim", "engines", "shell"):
+    name = name + "." + part if name else part
+    sys.modules[name] = types.ModuleType(name)
+sys.modules[name].__path__ = [{here!r}]
+from agentworld_sim.engines.shell._isolated_worker import main
+main()
+"""
 
 _idle: list[_Helper] = []
 _guard = threading.Lock()
@@ -108,14 +127,9 @@ def stop_helpers() -> None:
 
 class _Helper:
     def __init__(self) -> None:
-        # `-I` ignores PYTHON* variables and the current folder; sys.path is handed over instead.
-        program = (
-            f"import sys; sys.path[:] = {sys.path!r};"
-            " from agentworld_sim.engines.shell._isolated_worker import main; main()"
-        )
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", program],
+                [sys.executable, "-I", "-c", _PROGRAM.format(path=sys.path, here=str(_HERE))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -176,7 +190,13 @@ def _take() -> _Helper:
             if helper.is_alive():
                 return helper
             helper.kill()
+        _stop_at_exit()
     return _Helper()
+
+
+@cache
+def _stop_at_exit() -> None:
+    atexit.register(stop_helpers)
 
 
 def _died(helper: _Helper) -> IsolatedResult:

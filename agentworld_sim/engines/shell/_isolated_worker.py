@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import resource
+import shlex
 import sys
+import threading
+import time
 from typing import Any, cast
 
 from bashkit import Bash, ExecutionProfile, FileSystem
 
 from agentworld_sim.engines.shell._deep import call_deep
-from agentworld_sim.engines.shell._files import quoted
 
 MEMORY = 3 << 30
 """Address space, one deep stack of 1 GiB included."""
@@ -26,10 +29,18 @@ _FOREVER_S = 1e7
 
 def main() -> None:
     _lock_in()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     for line in sys.stdin.buffer:
         answer = call_deep(lambda line=line: _answer(json.loads(line)))
         sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
         sys.stdout.buffer.flush()
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when the one that started it is gone, whatever it is doing."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
 
 
 def _lock_in() -> None:
@@ -59,8 +70,8 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         profile=ExecutionProfile.Interactive,
     )
     bash.mount("/", fs)
-    words = " ".join(quoted(word) for word in request["argv"])
-    script = f"cd {quoted(request['cwd'])} && {words}"
+    words = " ".join(shlex.quote(word) for word in request["argv"])
+    script = f"cd {shlex.quote(request['cwd'])} && {words}"
     if request["stdin"] is not None:
         channel = FileSystem()
         channel.write_file("/0", request["stdin"].encode("utf-8", "surrogateescape"))

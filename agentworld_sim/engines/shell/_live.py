@@ -44,22 +44,29 @@ from agentworld_sim.engines.shell._epilogue import (
     read_notes,
     redirects_in,
 )
-from agentworld_sim.engines.shell._execution import Executed, Execution
+from agentworld_sim.engines.shell._execution import Executed, Execution, SideWatch
 from agentworld_sim.engines.shell._files import LiveFiles, quoted
 from agentworld_sim.engines.shell._guise import (
     HELPER,
     Guise,
+    files_with_times,
     guise,
     hints_at_guise,
     numbered,
     unmasked,
 )
-from agentworld_sim.engines.shell._limit_texts import faithful, unfaithful, verdict_on
+from agentworld_sim.engines.shell._limit_texts import (
+    FORK_BOMB,
+    OVERFLOW,
+    faithful,
+    unfaithful,
+    verdict_on,
+)
 from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live_command import LiveCallback, live_command
 from agentworld_sim.engines.shell._machine import Machine
-from agentworld_sim.engines.shell._precheck import checked
 from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
+from agentworld_sim.engines.shell._precheck import checked
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._volatile import VolatileFiles
 from agentworld_sim.engines.shell.commands import IN_ORDER
@@ -78,6 +85,9 @@ STDOUT, STDERR = 250, 251
 """Descriptors that keep a script's own standard output and standard error."""
 
 _FD = STDIN_MOUNT.removeprefix("/proc")
+
+MOST_NESTED = 32
+"""Commands that run each other through ours (`timeout`, `env`), before the machine has enough."""
 
 _UNBOUNDED = 2**62
 
@@ -137,10 +147,9 @@ class LiveShell:
             for folder in (("",) if "/usr/bin" in self._mounts else ("", "/bin/", "/usr/bin/"))
         }
         in_order = {
-            folder + name: partial(self._answer, name, command)
-            for name, command in commands.items()
-            if name in IN_ORDER
-            for folder in ("", "/bin/", "/usr/bin/")
+            name: partial(self._answer, name, commands[name.rpartition("/")[2]])
+            for name in self._callbacks
+            if name.rpartition("/")[2] in IN_ORDER
         }
         others = {name: c for name, c in self._callbacks.items() if name not in in_order}
         self._bash = self._new_bash(others, in_order)
@@ -154,6 +163,7 @@ class LiveShell:
         self._suspicious = False
         self._open: set[str] = set()
         self._running: Execution | None = None
+        self._sides: list[tuple[Bash, SideWatch]] = []
         self._stopping = False
         self._opaque = False
         self._guise = Guise("")
@@ -206,7 +216,10 @@ class LiveShell:
         del self._bash
 
     def _seconds_left(self) -> float:
-        return 0.0 if self._stopping or self._running is None else self._running.seconds_left()
+        if self._stopping or self._running is None:
+            return 0.0
+        left = [watch.seconds_left() for _, watch in self._sides]
+        return min([self._running.seconds_left(), *left])
 
     def _clear_cancel(self) -> None:
         self._stopping = False
@@ -268,6 +281,8 @@ class LiveShell:
         slept_us = self.files.clock.now_us() - began_us
         stdout = self._plain(stdout, script, slept_us, merge=merge)
         stderr = self._plain(stderr, script, slept_us)
+        for name in files_with_times(script):
+            self._unmask_file(name, script, slept_us)
         pieces = tuple(
             (unmasked(out, script, slept_us), unmasked(err, script, slept_us))
             for out, err in pieces
@@ -347,6 +362,14 @@ class LiveShell:
         text = _texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
         return numbered(unmasked(text, script, slept_us), script)
 
+    def _unmask_file(self, name: str, script: str, slept_us: int) -> None:
+        path = name if name.startswith("/") else f"{self._bash.shell_state().cwd}/{name}"
+        with suppress(OSError, UnicodeDecodeError):
+            before = self.files.read(path).decode()
+            after = unmasked(before, script, slept_us)
+            if after != before:
+                self.files.write(path, after.encode())
+
     def _dress(self, script: str, session: ShellSession) -> Guise:
         """What keeps `script` from seeing the embedded shell, and its devices made ready."""
         self._volatile.forget()
@@ -377,6 +400,8 @@ class LiveShell:
             done = Executed("", "", 1)
         finally:
             clock.deadline_us = None
+            if running.stopped:
+                self._clear_cancel()
         if isinstance(self._failure, (DeadlinePassed, Endless)):
             stopped = self._stopping and isinstance(self._failure, Endless)
             self._failure = None
@@ -394,6 +419,9 @@ class LiveShell:
         except BashError as error:
             self._look = self._suspicious = self._opaque = True
             return _texts.split_at_syntax_error(script, str(error), self._bash.analyze)
+        unclosed = _texts.unclosed_brace(script)
+        if unclosed is not None:
+            return unclosed
         self._judge(analysis, script)
         return script, None
 
@@ -538,23 +566,34 @@ class LiveShell:
             script += f" < {STDIN_MOUNT}/{quoted(side)}"
         # Whatever bashkit does inside a bashkit callback must come from another thread.
         pieces: list[tuple[str, str]] = []
+        if self._depth > MOST_NESTED:
+            return CommandResult("", FORK_BOMB.said, FORK_BOMB.exit_code)
         deadline_us = self._own_deadline(limit_us)
+        bash = self._natives.get(side) or call_deep(lambda: self._native_bash(side))
+        watch = SideWatch(limit_us, partial(self._stop_sides, self._depth))
+        self._sides.append((bash, watch))
         self._depth += 1
         try:
             result = call_deep(
-                lambda: self._native_bash(side).execute_sync(
-                    script, lambda out, err: pieces.append((out, err))
-                )
+                lambda: bash.execute_sync(script, lambda out, err: pieces.append((out, err))),
+                watch=watch,
             )
         finally:
             self._depth -= 1
+            self._sides.pop()
+            if watch.stopped and not self._stopping:
+                for each in self._natives.values():
+                    each.clear_cancel()
             if text is not None:
                 self._stdin.remove(f"{_FD}/{side}")
         if self._failure is not None:
             raise self._failure
-        stdout, stderr = result.stdout, result.stderr
+        if watch.deep:
+            result, pieces = None, [*pieces, ("", OVERFLOW.said)]
+        self._overdue |= watch.late and deadline_us is not None
+        stdout, stderr = ("", "") if result is None else (result.stdout, result.stderr)
         late = deadline_us is not None and self._is_over(deadline_us, result)
-        if late:
+        if late or result is None:
             # A cancelled run forgets its output; the sink has seen it.
             stdout = "".join(out for out, _ in pieces)
             stderr = "".join(err for _, err in pieces)
@@ -563,9 +602,14 @@ class LiveShell:
         return CommandResult(
             _texts.plain(stdout),
             _texts.plain(faithful(stderr, script=script)),
-            result.exit_code,
+            OVERFLOW.exit_code if result is None else result.exit_code,
             timed_out=late,
         )
+
+    def _stop_sides(self, depth: int) -> None:
+        """Cancels the side interpreters from `depth` on."""
+        for bash, _ in self._sides[depth:]:
+            bash.cancel()
 
     def _own_deadline(self, limit_us: int | None) -> int | None:
         """Sets the clock's deadline for a command with a time limit, unless one comes earlier."""
@@ -579,11 +623,11 @@ class LiveShell:
         clock.deadline_us = mine
         return mine
 
-    def _is_over(self, deadline_us: int, result: ExecResult) -> bool:
+    def _is_over(self, deadline_us: int, result: ExecResult | None) -> bool:
         """Takes the deadline away; whether it had passed."""
         clock = self.files.clock
         clock.deadline_us = self._deadlines.pop()
-        late = self._overdue or "timeout" in (result.error or "")
+        late = self._overdue or "timeout" in ((result and result.error) or "")
         self._overdue = False
         if late:
             clock.sleep(deadline_us - clock.now_us())

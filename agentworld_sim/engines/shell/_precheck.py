@@ -27,12 +27,14 @@ YES_BYTES = 2 * 1024 * 1024
 DEVICE_DD = "/proc/self/dd"
 APART_AWK = "/proc/self/awk"
 ENDLESS = "/proc/self/endless"
+FORKS = "/proc/self/forks"
 """Commands of ours that a script's own `dd` and `awk` become where the embedded ones would not do.
 They have names of their own because a command written in Python passes text, not any bytes."""
 
 _RANGE = re.compile(r"\{(-?\d{1,18})\.\.(-?\d{1,18})(?:\.\.(-?\d{1,18}))?\}")
 _GROUPS = re.compile(r"[^\s;|&]*\{[^\s;|&]*,[^\s;|&]*\}[^\s;|&]*")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_QUOTED_OR_LAST = re.compile(r"('[^']*'|\\.)|\$\{!\}", re.DOTALL)
 _HEAD_DEVICE = re.compile(
     r"\bhead\s+(?:-c\s*|--bytes[= ])(?P<count>[^\s;|&<>()]+)\s+<?\s*(?P<device>/dev/(?:zero|u?random))(?=[\s;|&)]|$)"
 )
@@ -57,8 +59,10 @@ _DD = re.compile(
     r"(?<![\w./-])dd(?P<operands>(?=[^|;&\n]*\bif=/dev/(?P<device>zero|u?random)\b)[^|;&\n]*)"
 )
 _AWK = re.compile(
-    r"(?P<before>(?:^|[;&|({\n]|\b(?:do|then|else|if|while|time|sudo|env)\b)\s*)[mgn]?awk(?=\s)"
+    r"(?P<before>(?:^|[;&|({\n]|\b(?:do|then|else|if|while|time|sudo|env|nice|nohup)\b"
+    r"|\btimeout\s+(?:-\S+\s+)*[\d.]+[smhd]?\b)\s*)[mgn]?awk(?=\s)"
 )
+_FORK_BOMB = re.compile(r"(?P<name>[\w:.]+)\s*\(\)\s*\{\s*(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}")
 _COUNT = re.compile(r"\bhead\b[^|]*?(?:-c|--bytes)[= ]*(\d+)([kKMG]?)")
 
 
@@ -73,10 +77,16 @@ def checked(script: str) -> str:
     if "/dev/" in script:
         script = _DD.sub(_with_dd, _HEAD_DEVICE.sub(_through_dd, script))
         script = _marked(script, _DEVICE, DEVICE_BYTES // 4)
+    if "&" in script:
+        # bashkit would work it off, in a time that doubles with every level.
+        script = _FORK_BOMB.sub(rf"\g<name>() {{ {FORKS}; }}", script)
     if "yes" in script:
         script = _marked(script, _YES, YES_BYTES // 2)
     if "awk" in script:
         script = _with_awk(script)
+    if "${!}" in script:
+        # bashkit does not know this spelling.
+        script = _QUOTED_OR_LAST.sub(lambda found: found[1] or "$!", script)
     if "tail" in script:
         script = _FOLLOW.sub(_followed, script)
     return script

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -179,3 +182,48 @@ def test_deep_calls_return_raise_and_are_watched() -> None:
     assert seen and not any(seen)
     with pytest.raises(ZeroDivisionError):
         call_deep(lambda: 1 // 0)
+
+
+def test_a_helper_ends_with_the_process_that_started_it() -> None:
+    script = (
+        "import os, threading, time\n"
+        "from tests.engines.shell.limited import once\n"
+        "from agentworld_sim.engines.shell import _isolated\n"
+        "once(\"awk 'BEGIN { while (i < 1) i++ }'\")\n"
+        "print(_isolated._idle[0].pid, flush=True)\n"
+        "threading.Thread(target=once, args=(\"awk 'BEGIN { while (1) {} }'\",)).start()\n"
+        "time.sleep(0.5)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    pid = int(done.stdout)
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not os.path.exists(f"/proc/{pid}")
+
+
+@pytest.mark.parametrize(
+    ("script", "answer"),
+    [
+        ("timeout 0.3 bash -c 'echo in; while :; do :; done'; echo $?", "in\n124\n"),
+        ("timeout 0.3 awk 'BEGIN { while (1) {} }'; echo $?", "124\n"),
+        ("timeout 5 tail -f f; echo $?", "x\n124\n"),
+    ],
+)
+def test_timeout_ends_what_burns_and_the_script_goes_on(script: str, answer: str) -> None:
+    assert once(f"echo x > f; {script}; echo after").stdout == answer + "after\n"
+
+
+def test_a_recursion_behind_another_command_dies_too() -> None:
+    run = once('timeout 9 bash -c \'x="eval \\"\\$x\\""; eval "$x"\'; echo $?')
+    assert (run.stdout, run.stderr) == ("139\n", "Segmentation fault\n")
+
+
+def test_after_a_timeout_the_machine_works_as_before() -> None:
+    machine = Kept(limits=ShellLimits(wall_seconds=3))
+    assert machine("x=1; while :; do :; done").ending == "timeout"
+    after = machine("awk 'BEGIN { while (i < 2) i++; print i }'; find . -maxdepth 0; jq -n 1; ls")
+    assert (after.stdout, after.stderr, after.ending) == ("2\n.\n1\n", "", "finished")

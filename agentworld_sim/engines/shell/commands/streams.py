@@ -12,8 +12,8 @@ from agentworld_sim.engines.shell._command import (
     CommandResult,
     Endless,
 )
-from agentworld_sim.engines.shell._limit_texts import unfaithful
-from agentworld_sim.engines.shell._precheck import DEVICE_DD, ENDLESS, YES_BYTES
+from agentworld_sim.engines.shell._limit_texts import FORK_BOMB, unfaithful
+from agentworld_sim.engines.shell._precheck import DEVICE_DD, ENDLESS, FORKS, YES_BYTES
 
 SEQ_NATIVE = 100_000
 """Lines that bashkit's own `seq` prints."""
@@ -142,4 +142,15 @@ def endless(call: CommandCall) -> CommandResult:
     raise Endless
 
 
-COMMANDS: Mapping[str, Command] = {"seq": seq, "yes": yes, DEVICE_DD: dd, ENDLESS: endless}
+def forks(call: CommandCall) -> CommandResult:
+    """Stands for processes that start each other until the machine can hold no more."""
+    return CommandResult("", FORK_BOMB.said, FORK_BOMB.exit_code)
+
+
+COMMANDS: Mapping[str, Command] = {
+    "seq": seq,
+    "yes": yes,
+    DEVICE_DD: dd,
+    ENDLESS: endless,
+    FORKS: forks,
+}
