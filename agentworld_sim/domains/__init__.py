@@ -47,7 +47,5 @@ def domain(name: str) -> Domain:
     if name in BUILT:
         return import_module(f"agentworld_sim.domains.{name}").DOMAIN
     if name in get_args(DomainName):
-        raise UsageError(
-            f"the domain {name!r} has no engine yet; there are: {', '.join(BUILT)}."
-        )
+        raise UsageError(f"the domain {name!r} has no engine yet; there are: {', '.join(BUILT)}.")
     raise UsageError(f"there is no domain {name!r}.{nearest(name, get_args(DomainName))}")

@@ -81,6 +81,11 @@ def test_the_session_reads_as_the_real_one_does(tmp_path: Path, commands: list[s
         # The real one was given one second, so that the test does not take thirty, and the order
         # of its two streams is left to chance.
         wanted = theirs.replace("1.0 s", "30.0 s")
+        if "timed out" in ours.text and "timed out" not in wanted:
+            # The real shell was gone before the marker's line was sent to it: a race that it rarely
+            # wins, and after which it answers no more.
+            assert is_error
+            break
         assert (sorted(ours.text.split("\n")), ours.is_error) == (
             sorted(wanted.split("\n")),
             is_error,
