@@ -41,9 +41,10 @@ _LOOKS_UP = re.compile(r"command\s+-[vV]|\b(?:type|hash)\s")
 _NAMES_MISSING = re.compile(rf"(?<![\w.-])(?:{_MISSING})(?![\w.-])")
 
 _ON_FILES = (
-    'local __a __n=0; for __a; do case "$__a" in -|--stdout|--to-stdout|-[!-]*c*) __n=0; break;;'
+    'local __a __n=0; for __a in "$@"; do case "$__a" in -|--stdout|--to-stdout|-c*|-[!-]*c*) __n=0; break;;'
     " -*) ;; *) __n=1;; esac; done;"
-    f' if [ $__n = 1 ]; then {HELPER} @ "$@"; else builtin command @ "$@"; fi;'
+    f' if [ $__n = 1 ]; then {HELPER} %NAME% "$@"; elif [ "$*" = -t ]; then'
+    ' builtin command gzip -dc > /dev/null; else builtin command %NAME% "$@"; fi;'
 )
 """For compressors: files only, and nothing to standard output."""
 
@@ -81,12 +82,12 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     # Archives that go through a pipe are bytes, which only the embedded command can pass on.
     "tar": (
         re.compile(r"\btar\b"),
-        'case " $* " in *" - "*|*"f- "*|*=-\\ *) builtin command tar "$@";;'
-        ' " --"*|*" -"*f*|*" --file"*|" "[a-zA-Z]*f*|" ")'
-        f' {HELPER} tar "$@";; *) builtin command tar "$@";; esac;',
+        ('case " $* " in *" - "*|*"f- "*|*=-\\ *) builtin command tar "$@";;'
+         ' " --"*|*" -"*f*|*" --file"*|" "[a-zA-Z]*f*|" ")'
+         f' {HELPER} tar "$@";; *) builtin command tar "$@";; esac;'),
     ),
-    "gzip": (re.compile(r"\bgzip\b"), _ON_FILES.replace("@", "gzip")),
-    "gunzip": (re.compile(r"\bgunzip\b"), _ON_FILES.replace("@", "gunzip")),
+    "gzip": (re.compile(r"\bgzip\b"), _ON_FILES.replace("%NAME%", "gzip")),
+    "gunzip": (re.compile(r"\bgunzip\b"), _ON_FILES.replace("%NAME%", "gunzip")),
     # A shell that nobody types into keeps no history.
     "history": (re.compile(r"\bhistory\b"), ":;"),
     "fc": (
@@ -104,6 +105,9 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
         " return $__code;"),
     ),
 }  # fmt: skip
+
+_BY_FILE = frozenset({"tar", "gzip", "gunzip"})
+"""Functions that are no use to a script which only looks at functions."""
 
 _LOOKUPS = {
     "command": f'case "$1" in -[vV]) case " {_LIST} " in *" $2 "*)'
@@ -170,7 +174,8 @@ def _bodies(script: str) -> dict[str, str]:
     if _LOOKS_UP.search(script) and _NAMES_MISSING.search(script):
         found |= _LOOKUPS
     for name, (pattern, body) in _FUNCTIONS.items():
-        if pattern.search(script):
+        hidden = name in _BY_FILE and _SHOWS_FUNCTIONS.search(script)
+        if pattern.search(script) and not hidden:
             found[name] = body
     if "compgen" in found:
         found["compgen"] = found["compgen"].replace("@NAMES@", " ".join(found))
@@ -216,6 +221,14 @@ _TIMED = re.compile(
 )
 _SLEEP = re.compile(r"\bsleep\s+(\d+(?:\.\d+)?)")
 _MAY_SLEEP = re.compile(r"\bsleep\b|\btimeout\b|\b(?:ba)?sh\b|\./")
+
+
+_WRITES = re.compile(r"2?&?>>?\s*([\w./~-]+)")
+
+
+def files_with_times(script: str) -> list[str]:
+    """The files, as written in `script`, that may hold what its `time` printed."""
+    return _WRITES.findall(script) if _TIMED.search(script) else []
 
 
 def _durations(script: str, slept_us: int) -> Iterator[float]:

@@ -60,8 +60,8 @@ _STRINGS = b"\0".join(
 
 _SCRIPTS = {
     "zcat": 'exec gzip -cd "$@"',
-    "zgrep": 'for f do l="$f"; done; [ $# -gt 1 ] && [ -f "$l" ] && { gzip -cdf "$l" | grep'
-    ' "${@:1:$#-1}"; exit; }; gzip -cdf | grep "$@"',
+    "zgrep": 'for f in "$@"; do if [ "$n" ]; then a+=("$l"); fi; l=$f; n=1; done; if [ -f "$l" ]; then'
+    ' gzip -cdf "$l" | grep "${a[@]}"; else gzip -cdf | grep "$@"; fi',
     "zmore": 'exec gzip -cd "$@"',
     "zless": 'exec gzip -cd "$@"',
 }

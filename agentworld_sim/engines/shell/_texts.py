@@ -46,16 +46,8 @@ _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
                 re.MULTILINE), r"\1: cannot open '\2' for reading: \3"),
     (re.compile(r"^cut: you must specify a list of fields$", re.MULTILINE),
      "cut: you must specify a list of bytes, characters, or fields"),
-    (re.compile(r"^tar: You must specify one of -c, -x, or -t$", re.MULTILINE),
-     ("tar: You must specify one of the '-Acdtrux', '--delete' or '--test-label' options\n"
-     "Try 'tar --help' or 'tar --usage' for more information.")),
-    (re.compile(r"^tar: Cowardly refusing to create an empty archive$", re.MULTILINE),
-     ("tar: Cowardly refusing to create an empty archive\n"
-     "Try 'tar --help' or 'tar --usage' for more information.")),
-    (re.compile(r"^(tar: [^\n]*: Cannot open: [^\n]*)$(?!\ntar: Error)", re.MULTILINE),
-     "\\1\ntar: Error is not recoverable: exiting now"),
-    (re.compile(r"^gzip: ([^\n:]+): already exists$", re.MULTILINE),
-     "gzip: \\1 already exists;\tnot overwritten"),
+    (re.compile(r"^(gzip: invalid option -- '[^\n]*')$(?!\nTry)", re.MULTILINE),
+     "\\1\nTry `gzip --help' for more information."),
     (re.compile(r"^missing \]$", re.MULTILINE), "bash: line 1: [: missing `]'"),
     (re.compile(r"^awk: fatal: cannot open file `([^'\n]*)' for reading: ([^\n]*)$", re.MULTILINE),
      r"awk: cannot open \1 (\2)"),
@@ -92,7 +84,40 @@ def plain(text: str, *, script: str = "", cwd: Callable[[], str] | None = None) 
         text = _WHOLE_PATH.sub(short, text)
     for pattern, replacement in _PLAIN:
         text = pattern.sub(replacement, text)
+    return _of_script(text, script)
+
+
+def _of_script(text: str, script: str) -> str:
+    """What only the script tells: the operand that `tr` misses one after, a failed `exec`."""
+    given = re.search(r"\btr\s+(?:-\w+\s+)*'?([^\s|;&<>']+)'?\s*(?:$|[|;&<>\n])", script)
+    if given and "tr: missing operand\n" in text:
+        text = text.replace(
+            "tr: missing operand\n",
+            f"tr: missing operand after \u2018{given[1]}\u2019\n"
+            "Two strings must be given when translating.\n",
+        )
+    text = _OPERAND.sub(_with_token, text)
+    for found in re.finditer(r"\bexec\s+([\w./-]+)", script):
+        text = re.sub(
+            rf"(line \d+): {re.escape(found[1])}: command not found",
+            rf"\1: exec: {found[1]}: not found",
+            text,
+        )
     return text
+
+
+_OPERAND = re.compile(r"(?m)^([^\n]*line \d+: )([^\n]*)(: syntax error: operand expected)$")
+
+
+def _with_token(found: re.Match[str]) -> str:
+    """bash names what it stopped at: the last operator, and what follows one that cannot."""
+    expression = found[2].rstrip()
+    token = re.search(r"([*/%&|^=<>]+\s*\S.*|[-+*/%&|^=<>~!]+)$", expression)
+    wrong = re.search(r"[-+*/%&|^=<>]\s*([*/%&|^=<>].*)$", expression)
+    if wrong is None and not (token and re.search(r"[-+*/%&|^=<>~!]$", expression)):
+        return found[0]
+    shown = wrong[1] if wrong else re.split(r"[\w)\s]", expression)[-1]
+    return f'{found[0]} (error token is "{shown}")'
 
 
 def exited(script: str) -> bool:
@@ -126,6 +151,17 @@ def split_at_syntax_error(
         runnable = candidate
         break
     return runnable, complaint(found, lines, "bash: -c")
+
+
+def unclosed_brace(script: str) -> tuple[str, str] | None:
+    """The split at a `${` that never ends, which bashkit lets pass; `None` if there is none."""
+    if script.count("${") <= script.count("}"):
+        return None
+    found = first_error(script)
+    if found is None or not found.text.endswith("matching `}'"):
+        return None
+    lines = script.split("\n")
+    return "\n".join(lines[: found.line - 1]), complaint(found, lines, "bash: -c")
 
 
 def complaint(found: Found, lines: list[str], name: str) -> str:

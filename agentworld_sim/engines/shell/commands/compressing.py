@@ -1,0 +1,200 @@
+"""`gzip` and `gunzip` where nothing compressed passes through a pipe (see `archives`)."""
+
+from __future__ import annotations
+
+import gzip as zipped
+import zlib
+
+from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
+from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
+
+_OPTIONS = Options(
+    "123456789acdfhklLnNqrS:tvV",
+    {
+        "ascii": "a", "stdout": "c", "to-stdout": "c", "decompress": "d", "uncompress": "d",
+        "force": "f", "keep": "k", "list": "l", "license": "L", "no-name": "n", "name": "N",
+        "quiet": "q", "recursive": "r", "suffix": "S", "test": "t", "verbose": "v", "fast": "1",
+        "best": "9", "rsyncable": "", "synchronous": "",
+    },
+)  # fmt: skip
+_KNOWN = (".gz", ".tgz", ".taz", ".z", ".Z", "-gz", "-z")
+
+
+class _Gzip:
+    def __init__(self, running: Tool, given: Parsed, *, unpack: bool) -> None:
+        self.tool, self.given = running, given
+        self.unpack = unpack or any(name in given for name in ("d", "t", "l"))
+        self.suffix = given.value("S") or ".gz"
+        self.listed = False
+
+    def warn(self, text: str) -> None:
+        # An error is never undone by a later warning.
+        self.tool.err.append(f"gzip: {text}\n")
+        self.tool.code = self.tool.code or 2
+
+    def fail(self, text: str) -> None:
+        self.tool.err.append(f"gzip: {text}\n")
+        self.tool.code = 1
+
+    def run(self) -> None:
+        for operand in self.given.operands:
+            self._operand(operand)
+
+    def _operand(self, operand: str) -> None:
+        files, path = self.tool.files, self.tool.path(operand)
+        try:
+            stat = files.stat(path) if files.exists(path) else files.lstat(path)
+        except OSError as error:
+            if self.unpack and not operand.endswith(_KNOWN):
+                operand += self.suffix
+                path = self.tool.path(operand)
+            if not files.exists(path):
+                self.fail(f"{operand}: {why(error)}")
+                return
+            stat = files.stat(path)
+        if stat.kind == "directory":
+            if "r" in self.given:
+                for name in files.listdir(path):
+                    self._operand(joined(operand, name))
+            else:
+                self.warn(f"{operand} is a directory -- ignored")
+            return
+        if files.lstat(path).kind == "symlink" and not any(n in self.given for n in "fct"):
+            self.fail(f"{operand}: Too many levels of symbolic links")
+            return
+        if self.unpack:
+            self._unpack(operand, path)
+        else:
+            self._pack(operand, path)
+
+    def _pack(self, operand: str, path: str) -> None:
+        if operand.endswith(_KNOWN) and "f" not in self.given:
+            if "r" not in self.given:
+                self.tool.err.append(
+                    f"gzip: {operand} already has {_known_suffix(operand)} suffix -- unchanged\n"
+                )
+            return
+        data = self.tool.files.read(path)
+        stat = self.tool.files.stat(path)
+        level = int(self.given.last(*"123456789") or "6")
+        mtime = 0 if "n" in self.given else stat.mtime_us // 1_000_000
+        name = b"" if "n" in self.given else operand.rpartition("/")[2].encode()
+        out = _packed(data, level, mtime, name)
+        self._replace(operand, path, operand + self.suffix, out, (len(data), out))
+
+    def _unpack(self, operand: str, path: str) -> None:
+        testing = "t" in self.given
+        if not operand.endswith((*_KNOWN, self.suffix)) and not testing and "l" not in self.given:
+            self.warn(f"{operand}: unknown suffix -- ignored")
+            return
+        data = self.tool.files.read(path)
+        try:
+            out = zipped.decompress(data)
+            if not data:
+                raise EOFError
+        except zipped.BadGzipFile as error:
+            crc = "crc" in str(error).lower()
+            text = "invalid compressed data--crc error" if crc else "not in gzip format"
+            self.tool.err.append(f"\ngzip: {operand}: {text}\n")
+            self.tool.code = 1
+            return
+        except EOFError:
+            self.tool.err.append(f"\ngzip: {operand}: unexpected end of file\n")
+            self.tool.code = 1
+            return
+        except zlib.error:
+            self.tool.err.append(f"\ngzip: {operand}: invalid compressed data--format violated\n")
+            self.tool.code = 1
+            return
+        if testing:
+            if "v" in self.given:
+                self.tool.err.append(f"{operand}:\t OK\n")
+            return
+        target = _unpacked_name(operand, self.suffix)
+        if "l" in self.given:
+            self._list(target, data, len(out))
+            return
+        self._replace(operand, path, target, out, (len(out), data))
+
+    def _list(self, target: str, data: bytes, large: int) -> None:
+        if not self.listed:
+            self.listed = True
+            self.tool.say("         compressed        uncompressed  ratio uncompressed_name")
+        ratio = _ratio(large, data)
+        self.tool.say(f"{len(data):19d} {large:19d} {ratio} {target}")
+
+    def _replace(
+        self, operand: str, path: str, target: str, data: bytes, sizes: tuple[int, bytes]
+    ) -> None:
+        files = self.tool.files
+        if "c" in self.given:
+            self.tool.out.append(data.decode("utf-8", "surrogateescape"))
+            return
+        goal = self.tool.path(target)
+        if files.exists(goal) and "f" not in self.given:
+            self.warn(f"{target} already exists;\tnot overwritten")
+            return
+        stat = files.stat(path)
+        files.write(goal, data, mode=stat.mode)
+        files.chown(goal, stat.owner, stat.group)
+        files.set_mtime(goal, stat.mtime_us)
+        if "k" not in self.given:
+            files.remove(path)
+        if "v" in self.given:
+            ratio = _ratio(*sizes)
+            verb = "created" if "k" in self.given else "replaced with"
+            self.tool.err.append(f"{operand}:\t{ratio} -- {verb} {target}\n")
+
+
+def _ratio(large: int, packed: bytes) -> str:
+    """How much smaller, in per cent, as gzip prints it: its header and trailer do not count."""
+    header = 18
+    if packed[3:4] == b"\x08":
+        header += packed.index(b"\0", 10) - 9
+    saved = large - (len(packed) - header)
+    return f"{saved * 100.0 / large if large else 0.0:5.1f}%"
+
+
+def _packed(data: bytes, level: int, mtime: int, name: bytes) -> bytes:
+    engine = zlib.compressobj(level, zlib.DEFLATED, -15, 8)
+    body = engine.compress(data) + engine.flush()
+    flag = 8 if name else 0
+    speed = 2 if level == 9 else 4 if level == 1 else 0
+    head = bytes((0x1F, 0x8B, 8, flag)) + (mtime & 0xFFFFFFFF).to_bytes(4, "little")
+    head += bytes((speed, 3)) + (name + b"\0" if name else b"")
+    tail = zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
+    return head + body + tail
+
+
+def _known_suffix(name: str) -> str:
+    return next(suffix for suffix in _KNOWN if name.endswith(suffix))
+
+
+def _unpacked_name(name: str, suffix: str) -> str:
+    for ending, plain in ((".tgz", ".tar"), (".taz", ".tar")):
+        if name.endswith(ending):
+            return name[: -len(ending)] + plain
+    for ending in (suffix, *_KNOWN):
+        if name.endswith(ending):
+            return name[: -len(ending)]
+    return name
+
+
+def _run(running: Tool, *, unpack: bool) -> None:
+    running.name = "gzip"
+    try:
+        given = _OPTIONS.parse("gzip", running.call.argv)
+    except UsageError as refused:
+        text = refused.result.stderr.replace("Try 'gzip", "Try `gzip")
+        raise UsageError(text, 1) from None
+    _Gzip(running, given, unpack=unpack).run()
+
+
+@tool
+def gzip(running: Tool) -> None:
+    _run(running, unpack=False)
+
+
+@tool
+def gunzip(running: Tool) -> None:
+    _run(running, unpack=True)
