@@ -47,7 +47,7 @@ class _Job(Generic[T]):
     def run(self) -> None:
         try:
             self._result = self._action()
-        except BaseException as failure:
+        except BaseException as failure:  # noqa: BLE001 -- raised again in the calling thread
             self._failure = failure
         finally:
             self.running.release()
