@@ -58,21 +58,21 @@ _STRINGS = b"\0".join(
 """What `strings` finds in every program."""
 
 
-_SCRIPTS = {
+SCRIPTS = {
     "zcat": 'exec gzip -cd "$@"',
     "zgrep": 'for f in "$@"; do if [ "$n" ]; then a+=("$l"); fi; l=$f; n=1; done; if [ -f "$l" ]; then'
-    ' gzip -cdf "$l" | grep "${a[@]}"; else gzip -cdf | grep "$@"; fi',
+    ' gzip -cdf "$l" | grep "${a[@]}"; else grep "$@"; fi',
     "zmore": 'exec gzip -cd "$@"',
     "zless": 'exec gzip -cd "$@"',
 }
 """Programs that are scripts around others on a real machine too."""
 
-_PIECE = re.compile(r"&&|\$[@*]|[^&$]{1,2}")
+_PIECE = re.compile(r"&&|\$[@*\w{]|[^&$]{1,2}")
 
 
 def _program(name: str) -> bytes:
     about = f'[ "$*" = --version ] && exec {HELPER} about {name} --version\n' * (name != "[")
-    script = f'{about}{_SCRIPTS.get(name, f"""exec {name} "$@" """.rstrip())}\n'
+    script = f'{about}{SCRIPTS.get(name, f"""exec {name} "$@" """.rstrip())}\n'
     # In pieces too short for `strings` to take for text.
     lines = ("\\\n".join(_PIECE.findall(line)) for line in script.splitlines())
     start = f"{PROGRAM_START}\n{chr(10).join(lines)}\n#\0".encode() + _STRINGS

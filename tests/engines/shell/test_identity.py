@@ -10,6 +10,7 @@ from bashkit import Bash
 from agentworld_sim.engines.shell._image import base_entries, system_mounts
 from agentworld_sim.engines.shell._machine import Machine, User
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING, PACKAGES
+from agentworld_sim.engines.shell._system import SCRIPTS
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.state._files import FileTree, MemoryBlobs
 
@@ -139,7 +140,7 @@ def test_commands_are_found_where_debian_keeps_them(machine_shell: MachineShell)
 
 def test_every_program_can_be_run() -> None:
     embedded = {line.split()[1] for line in Bash().execute_sync("enable").stdout.splitlines()}
-    known = embedded | set(COMMANDS) | SHELLS
+    known = embedded | set(COMMANDS) | SHELLS | set(SCRIPTS)
     assert [name for name in COMMAND_NAMES if name not in known] == []
 
 
