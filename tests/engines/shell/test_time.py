@@ -123,3 +123,8 @@ def test_time_tells_the_worlds_time(machine_shell: MachineShell) -> None:
     assert result.stderr == (
         "\nreal\t1m15.002s\nuser\t0m0.001s\nsys\t0m0.001s\nreal 0.00\nuser 0.00\nsys 0.00\n"
     )
+
+
+def test_a_file_holds_what_time_told(machine_shell: MachineShell) -> None:
+    machine_shell.run("{ time sleep 2; } 2> spent")
+    assert machine_shell.out("od -c spent | grep -c u; wc -c < spent") == "1\n42\n"
