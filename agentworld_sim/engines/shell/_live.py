@@ -213,6 +213,7 @@ class LiveShell:
         self._callbacks.clear()
         self._natives.clear()
         self._janitor = None
+        self._running = None
         del self._bash
 
     def _seconds_left(self) -> float:
