@@ -10,7 +10,7 @@ import threading
 import weakref
 from typing import Protocol
 
-MAX_LIVE = 64
+MAX_LIVE = 32
 """Worlds with a live engine, per process. With the open files of each, well below the usual limit of
 1,024 for a process."""
 

@@ -44,9 +44,10 @@ class FunctionEngine:
         self._domain: DomainName | None = domain
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        if tool.name not in self._functions or tool.binds_to is not None:
+        own = f"{self.name}/{tool.name}"
+        if tool.name not in self._functions or tool.binds_to not in (None, own):
             return None
-        return replace(tool, domain=tool.domain or self._domain, binds_to=f"{self.name}/{tool.name}")
+        return replace(tool, domain=tool.domain or self._domain, binds_to=own)
 
     def refusal(self, tool: ToolSpec) -> str:
         return f"No function is given for {tool.name!r}.{nearest(tool.name, self._functions)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from agentworld_sim.engines._base import Answer
@@ -13,6 +13,7 @@ from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell._simple import is_simple
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.errors import EngineFailure, nearest
 from agentworld_sim.state._changes import StateChange, WorldState
@@ -72,6 +73,18 @@ class ShellEngine:
         return live
 
 
+def _is_quick(call: ToolCall, tool: ToolSpec) -> bool:
+    """Whether a call is sure to be answered at once."""
+    binding = binding_for(tool)
+    command = call.arguments.get("command")
+    return (
+        binding is not None
+        and binding.keeps == "nothing"
+        and isinstance(command, str)
+        and is_simple(command)
+    )
+
+
 class ShellEngineSession:
     """Implements `EngineSession`."""
 
@@ -81,18 +94,28 @@ class ShellEngineSession:
         self._kept: dict[str, bytes] = {}
         self._unread: Mapping[str, BlobId] = state.sessions
         self._blobs = blobs
+        self._computing: Future[Answer] | None = None
 
     async def answer(self, call: ToolCall, tool: ToolSpec, *, seed: int, blobs: Blobs) -> Answer:
+        if not self._unread and _is_quick(call, tool):
+            # Shorter than the way to a thread and back.
+            return self._compute(call, tool, seed, blobs)
         loop = asyncio.get_running_loop()
-        running = loop.run_in_executor(_threads, self._compute, call, tool, seed, blobs)
+        computing = _threads.submit(self._compute, call, tool, seed, blobs)
+        self._computing = computing
         try:
-            return await asyncio.shield(running)
+            return await asyncio.shield(asyncio.wrap_future(computing, loop=loop))
         except asyncio.CancelledError:
             self._live.cancel()
             raise
 
     def close(self) -> None:
+        if self._computing is None or self._computing.done():
+            self._live.close()
+            return
+        # The machine is freed when what runs on it has noticed that it is not wanted any more.
         self._live.cancel()
+        self._computing.add_done_callback(lambda _: self._live.close())
 
     def _compute(self, call: ToolCall, tool: ToolSpec, seed: int, blobs: Blobs) -> Answer:
         binding = binding_for(tool)

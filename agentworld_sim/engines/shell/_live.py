@@ -68,6 +68,8 @@ from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
 from agentworld_sim.engines.shell._precheck import checked
 from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell._simple import is_simple
+from agentworld_sim.engines.shell._umask import USUAL, Umask
 from agentworld_sim.engines.shell._volatile import VolatileFiles
 from agentworld_sim.engines.shell.commands import IN_ORDER
 from agentworld_sim.errors import EngineFailure
@@ -91,8 +93,60 @@ MOST_NESTED = 32
 
 _UNBOUNDED = 2**62
 
+FRESH = ShellSession()
+
 _CHANGES_NOTHING = frozenset(
-    ["[", "basename", "cat", "cmp", "cut", "date", "df", "diff", "dirname", "du", "echo", "egrep", "expr", "false", "fgrep", "file", "fold", "free", "grep", "groups", "head", "hostname", "id", "jq", "ls", "md5sum", "nl", "nproc", "od", "paste", "printenv", "ps", "pwd", "realpath", "rev", "seq", "sha1sum", "sha256sum", "stat", "tac", "tail", "test", "tr", "true", "uname", "uptime", "wc", "which", "whoami"]
+    [
+        "[",
+        "basename",
+        "cat",
+        "cmp",
+        "cut",
+        "date",
+        "df",
+        "diff",
+        "dirname",
+        "du",
+        "echo",
+        "egrep",
+        "expr",
+        "false",
+        "fgrep",
+        "file",
+        "fold",
+        "free",
+        "grep",
+        "groups",
+        "head",
+        "hostname",
+        "id",
+        "jq",
+        "ls",
+        "md5sum",
+        "nl",
+        "nproc",
+        "od",
+        "paste",
+        "printenv",
+        "ps",
+        "pwd",
+        "realpath",
+        "rev",
+        "seq",
+        "sha1sum",
+        "sha256sum",
+        "stat",
+        "tac",
+        "tail",
+        "test",
+        "tr",
+        "true",
+        "uname",
+        "uptime",
+        "wc",
+        "which",
+        "whoami",
+    ]
 )
 """Commands that write no file. A script of nothing else needs no look at the files afterwards."""
 
@@ -157,6 +211,7 @@ class LiveShell:
         self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
         self._fresh = self._bash.snapshot(exclude_filesystem=True)
         self._snapshots: dict[bytes, bytes] = {}
+        self._pristine: bool | None = None
         self._random = Random(0)
         self._failure: BaseException | None = None
         self._look = False
@@ -176,6 +231,11 @@ class LiveShell:
     def materialise(self, tree: FileTree, blobs: Blobs) -> None:
         """Fills the machine's files. Once, before the first turn."""
         self.files.materialise(tree, blobs)
+
+    def _kept_umask(self, session: ShellSession) -> int:
+        if session.memory is None or b"_UMASK" not in session.memory:
+            return USUAL
+        return int(self._bash.shell_state().variables.get("_UMASK", "022"), 8)
 
     def start_turn(self, clock_us: int, seed: int) -> None:
         """Sets the world's clock (µs since the epoch) and random source for the coming turn."""
@@ -254,8 +314,14 @@ class LiveShell:
             BaseException: whatever a command of ours raised: it is a failure of the engine, not an
                 answer.
         """
+        if keep == "nothing" and not stdin and session == FRESH and is_simple(script):
+            quick = self._run_simple(script, merge=merge)
+            if quick is not None:
+                return quick
         bash = self._bash
+        self._pristine = None
         bash.restore_snapshot(self._snapshot(session.memory))
+        self.files.mask = Umask(self._kept_umask(session))
         self._failure = None
         began_us = self.files.clock.now_us()
         runnable, refusal = self._parse(script)
@@ -297,6 +363,33 @@ class LiveShell:
             after = self._after(session, exit_code, notes)
         moments = () if self._running is None else tuple(self._running.moments)
         return ShellRun(stdout, stderr, exit_code, after, ending, pieces, moments)
+
+    def _run_simple(self, script: str, *, merge: bool) -> ShellRun | None:
+        """Runs a simple script in a fresh shell, here and now; `None` when it is not that simple."""
+        bash = self._bash
+        if self._pristine is not merge:
+            bash.restore_snapshot(self._fresh)
+            bash.execute_sync(self._prelude(FRESH, None, merge=merge))
+        self._pristine = None
+        self._failure = None
+        self._running = None
+        self._opaque = False
+        result = bash.execute_sync(script)
+        if self._failure is not None or result.error is not None or result.stdout_truncated:
+            self._failure = None
+            self._clear_cancel()
+            return None
+        if result.stdout and result.stderr:
+            # Which was written first is seen on the long way only.
+            return None
+        stderr = self._plain(result.stderr, script, 0)
+        stdout = self._plain(result.stdout, script, 0, merge=merge) if merge else result.stdout
+        self._pristine = merge
+        if len(stdout) + len(stderr) > self.limits.output_bytes:
+            return None
+        pieces = ((stdout, stderr),) if stdout or stderr else ()
+        moments = tuple(self.files.clock.now_us() for _ in pieces)
+        return ShellRun(stdout, stderr, result.exit_code, FRESH, "finished", pieces, moments)
 
     def _after(self, before: ShellSession, exit_code: int, notes: Notes | None) -> ShellSession:
         """The session that goes on after a script; without notes, some of it is as before."""
@@ -691,7 +784,33 @@ def _options(variables: Mapping[str, str]) -> list[str]:
     ]
 
 
-_SET_NAMES = frozenset(["a", "b", "e", "f", "h", "k", "m", "n", "p", "t", "u", "v", "x", "B", "C", "E", "H", "P", "T", "pipefail", "posix", "vi", "emacs"])
+_SET_NAMES = frozenset(
+    [
+        "a",
+        "b",
+        "e",
+        "f",
+        "h",
+        "k",
+        "m",
+        "n",
+        "p",
+        "t",
+        "u",
+        "v",
+        "x",
+        "B",
+        "C",
+        "E",
+        "H",
+        "P",
+        "T",
+        "pipefail",
+        "posix",
+        "vi",
+        "emacs",
+    ]
+)
 
 
 def _environment(machine: Machine) -> dict[str, str]:

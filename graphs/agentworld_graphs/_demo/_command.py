@@ -61,8 +61,8 @@ async def _demo(agent_model: str | None) -> int:
     from agentworld_sim.state._home import open_store
     from agentworld_sim.world import World
 
-    here = Path.cwd()
-    before = fingerprint(here)
+    here, there = await asyncio.to_thread(Path.cwd), Path("/srv/app")
+    before = fingerprint(here), fingerprint(there)
     trace = Trace(Console(highlight=False))
     store = open_store()
     scenario = Scenario.load(SCENARIO)
@@ -77,10 +77,10 @@ async def _demo(agent_model: str | None) -> int:
         results = await check_goals(world)
         trace.goals(results)
         trace.section("what changed on this host")
-        same = fingerprint(here) == before
-        trace.proof(same, f"{len(before)} files below {here} are as they were")
+        same = (fingerprint(here), fingerprint(there)) == before
+        trace.proof(same, f"{len(before[0])} files below {here} are as they were")
+        trace.proof(same, f"{len(before[1])} files below {there}, as before")
         trace.proof(not real_calls, f"real tools called: {len(real_calls)}")
-        trace.proof(not Path("/srv/app").exists(), "there is no /srv/app here")
     return 0 if same and not real_calls and all(result.met for result in results) else 1
 
 

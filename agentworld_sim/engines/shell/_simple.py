@@ -1,0 +1,51 @@
+"""Scripts that need none of the care the others get.
+
+Most of what agents run looks and changes nothing: `ls`, `cat file`, `grep -n x y`. Such a script cannot
+run away, writes no file, sleeps for no time and leaves the shell as it was, so it is run where the caller
+stands, in an interpreter that is still as fresh as the one before left it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from bashkit import Bash, BashError
+
+SIMPLE_COMMANDS = frozenset("basename cat dirname echo false grep head ls pwd tail true wc".split())
+
+LONGEST = 2_000
+"""Characters."""
+
+_PLAIN_TEXT = re.compile(r"[\w ./,:=@%+'\"|;\n*?\[\]~^-]+")
+_FOLLOWS = re.compile(r"\s-(?:-follow|[a-zA-Z]*[fF])")
+"""`tail -f`, and whatever looks like it."""
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Bash:
+    return Bash()
+
+
+@lru_cache(maxsize=4096)
+def is_simple(script: str) -> bool:
+    """Whether `script` is nothing but commands that look, with literal arguments and no redirection."""
+    if len(script) > LONGEST or not _PLAIN_TEXT.fullmatch(script) or _FOLLOWS.search(script):
+        return False
+    if "/dev/" in script or "/proc/" in script:
+        return False
+    try:
+        found = _parser().analyze(script)
+    except BashError:
+        return False
+    return (
+        not (
+            found.is_opaque or found.functions or found.redirects or found.has_command_substitution
+        )
+        and not found.has_interpreter_reentry
+        and bool(found.commands)
+        and all(
+            command.name in SIMPLE_COMMANDS and not command.assignments
+            for command in found.commands
+        )
+    )
