@@ -443,6 +443,8 @@ class World:
             self._discard()
             change = replace(answer.change, clock_us=answer.change.clock_us + delay_us)
             return replace(answer, observation=observation, change=change)
+        if observation is answer.observation:
+            return answer
         return replace(answer, observation=observation)
 
     async def _session(self, engine: Engine, base: WorldRef, state: WorldState) -> EngineSession:

@@ -422,3 +422,16 @@ async def test_a_world_that_is_answering_does_not_rest() -> None:
         gate.let.set()
         assert (await step).observation.text == "done"
         assert world.rest()
+
+
+async def test_what_a_binding_needs_is_asked_for_even_where_the_tools_schema_does_not() -> None:
+    loose = ToolSpec(
+        name="sh",
+        input_schema={"type": "object", "properties": {"command": {"type": "string"}}},
+        binds_to="terminal/bash",
+    )
+    async with await World.create(SCENARIO) as world:
+        world.add_tools([loose])
+        with pytest.raises(ArgumentsError, match="'command' is a required property"):
+            await world.step(ToolCall("sh", {}))
+        assert (await world.step(ToolCall("sh", {"command": "echo hi"}))).observation.text == "hi\n"
