@@ -41,6 +41,11 @@ class ShellFiles(Protocol):
     so that a command can print `os.strerror(error.errno)`.
     """
 
+    @property
+    def umask(self) -> int:
+        """What `umask` says in the running shell."""
+        ...
+
     def lstat(self, path: str) -> FileStat: ...
     def stat(self, path: str) -> FileStat:
         """Follows symbolic links."""

@@ -12,6 +12,7 @@ from bashkit import FileSystem
 
 from agentworld_sim.engines.shell._clock import TurnClock
 from agentworld_sim.engines.shell._command import FileKind, FileStat
+from agentworld_sim.engines.shell._umask import Umask
 from agentworld_sim.state._files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
 
 T = TypeVar("T")
@@ -82,6 +83,7 @@ class LiveFiles:
         for name in ("/home", "/tmp"):
             self.fs.remove(name, True)
         self.clock = TurnClock(0)
+        self.mask = Umask()
         self.passing: FileSystem | None = None
         """The running interpreter's own view: it alone has the pipes of `<(…)`."""
         self._touch = touch
@@ -107,13 +109,23 @@ class LiveFiles:
         return FileStat(
             kind=kind,
             size=4096 if kind == "directory" else cast("int", info["size"]),
-            mode=cast("int", info["mode"]),
+            mode=self._mode(path, info),
             mtime_us=mtime_us,
             owner=owner,
             group=group,
             nlink=self._links_of(path) if kind == "directory" else 1,
             inode=131_072 + int(blob_id(path.encode())[:5], 16),
         )
+
+    @property
+    def umask(self) -> int:
+        return self.mask.now
+
+    def _mode(self, path: str, info: dict[str, Any]) -> int:
+        mode = cast("int", info["mode"])
+        if not self.mask.used or info["file_type"] != "file" or path in self._stamps:
+            return mode
+        return self.mask.mode_of(normal_path(path), mode, cast("float", info["created"]))
 
     def stat(self, path: str) -> FileStat:
         return self.lstat(self.realpath(path))
@@ -134,6 +146,7 @@ class LiveFiles:
         target = self._writable(path)
         self._do(path, lambda: self.fs.write_file(target, data))
         if mode is not None:
+            self.mask.explicit.add(target)
             self._do(path, lambda: self.fs.chmod(target, mode))
 
     def append(self, path: str, data: bytes) -> None:
@@ -166,6 +179,8 @@ class LiveFiles:
     def rename(self, source: str, target: str) -> None:
         source, target = normal_path(source), normal_path(target)
         self._do(source, lambda: self.fs.rename(source, target))
+        if source in self.mask.explicit:
+            self.mask.explicit.add(target)
         for held in (self._owners, self._link_times):
             for path in [p for p in held if p == source or p.startswith(source + "/")]:
                 held[target + path[len(source) :]] = held.pop(path)  # pyright: ignore[reportArgumentType]
@@ -213,6 +228,7 @@ class LiveFiles:
 
     def chmod(self, path: str, mode: int) -> None:
         target = self.realpath(path)
+        self.mask.explicit.add(target)
         self._do(path, lambda: self.fs.chmod(target, mode))
 
     def chown(self, path: str, owner: str | None, group: str | None) -> None:
@@ -267,6 +283,7 @@ class LiveFiles:
             suspicious: Compare contents too, not only stamps. Needed after commands that can keep
                 a file's time while changing its bytes (`cp -p`, `touch -d`, `tar -x`).
         """
+        self._apply_umask()
         stamps = dict(self._scan("/"))
         touched = [
             path
@@ -312,6 +329,16 @@ class LiveFiles:
         }
         self._tree = self._tree.replaced(changes)
         return changes
+
+    def _apply_umask(self) -> None:
+        """Gives the files that redirections made the mode they should have."""
+        if not self.mask.used:
+            return
+        for path, (kind, _, mode, _, created) in list(self._scan("/")):
+            if kind == "file" and path not in self._stamps:
+                right = self.mask.mode_of(path, mode, created)
+                if right != mode:
+                    self.fs.chmod(path, right)
 
     def _entry(self, path: str, kind: str, mode: int, mtime_us: int, blobs: Blobs) -> FileEntry:
         owner, group = self._owners.get(path, ("root", "root"))

@@ -25,7 +25,7 @@ _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if 
 _MISSING = "|".join(sorted(MISSING))
 
 _HINT = re.compile(
-    r"--version|--help|\btar\b|\bg(?:un)?zip\b|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
+    r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
     r"|\)T|openssl\s+rand|kill\s+-l|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
@@ -79,6 +79,11 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
         re.compile(r"\bdd\b.*\bif=/dev/u?random\b"),
         "builtin command dd \"${@/#if=\\/dev\\//if=\\/dev\\/.\\/}\";",
     ),
+    "umask": (
+        re.compile(r"\bumask\b"),
+        ('builtin umask "$@"; local __code=$?;'
+         f' {HELPER} umask "$BASH_SUBSHELL" "$(builtin umask)"; return $__code;'),
+    ),
     # Archives that go through a pipe are bytes, which only the embedded command can pass on.
     "tar": (
         re.compile(r"\btar\b"),
@@ -106,7 +111,7 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     ),
 }  # fmt: skip
 
-_BY_FILE = frozenset({"tar", "gzip", "gunzip"})
+_BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask"})
 """Functions that are no use to a script which only looks at functions."""
 
 _LOOKUPS = {
@@ -153,6 +158,10 @@ def guise(script: str, taken: frozenset[str] | set[str], *, chance: bool) -> Gui
         script = _SRANDOM.sub(f"$({HELPER} srandom)", script)
     parts = [f"{name}() {{ {body} }}" for name, body in bodies.items()]
     cleanup = f"unset -f {' '.join(bodies)}" if bodies else ""
+    if "umask" in bodies and "(" in script and "DEBUG" not in script and not chance:
+        # Masks set in a subshell end with it: every command says how deep it runs.
+        parts.append(f"trap '{HELPER} umask \"$BASH_SUBSHELL\"' DEBUG")
+        cleanup = f"trap - DEBUG; {cleanup}"
     if chance and "DEBUG" not in script:
         parts.append(f"trap {HELPER} DEBUG")
         cleanup = f"trap - DEBUG; {cleanup}"

@@ -240,6 +240,7 @@ class LiveShell:
     def start_turn(self, clock_us: int, seed: int) -> None:
         """Sets the world's clock (µs since the epoch) and random source for the coming turn."""
         self.files.clock = TurnClock(clock_us)
+        self.files.mask = Umask()
         self._random = Random(seed)
         self._look = self._suspicious = False
 

@@ -15,7 +15,6 @@ from agentworld_sim.engines.shell._command import (
     FileStat,
     Piece,
 )
-from agentworld_sim.engines.shell.commands._modes import UMASK
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
 from agentworld_sim.engines.shell.commands._usage import described
@@ -121,8 +120,7 @@ class Tool:
     @property
     def umask(self) -> int:
         """What `umask` says in the calling shell."""
-        text = self.call.env.get("_UMASK", "")
-        return int(text, 8) if text.isdigit() else UMASK
+        return self.files.umask
 
     def ask(self, question: str) -> bool:
         """A question that needs a yes. Standard input is read line by line; its end means no."""

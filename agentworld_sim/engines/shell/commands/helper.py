@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._files import quoted
+from agentworld_sim.engines.shell._files import LiveFiles, quoted
 from agentworld_sim.engines.shell._guise import HELPER
 from agentworld_sim.engines.shell._packages import MISSING, version_text
 from agentworld_sim.engines.shell._system import PROGRAM_START
@@ -185,10 +185,23 @@ def _as_tool(command: Command) -> Command:
     return call_it
 
 
+def _umask(call: CommandCall) -> CommandResult:
+    """`umask DEPTH [MASK]`: the mask set at a depth of subshells, or only that depth."""
+    files = call.files
+    if isinstance(files, LiveFiles):
+        depth = int(call.argv[1])
+        if len(call.argv) > 2:
+            files.mask.change(depth, int(call.argv[2], 8))
+        else:
+            files.mask.back_at(depth)
+    return CommandResult()
+
+
 _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
     "gunzip": _as_tool(gunzip),
     "gzip": _as_tool(gzip),
     "tar": _as_tool(tar),
+    "umask": _umask,
     "about": _about,
     "awk": _awk,
     "clock": _clock,
