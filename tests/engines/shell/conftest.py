@@ -12,6 +12,7 @@ from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.state._files import FileTree, MemoryBlobs
+from tests.engines.shell.limited import close_machines
 
 CLOCK_US = 1_772_442_000_000_000
 """2026-03-02T09:00:00Z"""
@@ -52,6 +53,12 @@ class MachineShell:
         result = self.run(script, stdin)
         assert result.stdout == "", result
         return result.stderr, result.exit_code
+
+
+@pytest.fixture(autouse=True)
+def machines_closed() -> Iterator[None]:
+    yield
+    close_machines()
 
 
 MakeMachine = Callable[..., MachineShell]

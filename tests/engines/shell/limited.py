@@ -19,6 +19,15 @@ TREE = FileTree.from_entries(
 )
 
 
+_open: list[LiveShell] = []
+
+
+def close_machines() -> None:
+    """Closes every machine made here: an interpreter keeps files of the host open until then."""
+    while _open:
+        _open.pop().close()
+
+
 class Kept:
     """One shell that is kept from call to call; `reopened` moves it to a new machine each time."""
 
@@ -40,12 +49,13 @@ class Kept:
 
     def _new(self) -> LiveShell:
         live = LiveShell(Machine(), self._commands, limits=self._limits)
+        _open.append(live)
         live.materialise(self.tree, self.blobs)
         return live
 
     def __call__(self, script: str, *, timeout_s: float | None = None) -> ShellRun:
         if self._reopened and self._turns:
-            self.live.close()
+            self.close()
             self.live = self._new()
             self.session = ShellSession.from_bytes(self.session.to_bytes())
         self.live.start_turn(START_US + self._turns * 1_000_000, self._turns)
@@ -55,6 +65,10 @@ class Kept:
         self.session = run.session
         self.tree = self.tree.replaced(self.live.collect(self.blobs))
         return run
+
+    def close(self) -> None:
+        _open.remove(self.live)
+        self.live.close()
 
     def out(self, script: str) -> str:
         return self(script).stdout

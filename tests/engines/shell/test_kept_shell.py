@@ -171,5 +171,5 @@ def test_a_shell_reopened_from_bytes_goes_on_as_the_live_one(scripts: list[str])
             ), script
             assert live.tree == reopened.tree, script
     finally:
-        live.live.close()
-        reopened.live.close()
+        live.close()
+        reopened.close()

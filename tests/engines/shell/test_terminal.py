@@ -100,8 +100,9 @@ def _quiet(terminal: int, patience: float = 3.0) -> bytes:
     data, end = b"", time.monotonic() + patience
     while time.monotonic() < end:
         prompted = re.search(rb"(?:# |> )(?:\x1b\[\S*)?$", data)
-        ready, _, _ = select.select([terminal], [], [], 0.05 if prompted else 0.3)
-        if not ready:
+        poll = select.poll()
+        poll.register(terminal, select.POLLIN)
+        if not poll.poll(50 if prompted else 300):
             break
         try:
             part = os.read(terminal, 65536)
