@@ -44,9 +44,7 @@ def shell(
       printf 'b\\na\\n' | agentworld shell -c sort
       agentworld shell --world lab -c 'echo hello > note'; agentworld shell --world lab -c 'cat note'
     """
-    code = asyncio.run(
-        _shell(command, world_id, scenario, folder, seed, arguments)
-    )
+    code = asyncio.run(_shell(command, world_id, scenario, folder, seed, arguments))
     sys.exit(code)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version as installed
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
 
 import click
 

@@ -178,7 +178,9 @@ def test_a_mistake_gets_one_clear_message(
     assert done.stdout == ""
 
 
-def test_a_broken_scenario_names_key_line_and_what_is_allowed(agentworld: Run, tmp_path: Path) -> None:
+def test_a_broken_scenario_names_key_line_and_what_is_allowed(
+    agentworld: Run, tmp_path: Path
+) -> None:
     (tmp_path / "bad.yaml").write_text("name: bad\ndomains: [terminal]\nsede: 3\n")
     done = agentworld("shell", "--scenario", "bad.yaml", "-c", "ls")
     assert done.returncode == 2

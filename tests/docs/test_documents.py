@@ -40,7 +40,9 @@ def test_every_snippet_is_shown_somewhere(snippet: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=ids)
 def test_a_page_shows_its_snippets_as_they_are(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for name, shown in re.findall(r"<!-- (docs/snippets/\S+\.py) -->\n```python\n(.*?)```", text, re.DOTALL):
+    for name, shown in re.findall(
+        r"<!-- (docs/snippets/\S+\.py) -->\n```python\n(.*?)```", text, re.DOTALL
+    ):
         assert shown == (ROOT / name).read_text(encoding="utf-8"), name
     assert text.count("<!-- docs/snippets/") == len(
         re.findall(r"<!-- docs/snippets/\S+\.py -->\n```python\n", text)

@@ -76,8 +76,5 @@ def test_importing_reads_no_environment_and_sets_up_no_logging(tmp_path: Path) -
 
 @pytest.mark.parametrize("package", ["agentworld_sim", "agentworld_fixtures"])
 def test_packages_are_typed(package: str, tmp_path: Path) -> None:
-    code = (
-        "import importlib.resources as r\n"
-        f"print((r.files({package!r}) / 'py.typed').is_file())"
-    )
+    code = f"import importlib.resources as r\nprint((r.files({package!r}) / 'py.typed').is_file())"
     assert python(code, tmp_path).strip() == "True"

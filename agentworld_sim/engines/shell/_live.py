@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Literal
+from typing import Literal, TypeVar
+from weakref import WeakMethod
 
 from bashkit import (
     Bash,
@@ -74,6 +75,8 @@ from agentworld_sim.engines.shell._volatile import VolatileFiles
 from agentworld_sim.engines.shell.commands import IN_ORDER
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.state._files import Blobs, FileEntry, FileTree
+
+R = TypeVar("R")
 
 Keep = Literal["nothing", "cwd", "all"]
 """What a tool's shell keeps between calls."""
@@ -191,17 +194,17 @@ class LiveShell:
         self._volatile = VolatileFiles(machine)
         self._stdin = self._volatile.proc
         self._mounts = {**(mounts or {}), **self._volatile.mounts}
-        self.files = LiveFiles(self._run_touch, self._mounts)
+        self.files = LiveFiles(_weakly(self._run_touch), self._mounts)
         self._janitor: Bash | None = None
         self._natives: dict[str, Bash] = {}
         self._callbacks: dict[str, Callable[[BuiltinContext], BuiltinResult]] = {
-            folder + name: partial(self._call, name, command)
+            folder + name: _weakly(self._call, name, command)
             for name, command in commands.items()
             # A machine with programs reaches our commands through them.
             for folder in (("",) if "/usr/bin" in self._mounts else ("", "/bin/", "/usr/bin/"))
         }
         in_order = {
-            name: partial(self._answer, name, commands[name.rpartition("/")[2]])
+            name: _weakly(self._answer, name, commands[name.rpartition("/")[2]])
             for name in self._callbacks
             if name.rpartition("/")[2] in IN_ORDER
         }
@@ -363,6 +366,7 @@ class LiveShell:
         elif keep == "all" and (notes is not None or done.verdict == "timeout" or not ends):
             after = self._after(session, exit_code, notes)
         moments = () if self._running is None else tuple(self._running.moments)
+        self._running = None
         return ShellRun(stdout, stderr, exit_code, after, ending, pieces, moments)
 
     def _run_simple(self, script: str, *, merge: bool) -> ShellRun | None:
@@ -534,9 +538,10 @@ class LiveShell:
     def _prelude(self, session: ShellSession, stdin: bytes | None, *, merge: bool = False) -> str:
         """Sets what bashkit forgets, on the script's first line so that line numbers stay right."""
         now_us = self.files.clock.now_us()
+        seconds, micro = divmod(now_us, 1_000_000)
         parts = [
-            f"RANDOM={self._random.randrange(32768)} EPOCHSECONDS={now_us // 1_000_000}"
-            f" EPOCHREALTIME={now_us // 1_000_000}.{now_us % 1_000_000:06d}"
+            f"RANDOM={self._random.randrange(32768)}",
+            f"EPOCHSECONDS={seconds} EPOCHREALTIME={seconds}.{micro:06d}",
         ]
         parts.append(f"exec >&{STDOUT} 2>&{STDOUT if merge else STDERR}")
         kept = descriptors(session.redirects)
@@ -625,7 +630,7 @@ class LiveShell:
             self._failure = unfaithful("arguments nested too deeply", f"{name} …")
             self._bash.cancel()
             return CommandResult("", "", 1)
-        except BaseException as failure:
+        except BaseException as failure:  # noqa: BLE001 -- raised again when the script has ended
             if self._deadlines and isinstance(failure, (DeadlinePassed, Endless)):
                 self._overdue = True
                 for bash in list(self._natives.values()):
@@ -771,6 +776,23 @@ class LiveShell:
             )
             self._janitor.mount("/", self.files.fs)
         return self._janitor
+
+
+def _weakly(method: Callable[..., R], *arguments: object) -> Callable[..., R]:
+    """`method` with its first arguments, holding its object weakly.
+
+    An interpreter holds its callbacks, and Python's collector does not see into it: held strongly, no
+    machine would ever be freed.
+    """
+    reference = WeakMethod(method)
+
+    def call(*more: object) -> R:
+        found = reference()
+        if found is None:
+            raise EngineFailure("the machine is gone while something runs on it")
+        return found(*arguments, *more)
+
+    return call
 
 
 _RUNS_OTHERS = frozenset({"bash", "sh", "make", "xargs", "find", "env", "timeout", "sudo", "nohup"})

@@ -12,6 +12,7 @@ from agentworld_sim.engines.shell.commands import (
     attributes,
     awk,
     builtins,
+    calculator,
     chance,
     comparing,
     copying,
@@ -57,6 +58,7 @@ COMMANDS: Mapping[str, Command] = {
     **expression.COMMANDS,
     **patching.COMMANDS,
     **splitting.COMMANDS,
+    **calculator.COMMANDS,
     **listing.COMMANDS,
 }
 

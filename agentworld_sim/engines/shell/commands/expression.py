@@ -153,7 +153,7 @@ def _order(pair: tuple[int, int] | tuple[str, str]) -> int:
     a, b = pair
     if a == b:
         return 0
-    return -1 if sorted(pair)[0] == a else 1  # pyright: ignore[reportArgumentType] -- of one type
+    return -1 if min(pair) == a else 1  # pyright: ignore[reportArgumentType] -- of one type
 
 
 def _number(text: str) -> int | None:

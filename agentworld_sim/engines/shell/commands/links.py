@@ -93,9 +93,8 @@ def _link(running: Tool, given: Parsed, source: str, target: str) -> None:
         there = running.place(target)
         if "r" in given and symbolic:
             content = os.path.relpath(_resolved(running, source), os.path.dirname(there))
-        if running.exists(target):
-            if not _make_room(running, given, source, target, there):
-                return
+        if running.exists(target) and not _make_room(running, given, source, target, there):
+            return
         if symbolic:
             files.symlink(content, there)
             files.set_mtime(there, running.call.clock.now_us(), follow=False)

@@ -33,9 +33,7 @@ def _run(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     if words:
         script = f"bash -c {' '.join(map(quoted, [script, *words]))}"
     stdin: str | None = arguments.get("stdin")
-    return _observed(
-        turn.run(script, stdin=None if stdin is None else stdin.encode("latin-1"))
-    )
+    return _observed(turn.run(script, stdin=None if stdin is None else stdin.encode("latin-1")))
 
 
 def _session(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
