@@ -23,7 +23,7 @@ STEPS = [
     ["set -o noclobber", "echo a > f1", "echo b > f1; cat f1"],
     ["shopt -s nullglob", "echo /nope*", "shopt nullglob"],
     ["shopt -s extglob dotglob", "shopt extglob dotglob globstar"],
-    ["umask 077", "umask"],
+    ["umask 077", "umask", "touch f; stat -c %a f"],
     ["mkdir -p a/b; cd a; pushd b > /dev/null", "dirs | wc -w", "popd > /dev/null; basename $PWD"],
     ["mkdir d; cd d", "cd ..", "echo ${OLDPWD##*/}", "cd - > /dev/null; basename $PWD"],
     ["shopt -s expand_aliases; alias ll='echo LL'", "ll x", "unalias ll", "ll x"],
