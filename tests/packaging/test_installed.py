@@ -42,7 +42,7 @@ def test_a_world_answers_outside_the_repository(tmp_path: Path) -> None:
         "from agentworld_sim import Scenario, ToolCall, World\n"
         "async def go():\n"
         "    async with await World.create(Scenario.load('failing-test')) as world:\n"
-        "        turn = await world.step(ToolCall('bash', {'command': 'make test; echo $?'}))\n"
+        "        turn = await world.step(ToolCall('bash', {'command': 'make test 2>&1; echo $?'}))\n"
         "        print(turn.observation.text)\n"
         "asyncio.run(go())\n"
     )

@@ -25,7 +25,7 @@ _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if 
 _MISSING = "|".join(sorted(MISSING))
 
 _HINT = re.compile(
-    r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
+    r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|--exclude-dir|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
     r"|\)T|openssl\s+rand|kill\s+-l|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
@@ -78,6 +78,10 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "dd": (
         re.compile(r"\bdd\b.*\bif=/dev/u?random\b"),
         "builtin command dd \"${@/#if=\\/dev\\//if=\\/dev\\/.\\/}\";",
+    ),
+    "grep": (
+        re.compile(r"\bgrep\b[^|;&\n]*--exclude-dir"),
+        f'eval "builtin command grep $({HELPER} grep "$@")";',
     ),
     "umask": (
         re.compile(r"\bumask\b"),

@@ -334,7 +334,10 @@ class LiveShell:
         if session.redirects or "exec" in runnable:
             self._look = self._suspicious = True
         ends = keep == "all" and self._can_follow(runnable, epilogue(redirects))
-        full = self._prelude(session, stdin, merge=merge) + worn.prelude + checked(worn.script)
+        full = self._prelude(session, stdin, merge=merge) + worn.prelude
+        # `exec <` reads text only. Other bytes are handed to the whole script as to a block.
+        raw = stdin is not None and not _is_text(stdin)
+        full += f"{{ {checked(worn.script)}\n}} < {STDIN_MOUNT}/0" if raw else checked(worn.script)
         if ends:
             full += epilogue(redirects)
         self._forget_notes()
@@ -551,7 +554,7 @@ class LiveShell:
         parts.append(f"SECONDS={(now_us - started_us) // 1_000_000}; hash -r; complete -r")
         parts.append(f"set -- {' '.join(map(quoted, session.positional))}")
         self._stdin.write_file(f"{_FD}/0", stdin or b"")
-        if stdin:
+        if stdin and _is_text(stdin):
             parts.append(f"exec < {STDIN_MOUNT}/0")
         cwd = session.cwd or self.machine.workdir
         if session.memory is None and cwd != "/":
@@ -796,6 +799,14 @@ def _weakly(method: Callable[..., R], *arguments: object) -> Callable[..., R]:
 
 
 _RUNS_OTHERS = frozenset({"bash", "sh", "make", "xargs", "find", "env", "timeout", "sudo", "nohup"})
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _options(variables: Mapping[str, str]) -> list[str]:

@@ -18,8 +18,8 @@ LONGEST = 2_000
 """Characters."""
 
 _PLAIN_TEXT = re.compile(r"[\w ./,:=@%+'\"|;\n*?\[\]~^-]+")
-_FOLLOWS = re.compile(r"\s-(?:-follow|[a-zA-Z]*[fF])")
-"""`tail -f`, and whatever looks like it."""
+_SPECIAL = re.compile(r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])")
+"""`tail -f` and whatever looks like it; options that every tool answers about itself."""
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +30,7 @@ def _parser() -> Bash:
 @lru_cache(maxsize=4096)
 def is_simple(script: str) -> bool:
     """Whether `script` is nothing but commands that look, with literal arguments and no redirection."""
-    if len(script) > LONGEST or not _PLAIN_TEXT.fullmatch(script) or _FOLLOWS.search(script):
+    if len(script) > LONGEST or not _PLAIN_TEXT.fullmatch(script) or _SPECIAL.search(script):
         return False
     if "/dev/" in script or "/proc/" in script:
         return False

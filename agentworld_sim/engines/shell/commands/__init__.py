@@ -13,6 +13,7 @@ from agentworld_sim.engines.shell.commands import (
     awk,
     builtins,
     calculator,
+    capabilities,
     chance,
     comparing,
     copying,
@@ -59,6 +60,7 @@ COMMANDS: Mapping[str, Command] = {
     **patching.COMMANDS,
     **splitting.COMMANDS,
     **calculator.COMMANDS,
+    **capabilities.COMMANDS,
     **listing.COMMANDS,
 }
 

@@ -170,10 +170,10 @@ class Copier:
                 f" {running.name_of(source)}: {os.strerror(errno.EEXIST)}"
             )
             return False
-        if old.kind == "symlink" and stat.kind == "file" and not rules.remove_first:
-            if not running.files.exists(running.path(target)):
-                running.complain(f"not writing through dangling symlink {running.name_of(target)}")
-                return False
+        through_link = old.kind == "symlink" and stat.kind == "file" and not rules.remove_first
+        if through_link and not running.files.exists(running.path(target)):
+            running.complain(f"not writing through dangling symlink {running.name_of(target)}")
+            return False
         return None
 
     def _same(self, source: str, target: str, stat: FileStat, old: FileStat) -> bool:

@@ -144,14 +144,12 @@ class _Remover:
             if not ("f" in self.given and missing):
                 running.complain(f"cannot remove {quoted(operand)}: {why(error)}")
             return
-        if stat.kind == "directory" and self.recursive and running.place(operand) == "/":
-            if "no-preserve-root" not in self.given:
-                same = "" if operand == "/" else f" (same as {quoted('/')})"
-                running.complain(
-                    f"it is dangerous to operate recursively on {quoted(operand)}{same}"
-                )
-                running.complain("use --no-preserve-root to override this failsafe")
-                return
+        everything = stat.kind == "directory" and self.recursive and running.place(operand) == "/"
+        if everything and "no-preserve-root" not in self.given:
+            same = "" if operand == "/" else f" (same as {quoted('/')})"
+            running.complain(f"it is dangerous to operate recursively on {quoted(operand)}{same}")
+            running.complain("use --no-preserve-root to override this failsafe")
+            return
         self.remove(operand, stat)
 
     def remove(self, operand: str, stat: FileStat) -> bool:

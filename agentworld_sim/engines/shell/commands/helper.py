@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._files import LiveFiles, quoted
@@ -185,6 +186,23 @@ def _as_tool(command: Command) -> Command:
     return call_it
 
 
+def _grep(call: CommandCall) -> CommandResult:
+    """`--exclude-dir` holds for folders named on the command line too."""
+    given = list(call.argv[1:])
+    left_out = [word.partition("=")[2] for word in given if word.startswith("--exclude-dir=")]
+    kept: list[str] = []
+    pattern_seen = any(word in ("-e", "-f") for word in given)
+    for word in given:
+        plain = not word.startswith("-")
+        if plain and pattern_seen:
+            name = word.rstrip("/").rpartition("/")[2]
+            if any(fnmatchcase(name, pattern.rstrip("/")) for pattern in left_out):
+                continue
+        pattern_seen = pattern_seen or plain
+        kept.append(word)
+    return _words(kept)
+
+
 def _umask(call: CommandCall) -> CommandResult:
     """`umask DEPTH [MASK]`: the mask set at a depth of subshells, or only that depth."""
     files = call.files
@@ -198,6 +216,7 @@ def _umask(call: CommandCall) -> CommandResult:
 
 
 _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
+    "grep": _grep,
     "gunzip": _as_tool(gunzip),
     "gzip": _as_tool(gzip),
     "tar": _as_tool(tar),

@@ -193,9 +193,9 @@ def _canonical(running: Tool, operand: str, how: str) -> str:
         last = not any(parts[index + 1 :])
         if (how == "e" or not last) and not running.files.exists(done):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
-    if operand.endswith("/") and running.files.exists(done):
-        if running.files.lstat(done).kind != "directory":
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), operand)
+    as_folder = operand.endswith("/") and running.files.exists(done)
+    if as_folder and running.files.lstat(done).kind != "directory":
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), operand)
     return done
 
 
