@@ -16,48 +16,23 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import FileStat
-from agentworld_sim.engines.shell.commands._figures import moment
-from agentworld_sim.engines.shell.commands._modes import mode_text
-from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
+from agentworld_sim.engines.shell.commands._options import Parsed, UsageError
 from agentworld_sim.engines.shell.commands._people import groups, users
-from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
-
-_OPTIONS = Options(
-    "ctxrudAf:vzjJaC:pkOPmhT:X:bB:iUwlWSsnoZ",
-    {
-        "create": "c", "list": "t", "extract": "x", "get": "x", "append": "r", "update": "u",
-        "diff": "d", "compare": "d", "delete": "", "concatenate": "A", "file": "f", "verbose": "v",
-        "gzip": "z", "gunzip": "z", "bzip2": "j", "xz": "J", "auto-compress": "a",
-        "directory": "C", "exclude": ":", "exclude-from": "X", "strip-components": ":",
-        "to-stdout": "O", "keep-old-files": "k", "skip-old-files": "", "overwrite": "",
-        "preserve-permissions": "p", "same-permissions": "p", "no-same-owner": "o",
-        "same-owner": "", "no-same-permissions": "", "dereference": "h", "absolute-names": "P",
-        "files-from": "T", "transform": ":", "xform": ":", "owner": ":", "group": ":",
-        "numeric-owner": "", "mtime": ":", "mode": ":", "sort": ":", "wildcards": "",
-        "no-wildcards": "", "no-recursion": "", "recursion": "", "touch": "m", "format": ":",
-        "exclude-vcs": "", "totals": "", "null": "", "one-file-system": "", "warning": ":",
-        "full-time": "", "remove-files": "", "ignore-failed-read": "", "checkpoint": "::",
-    },
-    exit_code=64,
-)  # fmt: skip
-_VCS = (
-    "CVS",
-    ".git",
-    ".gitignore",
-    ".gitattributes",
-    ".svn",
-    ".hg",
-    ".bzr",
-    "_darcs",
-    "RCS",
-    "SCCS",
+from agentworld_sim.engines.shell.commands._tarball import (
+    COMPRESSION,
+    OPTIONS,
+    SUFFIXES,
+    VCS,
+    aligned,
+    content,
+    long_line,
+    packed,
+    renamed,
+    shown_name,
+    tarfile_kind,
+    words,
 )
-_RECORD = 10_240
-_COMPRESSION = {"z": "gz", "j": "bz2", "J": "xz"}
-_SUFFIXES = {
-    ".gz": "gz", ".tgz": "gz", ".taz": "gz", ".bz2": "bz2", ".tbz": "bz2", ".tbz2": "bz2",
-    ".xz": "xz", ".txz": "xz",
-}  # fmt: skip
+from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
 
 
 class _Fatal(Exception):
@@ -107,7 +82,7 @@ class _Tar:
 
     def _open(self, archive: str) -> tarfile.TarFile | None:
         data = self._read(archive)
-        asked = next((kind for letter, kind in _COMPRESSION.items() if letter in self.given), None)
+        asked = next((kind for letter, kind in COMPRESSION.items() if letter in self.given), None)
         if asked and tarfile_kind(data) != asked:
             says = {
                 "gz": "\ngzip: stdin: not in gzip format\n",
@@ -126,9 +101,9 @@ class _Tar:
             return None
 
     def _save(self, archive: str, members: Sequence[tuple[tarfile.TarInfo, bytes]]) -> None:
-        kind = next((k for letter, k in _COMPRESSION.items() if letter in self.given), "")
+        kind = next((k for letter, k in COMPRESSION.items() if letter in self.given), "")
         if "a" in self.given and not kind:
-            kind = next((k for suffix, k in _SUFFIXES.items() if archive.endswith(suffix)), "")
+            kind = next((k for suffix, k in SUFFIXES.items() if archive.endswith(suffix)), "")
         plain = io.BytesIO()
         with tarfile.open(fileobj=plain, mode="w", format=tarfile.GNU_FORMAT) as out:
             for info, data in members:
@@ -198,7 +173,7 @@ class _Tar:
         for listed in self.given.values("X"):
             patterns += self.tool.files.read(self.tool.path(listed)).decode().split()
         if "exclude-vcs" in self.given:
-            patterns += _VCS
+            patterns += VCS
         stripped = name.rstrip("/")
         tails = [stripped[i + 1 :] for i, c in enumerate(stripped) if c == "/"]
         return any(
@@ -207,7 +182,7 @@ class _Tar:
 
     def _info(self, name: str, path: str, stat: FileStat) -> tuple[tarfile.TarInfo, bytes]:
         shown = self._stored(name)
-        info = tarfile.TarInfo(self._renamed(shown.rstrip("/") or "."))
+        info = tarfile.TarInfo(self._named(shown.rstrip("/") or "."))
         info.mode, info.mtime = stat.mode, stat.mtime_us // 1_000_000
         info.uname = (self.given.value("owner") or stat.owner).split(":")[0]
         info.gname = (self.given.value("group") or stat.group).split(":")[0]
@@ -238,13 +213,8 @@ class _Tar:
             )
         return name[len(cut) :] or "./"
 
-    def _renamed(self, name: str) -> str:
-        for rule in (*self.given.values("transform"), *self.given.values("xform")):
-            found = re.fullmatch(r"s(.)(.*?)\1(.*?)\1(\w*)", rule)
-            if found:
-                count = 0 if "g" in found[4] else 1
-                name = re.sub(found[2], re.sub(r"&", r"\\g<0>", found[3]), name, count=count)
-        return name
+    def _named(self, name: str) -> str:
+        return renamed(name, [*self.given.values("transform"), *self.given.values("xform")])
 
     def _say(self, info: tarfile.TarInfo, name: str) -> None:
         level = sum(option == "v" for option, _ in self.given.options)
@@ -266,7 +236,7 @@ class _Tar:
         if opened is None:
             raise _Fatal
         with opened:
-            return [(info, _content(opened, info)) for info in opened]
+            return [(info, content(opened, info)) for info in opened]
 
     def _delete(self, archive: str) -> None:
         members = self._members(archive)
@@ -309,9 +279,9 @@ class _Tar:
             for info in opened:
                 if not self._wanted(info):
                     continue
-                shown = _shown(info)
+                shown = shown_name(info)
                 if "v" in self.given:
-                    line, width = _aligned(info, shown, width, "numeric-owner" in self.given)
+                    line, width = aligned(info, shown, width, "numeric-owner" in self.given)
                     self.tool.say(line)
                 else:
                     self.tool.say(shown)
@@ -330,14 +300,14 @@ class _Tar:
             for info in opened:
                 if not self._wanted(info):
                     continue
-                name = self._renamed(self._stored(info.name))
+                name = self._named(self._stored(info.name))
                 parts = [part for part in name.split("/") if part]
                 if strip and len(parts) <= strip:
                     continue
                 name = "/".join(parts[strip:]) if strip else name
                 if "v" in self.given:
                     level = sum(option == "v" for option, _ in self.given.options)
-                    shown = _shown(info)
+                    shown = shown_name(info)
                     if level > 1:
                         self.tool.say(long_line(info, shown))
                     else:
@@ -362,7 +332,7 @@ class _Tar:
         files = self.tool.files
         if "O" in self.given:
             if info.isfile():
-                self.tool.out.append(_content(opened, info).decode("utf-8", "surrogateescape"))
+                self.tool.out.append(content(opened, info).decode("utf-8", "surrogateescape"))
             return
         path = self.tool.path(self._inside(name)).rstrip("/") or "/"
         try:
@@ -379,7 +349,7 @@ class _Tar:
                 files.symlink(info.linkname, path)
                 files.set_mtime(path, int(info.mtime) * 1_000_000, follow=False)
             elif info.isfile() or info.islnk():
-                files.write(path, _content(opened, info), mode=info.mode & 0o7777)
+                files.write(path, content(opened, info), mode=info.mode & 0o7777)
             self._own(path, info)
         except OSError as error:
             self.complain(f"{name}: Cannot open: {why(error)}")
@@ -417,83 +387,10 @@ class _Tar:
             self.tool.files.set_mtime(path, int(info.mtime) * 1_000_000)
 
 
-def _content(opened: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
-    if not (info.isfile() or info.islnk()):
-        return b""
-    stream = opened.extractfile(info)
-    return stream.read() if stream is not None else b""
-
-
-def _shown(info: tarfile.TarInfo) -> str:
-    return info.name.rstrip("/") + "/" if info.isdir() else info.name
-
-
-def long_line(info: tarfile.TarInfo, shown: str, width: int = 19) -> str:
-    """A line of `tar tv`: mode, owners, size, time, name."""
-    return _aligned(info, shown, width, numeric=False)[0]
-
-
-def _aligned(info: tarfile.TarInfo, shown: str, width: int, numeric: bool) -> tuple[str, int]:
-    kind = "directory" if info.isdir() else "symlink" if info.issym() else "file"
-    owners = (
-        f"{info.uid}/{info.gid}"
-        if numeric
-        else f"{info.uname or info.uid}/{info.gname or info.gid}"
-    )
-    size = str(info.size)
-    # The columns grow with what was shown before, and never shrink.
-    width = max(width, len(owners) + 1 + len(size))
-    when = moment(int(info.mtime) * 1_000_000)
-    text = mode_text(kind, info.mode & 0o7777)
-    if info.islnk():
-        text = "h" + text[1:]
-    line = f"{text} {owners}{size.rjust(width - len(owners))} {when:%Y-%m-%d %H:%M} {shown}"
-    if info.issym():
-        line += f" -> {info.linkname}"
-    if info.islnk():
-        line += f" link to {info.linkname}"
-    return line, width
-
-
-def tarfile_kind(data: bytes) -> str:
-    """The compression of `data` by its first bytes."""
-    for start, kind in ((b"\x1f\x8b", "gz"), (b"BZh", "bz2"), (b"\xfd7zXZ\0", "xz")):
-        if data.startswith(start):
-            return kind
-    return ""
-
-
-def packed(data: bytes, kind: str, seconds: int) -> bytes:
-    """`data` compressed; the same bytes for the same moment."""
-    import bz2
-    import gzip
-    import lzma
-
-    del seconds  # a pipe into gzip has no time to keep
-    if kind == "gz":
-        return gzip.compress(data, 6, mtime=0)
-    if kind == "bz2":
-        return bz2.compress(data)
-    return lzma.compress(data) if kind == "xz" else data
-
-
-def _words(argv: Sequence[str]) -> list[str]:
-    """The old form without a dash: letters first, then their arguments in order."""
-    if not argv or argv[0].startswith("-"):
-        return list(argv)
-    letters, rest = argv[0], list(argv[1:])
-    words: list[str] = []
-    for letter in letters:
-        words.append("-" + letter)
-        if letter in "fCTXb" and rest:
-            words.append(rest.pop(0))
-    return words + rest
-
-
 @tool
 def tar(running: Tool) -> None:
     try:
-        given = _OPTIONS.parse(running.name, _words(running.call.argv))
+        given = OPTIONS.parse(running.name, words(running.call.argv))
     except UsageError as refused:
         text = refused.result.stderr.replace(
             f"Try '{running.name} --help' for", "Try 'tar --help' or 'tar --usage' for"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, Endless
-from agentworld_sim.engines.shell.commands._bc_program import (
+from agentworld_sim.engines.shell.commands._bc_machine import (
     Failure,
     Machine,
-    Reader,
     Stop,
     SyntaxFailure,
 )
+from agentworld_sim.engines.shell.commands._bc_reader import Reader
 from agentworld_sim.engines.shell.commands._decimal import Number
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
@@ -19,6 +17,7 @@ from agentworld_sim.engines.shell.commands._entries import (
     long_lines,
     size_text,
 )
+from agentworld_sim.engines.shell.commands._name_order import version_key, width_of
 from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
 from agentworld_sim.engines.shell.commands._people import groups, users
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
@@ -379,41 +378,6 @@ def _by_name(entry: Entry) -> bytes:
 def _extension(name: str) -> bytes:
     dot = name.rfind(".")
     return name[dot:].encode("utf-8", "surrogateescape") if dot >= 0 else b""
-
-
-def width_of(text: str) -> int:
-    """Columns on a screen; escape sequences take none."""
-    plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in plain
-    )
-
-
-def version_key(name: str) -> tuple[object, ...]:
-    """The order of `ls -v` and `sort -V`: digits by value, `~` first, letters before others.
-
-    Source: gnulib's filevercmp.
-    """
-    if name in ("", ".", ".."):
-        return (("", ".", "..").index(name),)
-    stem = re.sub(r"(?:\.[A-Za-z~][A-Za-z0-9~]*)*\Z", "", name) if name[0] != "." else name
-    return (3, *_version_parts(stem), -1, *_version_parts(name))
-
-
-def _version_parts(text: str) -> tuple[object, ...]:
-    parts: list[object] = []
-    for letters, digits in re.findall(r"([^0-9]*)([0-9]*)", text):
-        if letters or digits:
-            parts.append((*map(_version_order, letters), 0))
-            parts.append(int(digits or "0"))
-    return tuple(parts)
-
-
-def _version_order(char: str) -> int:
-    if char == "~":
-        return -1
-    return ord(char) if char.isalpha() else ord(char) + 256
 
 
 def _command(default: str) -> Command:
