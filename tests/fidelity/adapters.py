@@ -87,4 +87,11 @@ def _read_file(files: bashkit.FileSystem, path: str, kind: str, mode: int) -> Fi
             return FileState(kind="other", mode=f"{mode & 0o7777:o}")
 
 
-ADAPTERS: Mapping[str, Callable[[], Implementation]] = {"raw": RawBashkit}
+def _world() -> Implementation:
+    # Imported late: it imports this module.
+    from .live import WorldShell
+
+    return WorldShell()
+
+
+ADAPTERS: Mapping[str, Callable[[], Implementation]] = {"raw": RawBashkit, "world": _world}

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands import (
+    arguments,
     attributes,
     awk,
     builtins,
@@ -61,6 +62,7 @@ COMMANDS: Mapping[str, Command] = {
     **splitting.COMMANDS,
     **calculator.COMMANDS,
     **capabilities.COMMANDS,
+    **arguments.COMMANDS,
     **listing.COMMANDS,
 }
 
