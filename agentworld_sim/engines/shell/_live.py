@@ -140,6 +140,8 @@ class LiveShell(LiveMachine):
         if refusal is not None and ending == "finished" and not _texts.exited(runnable):
             stdout, stderr = (stdout + refusal, stderr) if merge else (stdout, stderr + refusal)
             exit_code = _texts.SYNTAX_ERROR
+        if exit_code == 1 and done.verdict is None:
+            exit_code = _texts.exit_code_of(script, stdout if merge else stderr)
         slept_us = self.files.clock.now_us() - began_us
         stdout = self._plain(stdout, script, slept_us, merge=merge)
         stderr = self._plain(stderr, script, slept_us)

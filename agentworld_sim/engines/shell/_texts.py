@@ -10,6 +10,9 @@ from agentworld_sim.engines.shell._syntax import Found, first_error
 SYNTAX_ERROR = 2
 """The exit code of a script that bash cannot parse."""
 
+UNSET_VARIABLE = 127
+"""The exit code of a shell that ends at an unset variable (`set -u`, `${x:?}`)."""
+
 _HINTED = (
     "arch base32 base64 basename cat comm cp csplit cut date dd df dirname expand expr factor fmt"
     " fold head id join logname md5sum mktemp mv nice nl nohup nproc numfmt od paste pr printenv"
@@ -97,6 +100,10 @@ def _of_script(text: str, script: str) -> str:
             "Two strings must be given when translating.\n",
         )
     text = _OPERAND.sub(_with_token, text)
+    for found in re.finditer(r"\$\{(\w+)\?\}", script):
+        text = text.replace(
+            f"{found[1]}: parameter null or not set", f"{found[1]}: parameter not set"
+        )
     text = _AWK.sub(_as_mawk, text)
     program = re.search(r"\bjq\s+(?:-\S+\s+)*'([^']*)'", script)
     if program and "jq: error: " in text:
@@ -154,6 +161,18 @@ def _with_token(found: re.Match[str]) -> str:
         return found[0]
     shown = wrong[1] if wrong else re.split(r"[\w)\s]", expression)[-1]
     return f'{found[0]} (error token is "{shown}")'
+
+
+def exit_code_of(script: str, stderr: str) -> int:
+    """What a shell that gave up on a variable exits with, where bashkit says 1."""
+    last = stderr.rstrip("\n").rpartition("\n")[2]
+    found = re.match(r"bash: line \d+: (\w+|\$?[\d@*]+): ", last)
+    if found is None:
+        return 1
+    if last.endswith(": unbound variable"):
+        return UNSET_VARIABLE
+    asked = re.search(rf"\$\{{{re.escape(found[1])}:?\?", script)
+    return UNSET_VARIABLE if asked else 1
 
 
 def exited(script: str) -> bool:
