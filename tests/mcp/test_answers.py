@@ -40,6 +40,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 @ERAS
+@pytest.mark.promise("upstream-untouched")
 async def test_a_bound_tool_is_answered_by_the_world_and_never_called(
     shim: Shim, upstream: list[str], mode: str
 ) -> None:
@@ -64,6 +65,7 @@ async def test_file_tools_and_the_shell_share_one_machine(shim: Shim, upstream: 
 
 
 @ERAS
+@pytest.mark.promise("upstream-untouched")
 async def test_a_tool_of_a_real_server_that_binds_to_nothing_is_refused_clearly(
     shim: Shim, repository: Path, mode: str
 ) -> None:

@@ -88,6 +88,8 @@ class ShellTurn:
         self.changed.add(self.shell)
 
 
+_LOOKS = frozenset({"read_file", "Read", "ls", "list_directory"})
+
 Operation = Callable[[ShellTurn, Mapping[str, Any]], Observation]
 """Computes one call. Arguments fit the binding's schema."""
 
@@ -109,6 +111,11 @@ class Binding:
     """What the real tool keeps between calls; documentation and behaviour at once."""
     shell: str = ""
     """Tools with the same non-empty name here share one shell; empty: the tool's own."""
+
+    @property
+    def looks(self) -> bool:
+        """Whether a call is a short look at one file or folder, sure to end at once."""
+        return self.id.rpartition("/")[2] in _LOOKS
 
     @property
     def spec(self) -> ToolSpec:

@@ -76,13 +76,10 @@ class ShellEngine:
 def _is_quick(call: ToolCall, tool: ToolSpec) -> bool:
     """Whether a call is sure to be answered at once."""
     binding = binding_for(tool)
+    if binding is None or binding.looks:
+        return binding is not None
     command = call.arguments.get("command")
-    return (
-        binding is not None
-        and binding.keeps == "nothing"
-        and isinstance(command, str)
-        and is_simple(command)
-    )
+    return binding.keeps == "nothing" and isinstance(command, str) and is_simple(command)
 
 
 class ShellEngineSession:
