@@ -95,7 +95,9 @@ class LiveFiles:
     # What commands use
 
     def lstat(self, path: str) -> FileStat:
-        info = self._info(path)
+        path = self._place(path)
+        fs, inner = self._route(path)
+        info = self._do(path, lambda: fs.stat(inner))
         kind = cast("FileKind", info["file_type"])
         modified = cast("float", info["modified"])
         mtime_us = self.clock.world_time(modified)
@@ -125,7 +127,7 @@ class LiveFiles:
         mode = cast("int", info["mode"])
         if not self.mask.used or info["file_type"] != "file" or path in self._stamps:
             return mode
-        return self.mask.mode_of(normal_path(path), mode, cast("float", info["created"]))
+        return self.mask.mode_of(path, mode, cast("float", info["created"]))
 
     def stat(self, path: str) -> FileStat:
         return self.lstat(self.realpath(path))
@@ -238,7 +240,7 @@ class LiveFiles:
         self._owners[target] = (owner or old_owner, group or old_group)
 
     def set_mtime(self, path: str, mtime_us: int, *, follow: bool = True) -> None:
-        target = self.realpath(path) if follow else normal_path(path)
+        target = self.realpath(path) if follow else self._place(path)
         if self._info(target)["file_type"] == "symlink":
             self._link_times[target] = mtime_us
         else:
@@ -397,13 +399,15 @@ class LiveFiles:
         return 2 + sum(entry["metadata"]["file_type"] == "directory" for entry in entries)
 
     def _info(self, path: str) -> dict[str, Any]:
-        # The parents' links are followed, the last part's is not.
-        if path.startswith("/dev/fd/") and self.passing is not None:
-            return self._do(path, lambda: self._route(path)[0].stat(path))
-        parent, _, name = normal_path(path).rpartition("/")
-        real = f"{self.realpath(parent or '/').rstrip('/')}/{name}" if name else "/"
-        fs, inner = self._route(real)
+        fs, inner = self._route(self._place(path))
         return self._do(path, lambda: fs.stat(inner))
+
+    def _place(self, path: str) -> str:
+        """The parents' links are followed, the last part's is not."""
+        if path.startswith("/dev/fd/"):
+            return path
+        parent, _, name = normal_path(path).rpartition("/")
+        return f"{self.realpath(parent or '/').rstrip('/')}/{name}" if name else "/"
 
     def _route(self, path: str) -> tuple[FileSystem, str]:
         if path.startswith("/dev/fd/") and self.passing is not None:

@@ -10,8 +10,15 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, tool
-from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.graph.state import CompiledStateGraph
+from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it has none
+    END,
+    START,
+    MessagesState,
+    StateGraph,
+)
+from langgraph.graph.state import (  # pyright: ignore[reportMissingTypeStubs] -- it has none
+    CompiledStateGraph,
+)
 from langgraph.prebuilt import ToolNode
 
 real_calls: list[str] = []

@@ -20,7 +20,7 @@ _OPTIONS = Options(
         "cached": ":",
     },
 )  # fmt: skip
-_DIRECTIVE = re.compile(r"%([#0+ '-]*)([0-9]*)(?:\.([0-9]+))?([HL]?[A-Za-z%])|\\(.?)|%\Z")
+_DIRECTIVE = re.compile(r"%([#0+ '-]*)([0-9]*)(?:\.([0-9]+))?([HL]?[A-Za-z%:])|\\(.?)|%\Z")
 _ESCAPES = {
     "n": "\n", "t": "\t", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "r": "\r", "v": "\v",
     '"': '"', "e": "\x1b",
@@ -30,7 +30,7 @@ DEVICE = 0xFE01
 """Of the one file system: major 254, minor 1, a virtual disk."""
 
 _USUAL = (
-    "  File: %N\n  Size: %-10s\tBlocks: %-10b IO Block: %-6o %F\n"
+    "  File: %:\n  Size: %-10s\tBlocks: %-10b IO Block: %-6o %F\n"
     "Device: %Hd,%Ld\tInode: %-10i  Links: %h\n"
     "Access: (%04a/%10.10A)  Uid: (%5u/%8U)   Gid: (%5g/%8G)\n"
     "Access: %x\nModify: %y\nChange: %z\n Birth: %w"
@@ -80,10 +80,11 @@ def _file_values(running: Tool, operand: str, found: FileStat) -> Mapping[str, s
     mode = TYPE_BITS[found.kind] | found.mode
     seconds = found.mtime_us // 1_000_000
     time = full_time(found.mtime_us)
-    name = shell_quoted(operand, always=True)
+    name, plain = shell_quoted(operand, always=True), shell_quoted(operand)
     if found.kind == "symlink":
         target = running.files.readlink(running.path(operand))
         name += f" -> {shell_quoted(target, always=True)}"
+        plain += f" -> {shell_quoted(target)}"
     times: dict[str, str | int] = {}
     for letter in "xyzw":
         times[letter] = time
@@ -93,10 +94,14 @@ def _file_values(running: Tool, operand: str, found: FileStat) -> Mapping[str, s
         "b": allocated(found.kind, found.size) // 512, "B": 512, "C": "?",
         "d": DEVICE, "D": f"{DEVICE:x}", "Hd": DEVICE >> 8, "Ld": DEVICE & 0xFF,
         "f": f"{mode:x}", "F": kind_text(found), "g": groups(running.call).number(found.group),
-        "G": found.group, "h": found.nlink, "i": found.inode, "m": "/", "n": operand, "N": name,
+        "G": _named(found.group), "h": found.nlink, "i": found.inode, "m": "/", "n": operand, "N": name, ":": plain,
         "o": BLOCK, "s": found.size, "r": 0, "R": "0", "Hr": 0, "Lr": 0, "t": "0", "T": "0",
-        "u": users(running.call).number(found.owner), "U": found.owner, **times,
+        "u": users(running.call).number(found.owner), "U": _named(found.owner), **times,
     }  # fmt: skip
+
+
+def _named(name: str) -> str:
+    return "UNKNOWN" if name.isdigit() else name
 
 
 def _system_values(running: Tool, operand: str) -> Mapping[str, str | int]:
@@ -153,11 +158,8 @@ def _numbered(found: re.Match[str]) -> str:
 def _padded(name: str, value: str | int, flags: str, width: str, precision: str | None) -> str:
     if name in "XYZW" and isinstance(value, str):
         whole, _, fraction = value.partition(".")
-        text = (
-            whole
-            if precision is None
-            else f"{whole}.{fraction.ljust(int(precision), '0')[: int(precision)]}"
-        )
+        digits = int(precision or "0")
+        text = f"{whole}.{fraction.ljust(digits, '0')[:digits]}" if digits else whole
     elif name == "a" and isinstance(value, int):
         text = f"{value:o}"
         text = "0" + text if "#" in flags else text
