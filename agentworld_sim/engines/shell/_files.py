@@ -176,7 +176,11 @@ class LiveFiles:
             self._do(path, lambda: self.fs.chmod(real, mode))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
-        self._do(path, lambda: self.fs.remove(normal_path(path), recursive))
+        target = normal_path(path)
+        self._do(path, lambda: self.fs.remove(target, recursive))
+        for held in (self._owners, self._link_times):
+            for gone in [p for p in held if p == target or p.startswith(target + "/")]:
+                del held[gone]
 
     def rename(self, source: str, target: str) -> None:
         source, target = normal_path(source), normal_path(target)
@@ -233,8 +237,10 @@ class LiveFiles:
         self.mask.explicit.add(target)
         self._do(path, lambda: self.fs.chmod(target, mode))
 
-    def chown(self, path: str, owner: str | None, group: str | None) -> None:
-        target = self.realpath(path)
+    def chown(
+        self, path: str, owner: str | None, group: str | None, *, follow: bool = True
+    ) -> None:
+        target = self.realpath(path) if follow else self._place(path)
         self._info(target)
         old_owner, old_group = self._owners.get(target, ("root", "root"))
         self._owners[target] = (owner or old_owner, group or old_group)

@@ -25,7 +25,8 @@ _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if 
 _MISSING = "|".join(sorted(MISSING))
 
 _HINT = re.compile(
-    r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|--exclude-dir|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
+    r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|--exclude-dir|\bcmp\s|\btee\s"
+    r"|\b(?:cksum|cut|expand|fold|(?:md5|sha\d+)sum|nl|od|rev|tac|wc)\b(?:\s+-\S+)*\s+[^-|;&<>()\s]|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
     r"|\)T|openssl\s+rand|kill\s+-l|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
@@ -47,6 +48,29 @@ _ON_FILES = (
     ' builtin command gzip -dc > /dev/null; else builtin command %NAME% "$@"; fi;'
 )
 """For compressors: files only, and nothing to standard output."""
+
+_MISSING_FILE = (
+    'local __a __p= __n=0; for __a in "$@"; do case "$__p" in -%VALUED%) __p=; continue;; esac;'
+    ' __p="$__a"; case "$__a" in -*|/dev/*) ;;'
+    ' *) if [ -d "$__a" ] || [ ! -e "$__a" ]; then __n=1; fi;; esac; done;'
+    f' if [ $__n = 1 ]; then {HELPER} each %NAME% "$@"; else builtin command %NAME% "$@"; fi;'
+)
+"""The embedded tools stop at the first file that they cannot read; the real ones go on."""
+
+VALUED_OPTIONS: Mapping[str, str] = {
+    "cksum": "a", "cut": "bcdf", "expand": "t", "fold": "w", "md5sum": "", "nl": "bdfhilnsvw",
+    "od": "AjNStw", "rev": "", "sha1sum": "", "sha256sum": "", "sha512sum": "", "tac": "s",
+    "wc": "",
+}  # fmt: skip
+"""Of tools over many files, the options whose next word is a value."""
+
+_TEE = (
+    'local __a __ok=() __code=0; for __a in "$@"; do case "$__a" in -*|/dev/*) __ok+=("$__a");;'
+    ' *) if [ -d "$__a" ]; then echo "tee: $__a: Is a directory" >&2; __code=1;'
+    ' elif [ "$__a" != "${__a%/*}" ] && [ ! -d "${__a%/*}/" ]; then'
+    ' echo "tee: $__a: No such file or directory" >&2; __code=1; else __ok+=("$__a"); fi;; esac;'
+    ' done; builtin command tee "${__ok[@]}" || __code=1; return $__code;'
+)
 
 _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "awk": (
@@ -83,6 +107,19 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
         re.compile(r"\bgrep\b[^|;&\n]*--exclude-dir"),
         f'eval "builtin command grep $({HELPER} grep "$@")";',
     ),
+    "cmp": (
+        re.compile(r"\bcmp\s"),
+        ('case " $* " in *" - "*) builtin command cmp "$@";; *" "[!-]*" "[!-]*)'
+         f' {HELPER} cmp "$@";; *) builtin command cmp "$@";; esac;'),
+    ),
+    "tee": (re.compile(r"\btee\s"), _TEE),
+    **{
+        name: (
+            re.compile(rf"\b{name}\b(?:\s+-\S+)*\s+[^-|;&<>()\s]"),
+            _MISSING_FILE.replace("%NAME%", name).replace("%VALUED%", f"[{letters or '-'}]"),
+        )
+        for name, letters in VALUED_OPTIONS.items()
+    },
     "umask": (
         re.compile(r"\bumask\b"),
         ('builtin umask "$@"; local __code=$?;'
@@ -115,7 +152,7 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     ),
 }  # fmt: skip
 
-_BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask"})
+_BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask", "grep", "cmp", "tee", *VALUED_OPTIONS})
 """Functions that are no use to a script which only looks at functions."""
 
 _LOOKUPS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cmp_to_key
 
 
 def width_of(text: str) -> int:
@@ -15,27 +16,54 @@ def width_of(text: str) -> int:
     )
 
 
-def version_key(name: str) -> tuple[object, ...]:
-    """The order of `ls -v` and `sort -V`: digits by value, `~` first, letters before others.
+def compared(a: str, b: str) -> int:
+    """The order of `ls -v` and `sort -V`: negative when `a` comes first.
 
-    Source: gnulib's filevercmp.
+    Source: gnulib's filevercmp.c: digits by value, `~` before everything, letters before other
+    characters; file name suffixes count only where the rest is equal.
     """
-    if name in ("", ".", ".."):
-        return (("", ".", "..").index(name),)
-    stem = re.sub(r"(?:\.[A-Za-z~][A-Za-z0-9~]*)*\Z", "", name) if name[0] != "." else name
-    return (3, *_version_parts(stem), -1, *_version_parts(name))
+    for special in ("", ".", ".."):
+        if special in (a, b):
+            return (a != special) - (b != special)
+    if a.startswith(".") != b.startswith("."):
+        return -1 if a.startswith(".") else 1
+    return _by_parts(_stem(a), _stem(b)) or _by_parts(a, b)
 
 
-def _version_parts(text: str) -> tuple[object, ...]:
-    parts: list[object] = []
-    for letters, digits in re.findall(r"([^0-9]*)([0-9]*)", text):
-        if letters or digits:
-            parts.append((*map(_version_order, letters), 0))
-            parts.append(int(digits or "0"))
-    return tuple(parts)
+version_key = cmp_to_key(compared)
 
 
-def _version_order(char: str) -> int:
-    if char == "~":
+def _stem(name: str) -> str:
+    return re.sub(r"(?:\.[A-Za-z~][A-Za-z0-9~]*)*\Z", "", name)
+
+
+def _by_parts(a: str, b: str) -> int:
+    i = j = 0
+    while i < len(a) or j < len(b):
+        while (i < len(a) and not a[i].isdigit()) or (j < len(b) and not b[j].isdigit()):
+            difference = _weight(a, i) - _weight(b, j)
+            if difference:
+                return difference
+            i, j = i + 1, j + 1
+        first, second = _digits(a, i), _digits(b, j)
+        i, j = i + len(first), j + len(second)
+        difference = int(first or "0") - int(second or "0")
+        if difference:
+            return difference
+    return 0
+
+
+def _digits(text: str, at: int) -> str:
+    found = re.compile(r"[0-9]*").match(text, at)
+    return found[0] if found else ""
+
+
+def _weight(text: str, at: int) -> int:
+    if at >= len(text):
         return -1
-    return ord(char) if char.isalpha() else ord(char) + 256
+    char = text[at]
+    if char.isdigit():
+        return 0
+    if char == "~":
+        return -2
+    return ord(char) if char.isascii() and char.isalpha() else ord(char) + 256

@@ -192,24 +192,26 @@ def _own(running: Tool, read: Callable[[Tool, str], _Ownership], groups_only: bo
 
 def _set_owner(running: Tool, given: Parsed, name: str, stat: FileStat, wanted: _Ownership) -> None:
     moved = wanted.owner not in (None, stat.owner) or wanted.group not in (None, stat.group)
-    if stat.kind != "symlink":
-        running.files.chown(running.path(name), wanted.owner, wanted.group)
+    follow = stat.kind != "symlink"
+    running.files.chown(running.path(name), wanted.owner, wanted.group, follow=follow)
     if not ("v" in given or ("c" in given and moved)):
         return
     quoted = running.name_of(name)
-    what, old, new = _ownership_words(stat, wanted)
+    what, old, new = _ownership_words(stat, wanted, running.name.endswith("chgrp"))
     if moved:
         running.say(f"changed {what} of {quoted} from {old} to {new}")
     else:
         running.say(f"{what} of {quoted} retained as {new or old}")
 
 
-def _ownership_words(stat: FileStat, wanted: _Ownership) -> tuple[str, str, str]:
+def _ownership_words(stat: FileStat, wanted: _Ownership, groups_only: bool) -> tuple[str, str, str]:
     if wanted.owner is not None and wanted.group is not None:
         return "ownership", f"{stat.owner}:{stat.group}", f"{wanted.owner}:{wanted.group}"
     if wanted.owner is not None:
         return "ownership", stat.owner, wanted.owner
-    return "group", stat.group, wanted.group or ""
+    if groups_only:
+        return "group", stat.group, wanted.group or ""
+    return "ownership", f"{stat.owner}:{stat.group}", f":{wanted.group}"
 
 
 @tool

@@ -387,4 +387,4 @@ def _shown(byte: int) -> str:
     return text + ("^" + chr(byte ^ 64) if byte < 32 or byte == 127 else chr(byte))
 
 
-COMMANDS: Mapping[str, Command] = {"diff": diff, "cmp": cmp}
+COMMANDS: Mapping[str, Command] = {"diff": diff}

@@ -1,0 +1,370 @@
+"""Tools for text, differences, numbers and archives answer as the real ones do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentworld_sim.engines.shell.commands._difference import changes
+from tests.engines.shell.real_tools import RealMachine, SimulatedMachine, assert_same_story
+
+DIFF = (
+    "printf 'a\nb\nc\n' > a; printf 'a\nB\nc\nd' > b; mkdir x y x/s y/s; echo 1 > x/f; echo 2 > y/f; echo o > x/only; echo s > y/s/n; mkdir y/dd; touch -d '2024-01-01' a b; touch -d 2024-02-01 x/* y/*; ln -s f x/l",
+    "diff a b",
+    "diff -u a b",
+    "diff -c a b",
+    "diff -y a b",
+    "diff -q a b",
+    "diff -s a a",
+    "diff x y",
+    "diff -r x y",
+    "diff -rN x y",
+    "diff -ruN x y | grep -v '^[-+][-+][-+]'",
+    "diff -rq x y",
+    "diff a",
+    "diff",
+    "diff a nope",
+    "diff nope nope2",
+    "diff a x",
+    "diff x a",
+    "diff -e a b",
+    "diff -n a b",
+    "diff --bogus a b",
+    "diff -U x a b",
+    "diff -U1 a b",
+    "diff -u0 a b",
+    "diff - a < b",
+    "diff --color=always a b",
+    "diff --color=always -u a b",
+    "diff a b c",
+    "diff -uN a nope",
+    "diff -i a b",
+    "diff -y --suppress-common-lines a b",
+    "diff --normal a b",
+    "diff --strip-trailing-cr a b",
+    "diff -x f -r x y",
+    "diff -B a b",
+    "printf 'x\\0y' > bin; diff a bin",
+    "diff -a a bin",
+    "diff -q bin a; diff bin bin -s",
+    "diff -ur x y",
+    "diff --label q a b -u",
+    "diff -u a b --label q --label w",
+    "diff -p -u a b",
+    "diff -W 30 -y a b",
+    "diff --brief x y",
+    "cmp a b",
+    "cmp a",
+    "cmp a nope",
+    "cmp -s a b; echo $?",
+    "cmp -l a b",
+    "cmp a a",
+    "cmp -b a b",
+    "printf 'a\\nb\\n' > sh; cmp sh a",
+    "cmp a a b c d",
+    "cmp -n 2 a b",
+    "cmp -i 2 a b",
+    "printf 'a\\n' > e1; : > e0; cmp e0 e1",
+    "cmp x y",
+    "diff -t -y a b",
+    "diff -s x/f x/f",
+    "diff -rs x x",
+    "diff --ignore-matching-lines=B a b",
+    "diff -d a b",
+    "diff -T a b",
+    "diff <(echo a) <(echo b)",
+    "echo a | diff - b",
+    "diff -y a a",
+)
+
+PATCH = (
+    "printf 'a\nb\nc\nd\ne\nf\ng\nh\n' > o; sed 's/c/C/; s/g/G/' o > n; touch -d 2024-01-01 o n; diff -u o n > p; patch o < p; cat o",
+    "patch o < p; ls",
+    "patch -R o < p; cat o",
+    "patch -p0 < p; cat o",
+    "patch -R -p0 --dry-run < p",
+    "patch -Rs < p; cat o",
+    "sed -i '1i new' o; patch < p; ls",
+    "patch -R < p",
+    "sed -i s/c/X/ o; patch < p; ls; cat o.rej",
+    "mkdir -p a b; diff -u /dev/null o | sed 's,+++ o,+++ b/newf,' > q; patch -p1 < q; cat newf",
+    "patch -p1 -R < q; ls newf",
+    "patch -d a < q; ls a",
+    "patch < /dev/null",
+    "patch -N o < p",
+    "patch -i nope",
+    "echo junk | patch",
+)
+
+CSPLIT = (
+    "seq 10 > t; csplit t 4; cat xx00; rm xx*",
+    "csplit t /5/ /8/; wc -l xx*",
+    "csplit -s t '/[37]/' '{*}'; wc -l xx0*",
+    "csplit t 20; ls xx*",
+    "csplit t /zz/",
+    "csplit -f p -n 3 t 3 6; ls p*",
+    "csplit t",
+    "csplit nope 3",
+    "csplit t 3 '{2}'",
+    "csplit -k t %4% 8",
+)
+
+EXPR = (
+    "expr 1 +",
+    "expr",
+    "expr 7 / 2 \\* 3",
+    "expr 5 / 0",
+    "expr abc : 'a\\(b\\)'",
+    "expr abc : '.*'",
+    "expr length abc",
+    "expr substr hello 2 3",
+    "expr index hello l",
+    "expr a \\< b",
+    "expr 10 \\< 9",
+    "expr a = a",
+    "expr 1 \\| 0",
+    "expr 0 \\& 1",
+    "expr '' \\| x",
+    "expr \\( 1 + 2 \\) \\* 3",
+    "expr 1 a",
+    "expr a + 1",
+    "expr \\( 1",
+    "expr 1 \\)",
+    "expr -5 % 3",
+    "expr + length",
+    "expr match abc 'b'",
+    "expr 3 - 1 - 1",
+    "expr 2 != 2",
+    "expr 99999999999999999999 + 1",
+    "expr 0",
+    "expr length",
+    "expr aaa : 'a*' + 1",
+    "expr a : '\\(a'",
+)
+
+BC = (
+    "echo '3.5 * 2' | bc",
+    "bc <<< '2^64'",
+    "echo 'sqrt(2)' | bc -l",
+    "echo '1/0' | bc",
+    "echo 'scale=2; 10/3' | bc",
+    "echo '10/3' | bc",
+    "echo '10 % 3; -7/2; -7%2; 2^-1; 0.5; -.5; 1.10+2.205' | bc",
+    "echo '1.5 > 1' | bc",
+    "echo '(1 == 1) && (2 < 1); 1 || 0; !1' | bc",
+    "echo 'obase=16; 255' | bc",
+    "echo 'ibase=2; 1011' | bc",
+    "echo 'ibase=16; FF; A.8' | bc",
+    "echo 'obase=2; 10; 0.5' | bc",
+    "echo 'x=5; x*2; x++; x; ++x' | bc",
+    "echo 'define f(n) { if (n <= 1) return 1; return n * f(n-1); } f(20)' | bc",
+    "printf 'define f(x) {\\n auto y\\n y = x*x\\n return (y)\\n}\\nf(3)\\n' | bc",
+    "echo 'for (i=0; i<3; i++) i' | bc",
+    "echo 'i=0; while (i<3) { i; i=i+1 }' | bc",
+    'echo \'print "a", 3, "\\n"; "hi"\' | bc',
+    "echo 'e(1); l(10); s(1); c(1); a(1)' | bc -l",
+    "echo 'scale=10; e(2.5); 4*a(1)' | bc -l",
+    "echo '2^200' | bc",
+    "echo '2^300' | BC_LINE_LENGTH=0 bc",
+    "echo 'foo(' | bc",
+    "echo '1 +' | bc",
+    "echo '1 $ 2' | bc",
+    "echo 'nosuch(1)' | bc",
+    "echo 'quit' | bc",
+    "echo '5; quit; 6' | bc",
+    "bc nofile",
+    "echo 'scale=4; 1.23456*1; 1.5*1.25; 100/7; .1+.2' | bc",
+    'echo "scale=2; (45.67 * 100) / 100" | bc -l',
+    "echo '' | bc",
+    "echo 'if (1) 2 else 3' | bc",
+    "echo 'last; 4; last+1; .' | bc",
+    "echo '3 * (2 + 1' | bc",
+    "echo '10 - 2 - 3; 2^3^2; -2^2' | bc",
+    "echo '0.1 * 0.1; 0/5; 0.00' | bc",
+    "echo 'scale=5; 22/7' | bc | tr -d '\\n'",
+    "echo '100000000000000000000 / 3' | bc",
+    "echo '8/3*3' | bc -l",
+    "echo 'x = 3; x += 2; x' | bc",
+    "echo '1e3' | bc",
+    "echo '7 > 3 ; 7 < 3' | bc",
+    "echo 'obase=8; 64; obase=20; 45' | bc",
+)
+
+XARGS = (
+    "echo nofile | xargs cat; echo $?",
+    "echo x | xargs nosuchcmd; echo $?",
+    "seq 3 | xargs false; echo $?",
+    "seq 3 | xargs -n1 echo",
+    "seq 5 | xargs -n2",
+    'echo a b c | xargs -I{} echo "<{}>"',
+    'printf "a b\\nc d\\n" | xargs -I{} echo "<{}>"',
+    'printf "a\\0b c\\0" | xargs -0 -n1 echo',
+    "echo \"a 'b c' d\" | xargs -n1",
+    'echo "it\'s" | xargs',
+    "xargs < /dev/null",
+    "xargs -r echo hi < /dev/null",
+    "xargs echo hi < /dev/null",
+    "seq 3 | xargs -t echo",
+    "seq 4 | xargs -P2 -n1 echo",
+    'printf "a b\\nc\\n" | xargs -L1 echo',
+    'printf "x,y,z" | xargs -d, -n1 echo',
+    'echo a | xargs -I% sh -c "echo %; exit 3"; echo $?',
+    'echo a | xargs sh -c "exit 255"; echo $?',
+    'seq 3 | xargs -I{} sh -c "exit {}"; echo $?',
+    "xargs --bogus",
+    "xargs -n",
+    "xargs -n x echo",
+    'printf "a\\\\ b c\\n" | xargs -n1',
+    "seq 3 > l; xargs -a l echo",
+    "seq 3 | xargs -s 10 echo",
+    "echo d | xargs cat; echo $?",
+    "seq 3 | xargs -E 2 echo",
+    "echo a | xargs -i echo {}{}",
+    "seq 2 | xargs -n1 sh -c 'echo \"got $0\"'",
+    'printf "a\\n\\nb\\n" | xargs',
+    'printf "a\\n\\n b \\n" | xargs -I{} echo "[{}]"',
+    "seq 3 | xargs -n1 -I{} echo {}",
+    "echo x | xargs -0 echo",
+    'printf "%s\\n" "a b" | xargs -d "\\n" echo',
+    "echo x | xargs touch && ls x",
+    'seq 3 | xargs printf "%s-%s-%s\\n"',
+    'seq 2 | xargs -I{} sh -c "cat"',
+    "xargs -x -n 2 < l",
+)
+
+ARCHIVES = (
+    "mkdir d d/s; echo a > d/a; ln -s a d/l; tar cf x.tar d; tar tf x.tar",
+    "gzip -l nope",
+    "tar tvf x.tar | sed 's/20.. *-.*:.. /T /'",
+    "tar cvf y.tar d",
+    "tar cvzf y.tgz d",
+    "tar xvf x.tar",
+    "tar xf nope.tar",
+    "tar cf z.tar nope",
+    "tar cf z.tar d nope; echo $?",
+    "tar czf e.tgz",
+    "tar xvf x.tar d/a",
+    "tar xf x.tar q",
+    "tar tf x.tar d/s",
+    "tar -C d -cf w.tar a s; tar tf w.tar",
+    "mkdir o; tar -xf x.tar -C o; ls o",
+    "tar xf x.tar -C nodir",
+    "tar xf y.tgz -O d/a",
+    "tar --strip-components=1 -xvf x.tar -C o",
+    "tar cf - d | tar tf -",
+    "tar cf - d | tar xf - -C o",
+    "tar --exclude=a -cvf v.tar d",
+    "tar rf x.tar y.tgz; tar tf x.tar | tail -1",
+    "tar uf x.tar d; echo $?",
+    "tar --bogus",
+    "tar xvkf x.tar",
+    "tar cjf q.tbz d; tar tf q.tbz",
+    "echo junk > j; tar tf j",
+    "tar xf j",
+    "tar tzf j",
+    "tar df x.tar",
+    "tar --delete -f x.tar y.tgz; tar tf x.tar",
+    "tar cf x2.tar --transform 's,^d,e,' d; tar tf x2.tar",
+    "tar -tf x.tar --wildcards '*/a'",
+    "tar cf n.tar -T nope",
+    "echo d/a > list; tar cvf n.tar -T list",
+    "tar cvf - d > k.tar",
+    "tar czvf - d | gzip -t",
+    "tar cf x3.tar --owner=bob --group=users d; tar tvf x3.tar | awk '{print $1,$2,$NF}'",
+    "gzip nope",
+    "gzip d",
+    "echo hello > h; gzip h; ls h*",
+    "gzip h.gz",
+    "gzip -l h.gz",
+    "gzip -c h.gz | head -c 0",
+    "gzip -k h; gzip h < /dev/null",
+    "gzip -f h; ls h*",
+    "gzip -dc h.gz",
+    "zcat h.gz h.gz",
+    "gzip -t h.gz; echo $?",
+    "gzip -v h.gz -d",
+    "gzip -v h",
+    "zgrep hel h.gz",
+    "gzip -r d; find d",
+    "gzip < p.txt > p.gz; zcat < p.gz",
+    "gzip -z",
+    "gzip -S .z p.txt; ls p*",
+)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [DIFF, PATCH, CSPLIT, EXPR, BC, XARGS],
+    ids=["diff", "patch", "csplit", "expr", "bc", "xargs"],
+)
+def test_text_tools_are_the_real_ones(tmp_path: Path, story: tuple[str, ...]) -> None:
+    assert_same_story(tmp_path, story)
+
+
+def test_archives_are_the_real_ones_but_for_the_order_on_disk(tmp_path: Path) -> None:
+    assert_same_story(tmp_path, ARCHIVES, unordered=True)
+
+
+LINES = st.lists(st.sampled_from("abcd"), max_size=14)
+
+
+@settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(old=LINES, new=LINES)
+def test_the_differences_chosen_are_those_of_gnu_diff(
+    tmp_path: Path, old: list[str], new: list[str]
+) -> None:
+    (tmp_path / "old").write_text("".join(line + "\n" for line in old))
+    (tmp_path / "new").write_text("".join(line + "\n" for line in new))
+    shown = RealMachine(tmp_path)("diff --unchanged-line-format= --old-line-format='-%dn '"
+                                  " --new-line-format='+%dn ' old new").stdout.split()  # fmt: skip
+
+    found = changes(old, new)
+
+    assert [word for word in shown if word[0] == "-"] == [
+        f"-{line + 1}" for change in found for line in range(change.old_start, change.old_end)
+    ]
+    assert [word for word in shown if word[0] == "+"] == [
+        f"+{line + 1}" for change in found for line in range(change.new_start, change.new_end)
+    ]
+
+
+NUMBERS = st.decimals(-999, 999, allow_nan=False, places=3).map(lambda n: f"({n})".replace("+", ""))
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    terms=st.lists(st.tuples(st.sampled_from("+-*/%"), NUMBERS), min_size=1, max_size=4),
+    first=NUMBERS,
+    scale=st.integers(0, 12),
+)
+def test_bc_reckons_as_the_real_one(
+    tmp_path: Path, terms: list[tuple[str, str]], first: str, scale: int
+) -> None:
+    program = f"scale={scale}; {first}" + "".join(f" {sign} {number}" for sign, number in terms)
+    simulated = SimulatedMachine()
+    try:
+        real = RealMachine(tmp_path)(f"echo '{program}' | bc")
+        ours = simulated(f"echo '{program}' | bc")
+    finally:
+        simulated.live.close()
+    assert (program, ours.stdout, bool(ours.stderr)) == (program, real.stdout, bool(real.stderr))
+
+
+def test_archives_pass_through_pipes_byte_by_byte() -> None:
+    simulated = SimulatedMachine()
+    try:
+        simulated("mkdir d; head -c 3000 /dev/urandom > d/bytes; sum < d/bytes > before")
+        answer = simulated(
+            "tar cf - d | gzip > x.tgz; mkdir o; gzip -dc x.tgz | tar xf - -C o;"
+            " sum < o/d/bytes | cmp - before && gzip -c d/bytes | gunzip | cmp - d/bytes && echo same"
+        )
+    finally:
+        simulated.live.close()
+    assert answer == ("same\n", "", 0)
