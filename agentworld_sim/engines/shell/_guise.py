@@ -129,7 +129,7 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "tar": (
         re.compile(r"\btar\b"),
         ('case " $* " in *" - "*|*"f- "*|*=-\\ *) builtin command tar "$@";;'
-         ' " --"*|*" -"*f*|*" --file"*|" "[a-zA-Z]*f*|" ")'
+         ' " --"*|*" -"*f*|*" --file"*|" "[a-zA-Z]*f*|"  ")'
          f' {HELPER} tar "$@";; *) builtin command tar "$@";; esac;'),
     ),
     "gzip": (re.compile(r"\bgzip\b"), _ON_FILES.replace("%NAME%", "gzip")),

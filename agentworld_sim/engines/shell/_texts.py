@@ -51,6 +51,9 @@ _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
      "cut: you must specify a list of bytes, characters, or fields"),
     (re.compile(r"^(gzip: invalid option -- '[^\n]*')$(?!\nTry)", re.MULTILINE),
      "\\1\nTry `gzip --help' for more information."),
+    (re.compile(r"^base64: invalid input: [^\n]*$", re.MULTILINE), "base64: invalid input"),
+    (re.compile(r"^(sed: -e expression #\d+, char \d+: )invalid pattern: regex parse error: [^\n]*"
+                r"unclosed group$", re.MULTILINE), r"\1Unmatched ( or \("),
     (re.compile(r"^missing \]$", re.MULTILINE), "bash: line 1: [: missing `]'"),
     (re.compile(r"^awk: fatal: cannot open file `([^'\n]*)' for reading: ([^\n]*)$", re.MULTILINE),
      r"awk: cannot open \1 (\2)"),

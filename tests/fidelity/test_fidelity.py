@@ -1,0 +1,49 @@
+"""The simulated machine answers the recorded sessions as the real one did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest_asyncio
+
+from .compare import TopicResult
+from .page import PAGE, compare_all, count, different, held_out, page, read_causes, sessions_of
+
+COMMITTED = 0.955
+"""The share of equal commands may only grow: raise this with it."""
+
+COMMITTED_HELD_OUT = 0.95
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def results() -> Sequence[TopicResult]:
+    return await compare_all()
+
+
+def test_the_share_of_equal_commands_is_no_smaller_than_committed(
+    results: Sequence[TopicResult],
+) -> None:
+    equal, commands = count(sessions_of(results))
+
+    assert equal / commands >= COMMITTED
+
+
+def test_the_sessions_kept_aside_are_no_worse(results: Sequence[TopicResult]) -> None:
+    aside = [session for session in sessions_of(results) if held_out(session.recorded.name)]
+    equal, commands = count(aside)
+
+    assert len(aside) >= 8
+    assert equal / commands >= COMMITTED_HELD_OUT
+
+
+def test_every_difference_has_a_cause_and_every_cause_a_difference(
+    results: Sequence[TopicResult],
+) -> None:
+    listed = [place for cause in read_causes() for place in cause.places()]
+
+    assert len(listed) == len(set(listed))
+    assert set(listed) == different(results)
+
+
+def test_the_page_on_fidelity_is_current(results: Sequence[TopicResult]) -> None:
+    assert PAGE.read_text() == page(results, read_causes())
