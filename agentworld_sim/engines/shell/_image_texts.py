@@ -46,9 +46,9 @@ BUG_REPORT_URL="https://bugs.debian.org/"
 """
 
 _SOURCES = """\
-deb http://deb.debian.org/debian bookworm main
-deb http://deb.debian.org/debian bookworm-updates main
-deb http://deb.debian.org/debian-security bookworm-security main
+deb http://ftp.debian.org/debian bookworm main
+deb http://ftp.debian.org/debian bookworm-updates main
+deb http://security.debian.org/debian-security bookworm-security main
 """
 
 _NSSWITCH = """\

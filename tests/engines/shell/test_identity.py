@@ -174,7 +174,7 @@ def test_apt_is_there_and_has_no_network(machine_shell: MachineShell) -> None:
     result = machine_shell.run("apt-get install -y nginx")
     assert (result.stderr, result.exit_code) == ("E: Unable to locate package nginx\n", 100)
     result = machine_shell.run("apt-get update")
-    assert "Temporary failure resolving 'deb.debian.org'" in result.stderr
+    assert "Temporary failure resolving 'ftp.debian.org'" in result.stderr
     assert machine_shell.out("dpkg -l bash | tail -n 1") == (
         "ii  bash           5.2.15-2+b7  amd64        GNU Bourne Again SHell\n"
     )

@@ -14,9 +14,9 @@ from agentworld_sim.engines.shell.commands._usage import described
 _WARNING = "\nWARNING: apt does not have a stable CLI interface. Use with caution in scripts.\n\n"
 
 _SOURCES = (
-    ("http://deb.debian.org/debian", "bookworm"),
-    ("http://deb.debian.org/debian", "bookworm-updates"),
-    ("http://deb.debian.org/debian-security", "bookworm-security"),
+    ("http://ftp.debian.org/debian", "bookworm"),
+    ("http://ftp.debian.org/debian", "bookworm-updates"),
+    ("http://security.debian.org/debian-security", "bookworm-security"),
 )
 
 _READING = """\
@@ -60,12 +60,18 @@ def apt(call: CommandCall) -> CommandResult:
     return CommandResult("", f"E: Invalid operation {action}\n", 100)
 
 
+def _host(url: str) -> str:
+    return url.split("/")[2]
+
+
 def _update(warning: str) -> CommandResult:
-    lines = [f"Err:{n} {url} {suite} InRelease\n  Temporary failure resolving 'deb.debian.org'\n"
-             for n, (url, suite) in enumerate(_SOURCES, 1)]  # fmt: skip
+    lines = [
+        f"Err:{n} {url} {suite} InRelease\n  Temporary failure resolving '{_host(url)}'\n"
+        for n, (url, suite) in enumerate(_SOURCES, 1)
+    ]
     failures = "".join(
         f"W: Failed to fetch {url}/dists/{suite}/InRelease  Temporary failure resolving"
-        " 'deb.debian.org'\n"
+        f" '{_host(url)}'\n"
         for url, suite in _SOURCES
     )
     ignored = "W: Some index files failed to download. They have been ignored, or old ones used"
