@@ -415,6 +415,7 @@ def environment(machine: Machine) -> dict[str, str]:
         "LOGNAME": machine.user,
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "SHELL": "/bin/bash",
+        "SHLVL": "1",
         "TERM": "xterm-256color",
         "USER": machine.user,
         # bashkit's own are 1000 and cannot be assigned later; `env` and `export -p` hide these two.
