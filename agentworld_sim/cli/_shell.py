@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import sys
 from contextlib import suppress
@@ -18,6 +19,8 @@ from agentworld_sim.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World
 
 RUN = ToolSpec(name="bash-c", binds_to="shell/run")
+_LEAVES = re.compile(r"\s*(?:exit|logout)(?:\s+(\d+))?\s*;?\s*")
+
 SESSION = ToolSpec(name="bash-session", binds_to="shell/session")
 
 
@@ -101,8 +104,9 @@ async def _interactive(world: World) -> int:
             pending += "\n"
             continue
         script, pending = pending, ""
-        if script.strip() in ("exit", "logout"):
-            return code
+        leaving = _LEAVES.fullmatch(script)
+        if leaving is not None:
+            return int(leaving[1]) % 256 if leaving[1] else code
         step = asyncio.ensure_future(world.step(ToolCall(SESSION.name, {"command": script})))
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, step.cancel)
@@ -117,8 +121,6 @@ async def _interactive(world: World) -> int:
         finally:
             loop.remove_signal_handler(signal.SIGINT)
         code = _print(result)
-        if result["ending"] == "exited":
-            return code
         prompt = await _prompt(world, result["cwd"])
 
 

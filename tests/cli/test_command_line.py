@@ -237,7 +237,7 @@ def test_the_interactive_shell_keeps_its_state_and_shows_a_debian_prompt(
         [AGENTWORLD, "shell"], env=environment, stdin=child, stdout=child, stderr=child
     )
     os.close(child)
-    os.write(parent, b"cd /tmp; x=7\nfor i in 1 2; do\necho loop $i $x\ndone\nexit\n")
+    os.write(parent, b"cd /tmp; x=7\nfor i in 1 2; do\necho loop $i $x\ndone\nexit 3\n")
     seen = b""
     while True:
         try:
@@ -248,8 +248,21 @@ def test_the_interactive_shell_keeps_its_state_and_shows_a_debian_prompt(
             break
         seen += data
     os.close(parent)
-    assert running.wait(timeout=30) == 0
+    assert running.wait(timeout=30) == 3
     text = seen.decode().replace("\r\n", "\n")
     assert "root@debian:~# " in text
     assert "root@debian:/tmp# " in text
     assert "loop 1 7\nloop 2 7\n" in text
+
+
+def test_completion_is_written_for_the_users_shell(environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [AGENTWORLD],
+        env={**environment, "_AGENTWORLD_COMPLETE": "bash_source"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "complete -o nosort -F _agentworld_completion agentworld" in done.stdout

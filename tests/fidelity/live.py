@@ -44,7 +44,9 @@ class WorldShell:
                 continue
             session = run.session
             tree = tree.replaced(shell.collect(blobs))
-            outcomes.append(CommandOutcome(run.stdout, run.stderr, run.exit_code))
+            # The real machine ended every command by itself.
+            stopped = "" if run.ending == "finished" else f"[{run.ending}]\n"
+            outcomes.append(CommandOutcome(run.stdout, run.stderr + stopped, run.exit_code))
         return SessionOutcome(outcomes, dict(read_tree(shell.files.fs)))
 
 
