@@ -57,7 +57,7 @@ def test_the_environment_holds_what_a_login_has_and_nothing_else(
     machine_shell: MachineShell,
 ) -> None:
     names = machine_shell.out("env | cut -d= -f1 | sort | tr '\\n' ' '")
-    assert names.split() == ["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "USER"]
+    assert names.split() == "HOME LANG LOGNAME PATH PWD SHELL SHLVL TERM USER".split()
     assert "UID" not in machine_shell.out("export -p; printenv")
     assert machine_shell.out("A=1 env B=2 bash -c 'echo $A$B'; env -i C=3 env") == "12\nC=3\n"
 
