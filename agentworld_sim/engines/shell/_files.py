@@ -88,6 +88,7 @@ class LiveFiles:
         """The running interpreter's own view: it alone has the pipes of `<(…)`."""
         self._touch = touch
         self._owners: dict[str, tuple[str, str]] = {}
+        self._owners_before: dict[str, tuple[str, str]] = {}
         self._link_times: dict[str, int] = {}
         self._stamps: dict[str, Stamp] = {}
         self._tree = FileTree({})
@@ -281,6 +282,7 @@ class LiveFiles:
                 self._owners[path] = (entry.owner, entry.group)
         self._set_times(by_time)
         self._tree = tree
+        self._owners_before = dict(self._owners)
         self._stamps = dict(self._scan("/"))
 
     def collect(self, blobs: Blobs, *, suspicious: bool) -> dict[str, FileEntry | None]:
@@ -293,10 +295,11 @@ class LiveFiles:
         """
         self._apply_umask()
         stamps = dict(self._scan("/"))
+        noted = self._owners.keys() | self._owners_before.keys() | self._link_times.keys()
+        moved = {path for path in noted if self._owner_moved(path) or self._link_moved(path)}
+        before = self._stamps
         touched = [
-            path
-            for path, stamp in stamps.items()
-            if self._stamps.get(path) != stamp or self._owner_moved(path) or self._link_moved(path)
+            path for path, stamp in stamps.items() if before.get(path) != stamp or path in moved
         ]
         if suspicious:
             known = set(touched)
@@ -332,6 +335,7 @@ class LiveFiles:
         for path in touched:
             stamps[path] = _stamp(self.fs.stat(path))
         self._stamps = stamps
+        self._owners_before = dict(self._owners)
         changes = {
             path: entry for path, entry in sorted(changes.items()) if self._tree.get(path) != entry
         }
