@@ -15,30 +15,30 @@ from agentworld_sim.engines.shell.toolkits._claude_files import (
 from .toolkit_machine import Content, ToolMachine
 
 TEXTS = {
-    "/work/app.py": "import os\n\n\ndef main():\n    print('hello')\n    print('hello')\n",
-    "/work/empty.txt": "",
-    "/work/no_newline.txt": "one\ntwo",
-    "/work/crlf.txt": "one\r\ntwo\r\n",
-    "/work/long.txt": "".join(f"line {number}\n" for number in range(1, 3001)),
-    "/work/wide.txt": "x" * 3000 + "\n",
-    "/work/big.txt": "word " * 60_000,
-    "/work/dense.txt": "".join("y" * 1000 + "\n" for _ in range(200)),
-    "/work/unicode.txt": "naïve\n日本語\n",
-    "/work/nul.txt": "alpha\0\n",
-    "/work/src/a.py": "alpha = 1\nbeta = 2\n\ngamma = alpha\ndelta = 4\nepsilon = 5\nalpha()\n",
-    "/work/src/b.js": "// alpha\n",
-    "/work/src/deep/c.py": "print('alpha')\n",
-    "/work/.hidden/d.py": "alpha hidden\n",
-    "/work/.git/config": "alpha git\n",
-    "/work/.gitignore": "build/\n*.log\n!keep.log\n",
-    "/work/build/out.py": "alpha built\n",
-    "/work/x.log": "alpha log\n",
-    "/work/keep.log": "alpha kept\n",
+    "/project/app.py": "import os\n\n\ndef main():\n    print('hello')\n    print('hello')\n",
+    "/project/empty.txt": "",
+    "/project/no_newline.txt": "one\ntwo",
+    "/project/crlf.txt": "one\r\ntwo\r\n",
+    "/project/long.txt": "".join(f"line {number}\n" for number in range(1, 3001)),
+    "/project/wide.txt": "x" * 3000 + "\n",
+    "/project/big.txt": "word " * 60_000,
+    "/project/dense.txt": "".join("y" * 1000 + "\n" for _ in range(200)),
+    "/project/unicode.txt": "naïve\n日本語\n",
+    "/project/nul.txt": "alpha\0\n",
+    "/project/src/a.py": "alpha = 1\nbeta = 2\n\ngamma = alpha\ndelta = 4\nepsilon = 5\nalpha()\n",
+    "/project/src/b.js": "// alpha\n",
+    "/project/src/deep/c.py": "print('alpha')\n",
+    "/project/.hidden/d.py": "alpha hidden\n",
+    "/project/.git/config": "alpha git\n",
+    "/project/.gitignore": "build/\n*.log\n!keep.log\n",
+    "/project/build/out.py": "alpha built\n",
+    "/project/x.log": "alpha log\n",
+    "/project/keep.log": "alpha kept\n",
     "/other/e.py": "alpha other\n",
 }
 
 
-FILES: dict[str, Content] = {**TEXTS, "/work/data.bin": b"\0\1alpha"}
+FILES: dict[str, Content] = {**TEXTS, "/project/data.bin": b"\0\1alpha"}
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ def bash(machine: ToolMachine, command: str, **more: Any) -> tuple[str, bool]:
         ("echo out; echo err >&2; echo more", "out\nerr\nmore", False),
         ("exit 3", "Exit code 3", True),
         ("echo out; nosuch", "Exit code 127\nout\nbash: line 1: nosuch: command not found", True),
-        ("cd src && pwd", "/work/src", False),
-        ("cd /other && pwd", "/other\nShell cwd was reset to /work", False),
-        ("cd /other; false", "Exit code 1\nShell cwd was reset to /work", True),
+        ("cd src && pwd", "/project/src", False),
+        ("cd /other && pwd", "/other\nShell cwd was reset to /project", False),
+        ("cd /other; false", "Exit code 1\nShell cwd was reset to /project", True),
         ("grep nothing app.py", "(Bash completed with no output)", False),
         ("cat app.py | grep nothing", "(Bash completed with no output)", False),
         ("grep x missing.txt", "Exit code 2\ngrep: missing.txt: No such file or directory", True),
@@ -77,7 +77,7 @@ def test_bash_says(machine: ToolMachine, command: str, said: str, is_error: bool
 def test_bash_keeps_where_it_is_and_nothing_else(machine: ToolMachine) -> None:
     bash(machine, "cd src; X=1; export Y=2; f() { :; }; set -e")
     assert bash(machine, 'pwd; echo "[$X$Y]"; false; echo on; f') == (
-        "Exit code 127\n/work/src\n[]\non\nbash: line 1: f: command not found",
+        "Exit code 127\n/project/src\n[]\non\nbash: line 1: f: command not found",
         True,
     )
     assert machine.text("claude-code/Read", file_path="b.js") == "1\t// alpha\n2\t"
@@ -108,7 +108,7 @@ def test_bash_gives_up(
 def test_a_command_in_the_background_writes_where_it_says(machine: ToolMachine) -> None:
     said, _ = bash(machine, "echo ready", run_in_background=True)
     name = said.split("ID: ")[1].split(".")[0]
-    path = f"/tmp/claude-0/-work/tasks/{name}.output"
+    path = f"/tmp/claude-0/-project/tasks/{name}.output"
     assert said == (
         f"Command running in background with ID: {name}. Output is being written to: {path}. You will"
         " be notified when it completes. To check interim output, use Read on that file path."
@@ -117,13 +117,17 @@ def test_a_command_in_the_background_writes_where_it_says(machine: ToolMachine) 
 
 
 READS: list[tuple[dict[str, Any], str, bool]] = [
-    ({"file_path": "/work/no_newline.txt"}, "1\tone\n2\ttwo", False),
-    ({"file_path": "/work/crlf.txt"}, "1\tone\n2\ttwo\n3\t", False),
-    ({"file_path": "/work/unicode.txt"}, "1\tnaïve\n2\t日本語\n3\t", False),
-    ({"file_path": "/work/long.txt", "offset": 10, "limit": 2}, "10\tline 10\n11\tline 11", False),
-    ({"file_path": "/work/long.txt", "offset": 3000}, "3000\tline 3000\n3001\t", False),
+    ({"file_path": "/project/no_newline.txt"}, "1\tone\n2\ttwo", False),
+    ({"file_path": "/project/crlf.txt"}, "1\tone\n2\ttwo\n3\t", False),
+    ({"file_path": "/project/unicode.txt"}, "1\tnaïve\n2\t日本語\n3\t", False),
     (
-        {"file_path": "/work/no_newline.txt", "offset": 9},
+        {"file_path": "/project/long.txt", "offset": 10, "limit": 2},
+        "10\tline 10\n11\tline 11",
+        False,
+    ),
+    ({"file_path": "/project/long.txt", "offset": 3000}, "3000\tline 3000\n3001\t", False),
+    (
+        {"file_path": "/project/no_newline.txt", "offset": 9},
         (
             "<system-reminder>Warning: the file exists but is shorter than the provided offset (9). The"
             " file has 2 lines.</system-reminder>"
@@ -131,16 +135,16 @@ READS: list[tuple[dict[str, Any], str, bool]] = [
         False,
     ),
     (
-        {"file_path": "/work/empty.txt"},
+        {"file_path": "/project/empty.txt"},
         (
             "<system-reminder>Warning: the file exists but is shorter than the provided offset (1). The"
             " file has 1 lines.</system-reminder>"
         ),
         False,
     ),
-    ({"file_path": "/work/wide.txt"}, "1\t" + "x" * 2000 + "... [truncated]\n2\t", False),
+    ({"file_path": "/project/wide.txt"}, "1\t" + "x" * 2000 + "... [truncated]\n2\t", False),
     (
-        {"file_path": "/work/big.txt"},
+        {"file_path": "/project/big.txt"},
         (
             "File content (293KB) exceeds maximum allowed size (256KB). Use offset and limit parameters"
             " to read specific portions of the file, or search for specific content instead of reading"
@@ -149,7 +153,7 @@ READS: list[tuple[dict[str, Any], str, bool]] = [
         True,
     ),
     (
-        {"file_path": "/work/dense.txt"},
+        {"file_path": "/project/dense.txt"},
         (
             "File content (50224 tokens) exceeds maximum allowed tokens (25000). Use offset and limit"
             " parameters to read specific portions of the file, or search for specific content instead of"
@@ -158,22 +162,22 @@ READS: list[tuple[dict[str, Any], str, bool]] = [
         True,
     ),
     (
-        {"file_path": "/work/none.txt"},
-        "File does not exist. Note: your current working directory is /work.",
+        {"file_path": "/project/none.txt"},
+        "File does not exist. Note: your current working directory is /project.",
         True,
     ),
     (
-        {"file_path": "/work/src/a.ts"},
-        "File does not exist. Note: your current working directory is /work. Did you mean a.py?",
+        {"file_path": "/project/src/a.ts"},
+        "File does not exist. Note: your current working directory is /project. Did you mean a.py?",
         True,
     ),
     (
-        {"file_path": "/work/src"},
-        "EISDIR: illegal operation on a directory, read '/work/src'",
+        {"file_path": "/project/src"},
+        "EISDIR: illegal operation on a directory, read '/project/src'",
         True,
     ),
     (
-        {"file_path": "/work/data.bin"},
+        {"file_path": "/project/data.bin"},
         (
             "<tool_use_error>This tool cannot read binary files. The file appears to be a binary .bin"
             " file. Please use appropriate tools for binary file analysis.</tool_use_error>"
@@ -192,7 +196,7 @@ def test_read_says(
 
 
 def test_read_gives_two_thousand_lines(machine: ToolMachine) -> None:
-    lines = machine.text("claude-code/Read", file_path="/work/long.txt").split("\n")
+    lines = machine.text("claude-code/Read", file_path="/project/long.txt").split("\n")
     assert (lines[0], lines[-1], len(lines)) == ("1\tline 1", "2000\tline 2000", 2000)
 
 
@@ -207,31 +211,31 @@ CHANGED = (
 
 
 def test_a_file_must_be_read_before_it_is_changed(machine: ToolMachine) -> None:
-    change = {"file_path": "/work/app.py", "old_string": "import os", "new_string": "import re"}
+    change = {"file_path": "/project/app.py", "old_string": "import os", "new_string": "import re"}
     assert machine.error("claude-code/Edit", **change) == UNREAD
-    assert machine.error("claude-code/Write", file_path="/work/app.py", content="x") == UNREAD
-    machine.text("claude-code/Read", file_path="/work/app.py")
+    assert machine.error("claude-code/Write", file_path="/project/app.py", content="x") == UNREAD
+    machine.text("claude-code/Read", file_path="/project/app.py")
     bash(machine, "sed -i s/hello/bye/ app.py")
     assert machine.error("claude-code/Edit", **change) == CHANGED
-    assert machine.error("claude-code/Write", file_path="/work/app.py", content="x") == CHANGED
-    machine.text("claude-code/Read", file_path="/work/app.py")
-    updated = "The file /work/app.py has been updated successfully."
+    assert machine.error("claude-code/Write", file_path="/project/app.py", content="x") == CHANGED
+    machine.text("claude-code/Read", file_path="/project/app.py")
+    updated = "The file /project/app.py has been updated successfully."
     assert machine.text("claude-code/Edit", **change) == updated
     # What the tool wrote itself, it knows.
-    assert machine.text("claude-code/Write", file_path="/work/app.py", content="x") == updated
-    assert machine.read("/work/app.py") == b"x"
+    assert machine.text("claude-code/Write", file_path="/project/app.py", content="x") == updated
+    assert machine.read("/project/app.py") == b"x"
 
 
 def test_new_files_need_no_reading(machine: ToolMachine) -> None:
-    assert machine.text("claude-code/Write", file_path="/work/n/e/w.txt", content="é\n") == (
-        "File created successfully at: /work/n/e/w.txt"
+    assert machine.text("claude-code/Write", file_path="/project/n/e/w.txt", content="é\n") == (
+        "File created successfully at: /project/n/e/w.txt"
     )
-    assert machine.read("/work/n/e/w.txt") == "é\n".encode()
+    assert machine.read("/project/n/e/w.txt") == "é\n".encode()
     made = machine.text(
-        "claude-code/Edit", file_path="/work/made.txt", old_string="", new_string="new\n"
+        "claude-code/Edit", file_path="/project/made.txt", old_string="", new_string="new\n"
     )
-    assert made == "The file /work/made.txt has been updated successfully."
-    assert machine.read("/work/made.txt") == b"new\n"
+    assert made == "The file /project/made.txt has been updated successfully."
+    assert machine.read("/project/made.txt") == b"new\n"
 
 
 EDITS: list[tuple[str, str, str, str]] = [
@@ -240,7 +244,7 @@ EDITS: list[tuple[str, str, str, str]] = [
         "none.py",
         "a",
         "b",
-        "File does not exist. Note: your current working directory is /work.",
+        "File does not exist. Note: your current working directory is /project.",
     ),
     ("app.py", "", "x", "Cannot create new file - file already exists."),
     ("app.py", "absent\n  x", "b", "String to replace not found in file.\nString: absent\n  x"),
@@ -259,9 +263,9 @@ EDITS: list[tuple[str, str, str, str]] = [
 
 @pytest.mark.parametrize("path, old, new, said", EDITS)
 def test_edit_refuses(machine: ToolMachine, path: str, old: str, new: str, said: str) -> None:
-    machine.call("claude-code/Read", file_path=f"/work/{path}")
+    machine.call("claude-code/Read", file_path=f"/project/{path}")
     answer = machine.error(
-        "claude-code/Edit", file_path=f"/work/{path}", old_string=old, new_string=new
+        "claude-code/Edit", file_path=f"/project/{path}", old_string=old, new_string=new
     )
     assert answer == f"<tool_use_error>{said}</tool_use_error>"
 
@@ -269,7 +273,7 @@ def test_edit_refuses(machine: ToolMachine, path: str, old: str, new: str, said:
 @pytest.mark.parametrize(
     "path, old, new, everywhere, content",
     [
-        ("app.py", "hello", "bye", True, TEXTS["/work/app.py"].replace("hello", "bye")),
+        ("app.py", "hello", "bye", True, TEXTS["/project/app.py"].replace("hello", "bye")),
         ("crlf.txt", "one\ntwo", "1\n2\n3", False, "1\r\n2\r\n3\r\n"),
         ("unicode.txt", "日本", "\U0001f680", False, "naïve\n\U0001f680語\n"),
         ("no_newline.txt", "one", "", False, "two"),
@@ -278,14 +282,14 @@ def test_edit_refuses(machine: ToolMachine, path: str, old: str, new: str, said:
             "beta = 2\n",
             "",
             False,
-            TEXTS["/work/src/a.py"].replace("beta = 2\n", ""),
+            TEXTS["/project/src/a.py"].replace("beta = 2\n", ""),
         ),
     ],
 )
 def test_edit_changes(
     machine: ToolMachine, path: str, old: str, new: str, everywhere: bool, content: str
 ) -> None:
-    path = f"/work/{path}"
+    path = f"/project/{path}"
     machine.text("claude-code/Read", file_path=path)
     said = machine.text(
         "claude-code/Edit", file_path=path, old_string=old, new_string=new, replace_all=everywhere
@@ -315,8 +319,8 @@ GLOBS: list[tuple[dict[str, Any], str]] = [
     ({"pattern": "src/*.{py,js}"}, "src/a.py\nsrc/b.js"),
     ({"pattern": "*.py", "path": "src"}, "src/a.py\nsrc/deep/c.py"),
     ({"pattern": "*.py", "path": "/other"}, "/other/e.py"),
-    ({"pattern": "/work/src/**/*.py"}, "src/a.py\nsrc/deep/c.py"),
-    ({"pattern": "[!a]*.py", "path": "/work/src"}, "src/deep/c.py"),
+    ({"pattern": "/project/src/**/*.py"}, "src/a.py\nsrc/deep/c.py"),
+    ({"pattern": "[!a]*.py", "path": "/project/src"}, "src/deep/c.py"),
     ({"pattern": "*.rs"}, "No files found"),
 ]
 
@@ -327,7 +331,7 @@ def test_glob_says(machine: ToolMachine, arguments: dict[str, Any], said: str) -
 
 
 def test_glob_gives_a_hundred() -> None:
-    machine = ToolMachine({f"/work/{number:03}.txt": "" for number in range(101)})
+    machine = ToolMachine({f"/project/{number:03}.txt": "" for number in range(101)})
     lines = machine.text("claude-code/Glob", pattern="*.txt").split("\n")
     assert lines[:2] == ["000.txt", "001.txt"]
     assert lines[99:] == [
@@ -342,13 +346,13 @@ def test_glob_gives_a_hundred() -> None:
         (
             "Glob",
             {"pattern": "*", "path": "/none"},
-            "Directory does not exist: /none. Note: your current working directory is /work.",
+            "Directory does not exist: /none. Note: your current working directory is /project.",
         ),
-        ("Glob", {"pattern": "*", "path": "app.py"}, "Path is not a directory: /work/app.py"),
+        ("Glob", {"pattern": "*", "path": "app.py"}, "Path is not a directory: /project/app.py"),
         (
             "Grep",
             {"pattern": "x", "path": "none"},
-            "Path does not exist: /work/none. Note: your current working directory is /work.",
+            "Path does not exist: /project/none. Note: your current working directory is /project.",
         ),
     ],
 )

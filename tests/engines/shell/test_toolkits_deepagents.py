@@ -337,9 +337,9 @@ def test_a_command_that_takes_too_long_says_so() -> None:
 
 def test_nothing_of_a_shell_is_kept_but_files_are() -> None:
     machine = ToolMachine()
-    machine.call("deepagents/execute", command="cd /tmp; X=1; echo kept > /work/f")
+    machine.call("deepagents/execute", command="cd /tmp; X=1; echo kept > /project/f")
     assert machine.text("deepagents/execute", command='pwd; echo "[$X]"; cat f') == (
-        "/work\n[]\nkept\n\n[Command succeeded with exit code 0]"
+        "/project\n[]\nkept\n\n[Command succeeded with exit code 0]"
     )
 
 

@@ -15,27 +15,27 @@ from agentworld_sim.engines.shell.toolkits._gemini_files import (
 from .toolkit_machine import Content, ToolMachine
 
 FILES: dict[str, Content] = {
-    "/work/app.py": "import os\n\n\ndef main():\n    print('hello')\n    print('hello')\n",
-    "/work/empty.txt": "",
-    "/work/crlf.txt": "one\r\ntwo\r\n",
-    "/work/long.txt": "".join(f"line {number}\n" for number in range(1, 3001)),
-    "/work/wide.txt": "x" * 3000 + "\nshort",
-    "/work/data.bin": b"alpha",
-    "/work/control.txt": b"a\0b",
-    "/work/icon.svg": "<svg/>",
-    "/work/src/a.py": "alpha = 1\n    beta = alpha\n",
-    "/work/src/B.PY": "ALPHA\n",
-    "/work/src/_c.py": "",
-    "/work/src/deep/d.py": "alpha()\n",
-    "/work/src/deep/notes.md": "# Alpha\n",
-    "/work/void": None,
-    "/work/.hidden/e.py": "alpha hidden\n",
-    "/work/.git/config": "alpha git\n",
-    "/work/.gitignore": "*.log\nout/\n",
-    "/work/x.log": "alpha log\n",
-    "/work/out/f.py": "alpha out\n",
-    "/work/build/g.py": "alpha build\n",
-    "/work/node_modules/m/h.py": "alpha module\n",
+    "/project/app.py": "import os\n\n\ndef main():\n    print('hello')\n    print('hello')\n",
+    "/project/empty.txt": "",
+    "/project/crlf.txt": "one\r\ntwo\r\n",
+    "/project/long.txt": "".join(f"line {number}\n" for number in range(1, 3001)),
+    "/project/wide.txt": "x" * 3000 + "\nshort",
+    "/project/data.bin": b"alpha",
+    "/project/control.txt": b"a\0b",
+    "/project/icon.svg": "<svg/>",
+    "/project/src/a.py": "alpha = 1\n    beta = alpha\n",
+    "/project/src/B.PY": "ALPHA\n",
+    "/project/src/_c.py": "",
+    "/project/src/deep/d.py": "alpha()\n",
+    "/project/src/deep/notes.md": "# Alpha\n",
+    "/project/void": None,
+    "/project/.hidden/e.py": "alpha hidden\n",
+    "/project/.git/config": "alpha git\n",
+    "/project/.gitignore": "*.log\nout/\n",
+    "/project/x.log": "alpha log\n",
+    "/project/out/f.py": "alpha out\n",
+    "/project/build/g.py": "alpha build\n",
+    "/project/node_modules/m/h.py": "alpha module\n",
     "/other/o.py": "alpha other\n",
 }
 
@@ -68,13 +68,13 @@ def test_no_output_is_said_to_be_empty(machine: ToolMachine) -> None:
 
 
 def test_a_command_may_run_elsewhere_in_the_workspace(machine: ToolMachine) -> None:
-    said = shell(machine, "pwd", directory="/work/src")[0]
-    assert said == "Command: pwd\nDirectory: /work/src\nOutput: /work/src"
+    said = shell(machine, "pwd", directory="/project/src")[0]
+    assert said == "Command: pwd\nDirectory: /project/src\nOutput: /project/src"
 
 
 def test_nothing_is_kept(machine: ToolMachine) -> None:
     shell(machine, "cd src; export X=1")
-    assert shell(machine, 'pwd; echo "[$X]"')[0].endswith("Output: /work\n[]")
+    assert shell(machine, 'pwd; echo "[$X]"')[0].endswith("Output: /project\n[]")
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_time_limits_are_qwens(machine: ToolMachine) -> None:
 
 
 READS: list[tuple[dict[str, Any], str, bool]] = [
-    ({"absolute_path": "/work/src/a.py"}, "alpha = 1\n    beta = alpha\n", False),
-    ({"absolute_path": "/work/empty.txt"}, "", False),
-    ({"absolute_path": "/work/icon.svg"}, "<svg/>", False),
+    ({"absolute_path": "/project/src/a.py"}, "alpha = 1\n    beta = alpha\n", False),
+    ({"absolute_path": "/project/empty.txt"}, "", False),
+    ({"absolute_path": "/project/icon.svg"}, "<svg/>", False),
     (
-        {"absolute_path": "/work/long.txt", "offset": 9, "limit": 2},
+        {"absolute_path": "/project/long.txt", "offset": 9, "limit": 2},
         (
             "\nIMPORTANT: The file content has been truncated.\n"
             "Status: Showing lines 10-11 of 3001 total lines.\n"
@@ -123,7 +123,7 @@ READS: list[tuple[dict[str, Any], str, bool]] = [
         False,
     ),
     (
-        {"absolute_path": "/work/wide.txt"},
+        {"absolute_path": "/project/wide.txt"},
         (
             "\nIMPORTANT: The file content has been truncated.\n"
             "Status: Showing lines 1-2 of 2 total lines.\n"
@@ -133,14 +133,18 @@ READS: list[tuple[dict[str, Any], str, bool]] = [
         ),
         False,
     ),
-    ({"absolute_path": "/work/data.bin"}, "Cannot display content of binary file: data.bin", False),
     (
-        {"absolute_path": "/work/control.txt"},
+        {"absolute_path": "/project/data.bin"},
+        "Cannot display content of binary file: data.bin",
+        False,
+    ),
+    (
+        {"absolute_path": "/project/control.txt"},
         "Cannot display content of binary file: control.txt",
         False,
     ),
-    ({"absolute_path": "/work/none"}, "File not found: /work/none", True),
-    ({"absolute_path": "/work/src"}, "Path is a directory, not a file: /work/src", True),
+    ({"absolute_path": "/project/none"}, "File not found: /project/none", True),
+    ({"absolute_path": "/project/src"}, "Path is a directory, not a file: /project/src", True),
     (
         {"absolute_path": "app.py"},
         "File path must be absolute, but was relative: app.py. You must provide an absolute path.",
@@ -150,13 +154,17 @@ READS: list[tuple[dict[str, Any], str, bool]] = [
     (
         {"absolute_path": "/other/o.py"},
         (
-            "File path must be within one of the workspace directories: /work or within the project temp"
+            "File path must be within one of the workspace directories: /project or within the project temp"
             " directory: /root/.gemini/tmp"
         ),
         True,
     ),
-    ({"absolute_path": "/work/app.py", "offset": -1}, "Offset must be a non-negative number", True),
-    ({"absolute_path": "/work/app.py", "limit": 0}, "Limit must be a positive number", True),
+    (
+        {"absolute_path": "/project/app.py", "offset": -1},
+        "Offset must be a non-negative number",
+        True,
+    ),
+    ({"absolute_path": "/project/app.py", "limit": 0}, "Limit must be a positive number", True),
 ]
 
 
@@ -171,14 +179,18 @@ def test_read_file_says(
 @pytest.mark.parametrize(
     "path, said, is_error",
     [
-        ("/work/n/e/w.txt", "Successfully created and wrote to new file: /work/n/e/w.txt.", False),
-        ("/work/app.py", "Successfully overwrote file: /work/app.py.", False),
+        (
+            "/project/n/e/w.txt",
+            "Successfully created and wrote to new file: /project/n/e/w.txt.",
+            False,
+        ),
+        ("/project/app.py", "Successfully overwrote file: /project/app.py.", False),
         ("", 'Missing or empty "file_path"', True),
         ("w.txt", "File path must be absolute: w.txt", True),
-        ("/work/src", "Path is a directory, not a file: /work/src", True),
+        ("/project/src", "Path is a directory, not a file: /project/src", True),
         (
             "/other/o.py",
-            "File path must be within one of the workspace directories: /work",
+            "File path must be within one of the workspace directories: /project",
             True,
         ),
     ],
@@ -191,26 +203,28 @@ def test_write_file_says(machine: ToolMachine, path: str, said: str, is_error: b
 
 
 NOT_FOUND = (
-    "Failed to edit, 0 occurrences found for old_string in /work/app.py. No edits made. The exact text"
+    "Failed to edit, 0 occurrences found for old_string in /project/app.py. No edits made. The exact text"
     " in old_string was not found. Ensure you're not escaping content incorrectly and check whitespace,"
     " indentation, and context. Use read_file tool to verify."
 )
-IDENTICAL = "No changes to apply. The old_string and new_string are identical in file: /work/app.py"
+IDENTICAL = (
+    "No changes to apply. The old_string and new_string are identical in file: /project/app.py"
+)
 BOTH: list[tuple[str, str, str, str]] = [
-    ("/work/none.py", "a", "b", "File not found: /work/none.py"),
-    ("/work/app.py", "", "b", "File already exists, cannot create: /work/app.py"),
-    ("/work/app.py", "absent", "b", NOT_FOUND),
-    ("/work/app.py", "os", "os", IDENTICAL),
+    ("/project/none.py", "a", "b", "File not found: /project/none.py"),
+    ("/project/app.py", "", "b", "File already exists, cannot create: /project/app.py"),
+    ("/project/app.py", "absent", "b", NOT_FOUND),
+    ("/project/app.py", "os", "os", IDENTICAL),
     ("", "a", "b", "The 'file_path' parameter must be non-empty."),
     ("app.py", "a", "b", "File path must be absolute: app.py"),
     (
         "/other/o.py",
         "a",
         "b",
-        "File path must be within one of the workspace directories: /work",
+        "File path must be within one of the workspace directories: /project",
     ),
     (
-        "/work/src",
+        "/project/src",
         "a",
         "b",
         "Error preparing edit: EISDIR: illegal operation on a directory, read",
@@ -228,37 +242,40 @@ def test_edits_are_refused(
 
 def test_replace_counts(machine: ToolMachine) -> None:
     change: dict[str, Any] = {
-        "file_path": "/work/app.py",
+        "file_path": "/project/app.py",
         "old_string": "hello",
         "new_string": "bye",
     }
     assert machine.error("gemini-cli/replace", **change) == (
-        "Failed to edit, Expected 1 occurrence but found 2 for old_string in file: /work/app.py"
+        "Failed to edit, Expected 1 occurrence but found 2 for old_string in file: /project/app.py"
     )
     assert machine.error("gemini-cli/replace", **change, expected_replacements=3) == (
-        "Failed to edit, Expected 3 occurrences but found 2 for old_string in file: /work/app.py"
+        "Failed to edit, Expected 3 occurrences but found 2 for old_string in file: /project/app.py"
     )
     assert machine.text("gemini-cli/replace", **change, expected_replacements=2) == (
-        "Successfully modified file: /work/app.py (2 replacements)."
+        "Successfully modified file: /project/app.py (2 replacements)."
     )
-    assert b"hello" not in machine.read("/work/app.py")
+    assert b"hello" not in machine.read("/project/app.py")
 
 
 def test_an_edit_shows_what_changed(machine: ToolMachine) -> None:
     change: dict[str, Any] = {
-        "file_path": "/work/app.py",
+        "file_path": "/project/app.py",
         "old_string": "hello",
         "new_string": "bye",
     }
     assert machine.error("qwen-code/edit", **change) == (
-        "Failed to edit. Found 2 occurrences for old_string in /work/app.py but replace_all was not"
+        "Failed to edit. Found 2 occurrences for old_string in /project/app.py but replace_all was not"
         " enabled."
     )
     said = machine.text(
-        "qwen-code/edit", file_path="/work/app.py", old_string="import os", new_string="import re"
+        "qwen-code/edit",
+        file_path="/project/app.py",
+        old_string="import os",
+        new_string="import re",
     )
     assert said == (
-        "The file: /work/app.py has been updated. Showing lines 1-5 of 7 from the edited file:\n\n---"
+        "The file: /project/app.py has been updated. Showing lines 1-5 of 7 from the edited file:\n\n---"
         "\n\nimport re\n\n\ndef main():\n    print('hello')"
     )
     said = machine.text("qwen-code/edit", **change, replace_all=True)
@@ -268,27 +285,29 @@ def test_an_edit_shows_what_changed(machine: ToolMachine) -> None:
 @pytest.mark.parametrize(
     "tool, said",
     [
-        ("gemini-cli/replace", "Created new file: /work/n/x.txt with provided content."),
+        ("gemini-cli/replace", "Created new file: /project/n/x.txt with provided content."),
         (
             "qwen-code/edit",
             (
-                "Created new file: /work/n/x.txt with provided content. Showing lines 1-2 of 2 from the"
+                "Created new file: /project/n/x.txt with provided content. Showing lines 1-2 of 2 from the"
                 " edited file:\n\n---\n\nnew\n"
             ),
         ),
     ],
 )
 def test_an_empty_old_string_makes_a_file(machine: ToolMachine, tool: str, said: str) -> None:
-    made = machine.text(tool, file_path="/work/n/x.txt", old_string="", new_string="new\n")
-    assert (made, machine.read("/work/n/x.txt")) == (said, b"new\n")
+    made = machine.text(tool, file_path="/project/n/x.txt", old_string="", new_string="new\n")
+    assert (made, machine.read("/project/n/x.txt")) == (said, b"new\n")
 
 
 def test_line_ends_are_lost_by_one_and_kept_by_the_other(machine: ToolMachine) -> None:
-    change = {"file_path": "/work/crlf.txt", "old_string": "one\ntwo", "new_string": "1\n2"}
+    change = {"file_path": "/project/crlf.txt", "old_string": "one\ntwo", "new_string": "1\n2"}
     machine.text("qwen-code/edit", **change)
-    assert machine.read("/work/crlf.txt") == b"1\r\n2\r\n"
-    machine.text("gemini-cli/replace", file_path="/work/crlf.txt", old_string="1", new_string="one")
-    assert machine.read("/work/crlf.txt") == b"one\n2\n"
+    assert machine.read("/project/crlf.txt") == b"1\r\n2\r\n"
+    machine.text(
+        "gemini-cli/replace", file_path="/project/crlf.txt", old_string="1", new_string="one"
+    )
+    assert machine.read("/project/crlf.txt") == b"one\n2\n"
 
 
 SOME = st.lists(st.sampled_from(["a", "b", "c"]), max_size=6)
@@ -304,30 +323,30 @@ def test_the_changed_lines_are_all_that_changed(before: list[str], after: list[s
 
 LISTS: list[tuple[dict[str, Any], str, bool]] = [
     (
-        {"path": "/work/src"},
-        "Directory listing for /work/src:\n[DIR] deep\n_c.py\na.py\nB.PY",
+        {"path": "/project/src"},
+        "Directory listing for /project/src:\n[DIR] deep\n_c.py\na.py\nB.PY",
         False,
     ),
     (
-        {"path": "/work", "ignore": ["*.txt", "node_modules", ".*"]},
+        {"path": "/project", "ignore": ["*.txt", "node_modules", ".*"]},
         (
-            "Directory listing for /work:\n[DIR] build\n[DIR] src\n[DIR] void\napp.py\ndata.bin\nicon.svg"
+            "Directory listing for /project:\n[DIR] build\n[DIR] src\n[DIR] void\napp.py\ndata.bin\nicon.svg"
             "\n\n(2 git-ignored)"
         ),
         False,
     ),
     (
-        {"path": "/work/out", "file_filtering_options": {"respect_git_ignore": False}},
-        "Directory listing for /work/out:\nf.py",
+        {"path": "/project/out", "file_filtering_options": {"respect_git_ignore": False}},
+        "Directory listing for /project/out:\nf.py",
         False,
     ),
-    ({"path": "/work/void"}, "Directory /work/void is empty.", False),
+    ({"path": "/project/void"}, "Directory /project/void is empty.", False),
     ({"path": "src"}, "Path must be absolute: src", True),
-    ({"path": "/other"}, "Path must be within one of the workspace directories: /work", True),
-    ({"path": "/work/app.py"}, "Error: Path is not a directory: /work/app.py", True),
+    ({"path": "/other"}, "Path must be within one of the workspace directories: /project", True),
+    ({"path": "/project/app.py"}, "Error: Path is not a directory: /project/app.py", True),
     (
-        {"path": "/work/none"},
-        "Error listing directory: ENOENT: no such file or directory, stat '/work/none'",
+        {"path": "/project/none"},
+        "Error listing directory: ENOENT: no such file or directory, stat '/project/none'",
         True,
     ),
 ]
@@ -349,23 +368,23 @@ def found(count: int, pattern: str, where: str, *paths: str, note: str = "") -> 
 
 
 GLOBS: list[tuple[dict[str, Any], str, bool]] = [
-    ({"pattern": "*.py"}, found(1, "*.py", "/work", "/work/app.py"), False),
+    ({"pattern": "*.py"}, found(1, "*.py", "/project", "/project/app.py"), False),
     (
         {"pattern": "src/**/*.py"},
         found(
             4,
             "src/**/*.py",
-            "/work",
-            "/work/src/_c.py",
-            "/work/src/a.py",
-            "/work/src/B.PY",
-            "/work/src/deep/d.py",
+            "/project",
+            "/project/src/_c.py",
+            "/project/src/a.py",
+            "/project/src/B.PY",
+            "/project/src/deep/d.py",
         ),
         False,
     ),
     (
         {"pattern": "*.py", "path": "src", "case_sensitive": True},
-        found(2, "*.py", "/work/src", "/work/src/_c.py", "/work/src/a.py"),
+        found(2, "*.py", "/project/src", "/project/src/_c.py", "/project/src/a.py"),
         False,
     ),
     (
@@ -373,30 +392,30 @@ GLOBS: list[tuple[dict[str, Any], str, bool]] = [
         found(
             2,
             "**/{f,g,h,e}.py",
-            "/work",
-            "/work/.hidden/e.py",
-            "/work/build/g.py",
+            "/project",
+            "/project/.hidden/e.py",
+            "/project/build/g.py",
             note=" (1 additional files were git-ignored)",
         ),
         False,
     ),
-    ({"pattern": "*.rs"}, 'No files found matching pattern "*.rs" within /work', False),
+    ({"pattern": "*.rs"}, 'No files found matching pattern "*.rs" within /project', False),
     (
         {"pattern": "*.log"},
-        'No files found matching pattern "*.log" within /work (1 files were git-ignored)',
+        'No files found matching pattern "*.log" within /project (1 files were git-ignored)',
         False,
     ),
     (
         {"pattern": "*.log", "respect_git_ignore": False},
-        found(1, "*.log", "/work", "/work/x.log"),
+        found(1, "*.log", "/project", "/project/x.log"),
         False,
     ),
     ({"pattern": " "}, "The 'pattern' parameter cannot be empty.", True),
-    ({"pattern": "*", "path": "none"}, "Search path does not exist /work/none", True),
-    ({"pattern": "*", "path": "app.py"}, "Search path is not a directory: /work/app.py", True),
+    ({"pattern": "*", "path": "none"}, "Search path does not exist /project/none", True),
+    ({"pattern": "*", "path": "app.py"}, "Search path is not a directory: /project/app.py", True),
     (
         {"pattern": "*", "path": "/other"},
-        'Search path ("/other") resolves outside the allowed workspace directories: /work',
+        'Search path ("/other") resolves outside the allowed workspace directories: /project',
         True,
     ),
 ]
@@ -411,10 +430,15 @@ def test_glob_says(
 
 
 def test_recent_files_come_first(machine: ToolMachine) -> None:
-    machine.text("gemini-cli/write_file", file_path="/work/src/z1.md", content="")
-    machine.text("gemini-cli/write_file", file_path="/work/src/z2.md", content="")
+    machine.text("gemini-cli/write_file", file_path="/project/src/z1.md", content="")
+    machine.text("gemini-cli/write_file", file_path="/project/src/z2.md", content="")
     assert machine.text("gemini-cli/glob", pattern="**/*.md") == found(
-        3, "**/*.md", "/work", "/work/src/z2.md", "/work/src/z1.md", "/work/src/deep/notes.md"
+        3,
+        "**/*.md",
+        "/project",
+        "/project/src/z2.md",
+        "/project/src/z1.md",
+        "/project/src/deep/notes.md",
     )
 
 
@@ -474,22 +498,22 @@ def test_search_file_content_says(
         (
             "none",
             (
-                "Failed to access path stats for /work/none: Error: ENOENT: no such file or directory,"
-                " stat '/work/none'"
+                "Failed to access path stats for /project/none: Error: ENOENT: no such file or directory,"
+                " stat '/project/none'"
             ),
         ),
         (
             "app.py",
             (
-                "Failed to access path stats for /work/app.py: Error: Path is not a directory:"
-                " /work/app.py"
+                "Failed to access path stats for /project/app.py: Error: Path is not a directory:"
+                " /project/app.py"
             ),
         ),
         (
             "/other",
             (
                 'Path validation failed: Attempted path "/other" resolves outside the allowed workspace'
-                " directories: /work"
+                " directories: /project"
             ),
         ),
     ],

@@ -95,9 +95,9 @@ def test_the_session_reads_as_the_real_one_does(tmp_path: Path, commands: list[s
 
 def test_a_restart_forgets_the_shell_and_keeps_the_files() -> None:
     machine = ToolMachine()
-    machine.call(SHELL, command="cd /tmp; X=1; echo kept > /work/f")
+    machine.call(SHELL, command="cd /tmp; X=1; echo kept > /project/f")
     assert machine.text(SHELL, restart=True) == "Shell session restarted."
-    assert machine.text(SHELL, command='pwd; echo "[$X]"; cat f') == "/work\n[]\nkept\n"
+    assert machine.text(SHELL, command='pwd; echo "[$X]"; cat f') == "/project\n[]\nkept\n"
 
 
 def test_a_command_that_takes_too_long_ends_the_session() -> None:
@@ -108,7 +108,7 @@ def test_a_command_that_takes_too_long_ends_the_session() -> None:
         "Error: Command timed out after 30.0 seconds."
     )
     assert machine.now_us - before == 30_100_000
-    assert machine.text(SHELL, command="pwd") == "/work\n"
+    assert machine.text(SHELL, command="pwd") == "/project\n"
 
 
 @pytest.mark.parametrize(
@@ -182,15 +182,15 @@ def test_the_terminal_speaks_as_sh_does(tmp_path: Path, command: str) -> None:
 def test_the_terminal_joins_commands_and_keeps_nothing() -> None:
     machine = ToolMachine({"/tmp": None})
     assert machine.text("langchain/terminal", commands=["cd /tmp", "X=1", "pwd"]) == "/tmp\n"
-    assert machine.text("langchain/terminal", commands='pwd; echo "[$X]"') == "/work\n[]\n"
+    assert machine.text("langchain/terminal", commands='pwd; echo "[$X]"') == "/project\n[]\n"
 
 
 FILES = {
-    "/work/a.txt": "alpha\r\nbeta\n",
-    "/work/bytes": b"\xff\xfe",
-    "/work/empty": None,
-    "/work/sub/b.txt": "b\n",
-    "/work/sub/deep/c.txt": "c\n",
+    "/project/a.txt": "alpha\r\nbeta\n",
+    "/project/bytes": b"\xff\xfe",
+    "/project/empty": None,
+    "/project/sub/b.txt": "b\n",
+    "/project/sub/deep/c.txt": "c\n",
     "/other/d.txt": "d\n",
 }
 
@@ -304,19 +304,19 @@ def test_files_end_up_where_the_tools_say() -> None:
     machine.text("langchain/copy_file", source_path="a.txt", destination_path="empty")
     machine.text("langchain/move_file", source_path="sub", destination_path="empty")
     assert sorted(machine.changed) == [
-        "/work/empty/sub",
-        "/work/empty/sub/b.txt",
-        "/work/empty/sub/deep",
-        "/work/empty/sub/deep/c.txt",
-        "/work/sub",
-        "/work/sub/b.txt",
-        "/work/sub/deep",
-        "/work/sub/deep/c.txt",
+        "/project/empty/sub",
+        "/project/empty/sub/b.txt",
+        "/project/empty/sub/deep",
+        "/project/empty/sub/deep/c.txt",
+        "/project/sub",
+        "/project/sub/b.txt",
+        "/project/sub/deep",
+        "/project/sub/deep/c.txt",
     ]
-    assert machine.read("/work/empty/sub/b.txt") == b"b\nmore\n"
-    assert machine.read("/work/empty/a.txt") == b"alpha\r\nbeta\n"
-    original = machine.live.files.stat("/work/a.txt")
-    assert machine.live.files.stat("/work/empty/a.txt").mtime_us == original.mtime_us
+    assert machine.read("/project/empty/sub/b.txt") == b"b\nmore\n"
+    assert machine.read("/project/empty/a.txt") == b"alpha\r\nbeta\n"
+    original = machine.live.files.stat("/project/a.txt")
+    assert machine.live.files.stat("/project/empty/a.txt").mtime_us == original.mtime_us
 
 
 def test_the_shell_as_published_binds(tmp_path: Path) -> None:

@@ -29,11 +29,13 @@ def test_both_streams_follow_each_other(tool: str, command: str, said: str) -> N
 def test_bash_keeps_all_and_bash_c_nothing() -> None:
     machine = ToolMachine()
     for tool in ("terminal/bash", "terminal/bash-c"):
-        machine.text(tool, command="cd /; X=1; f() { echo called; }; echo kept >> /work/f; false")
+        machine.text(
+            tool, command="cd /; X=1; f() { echo called; }; echo kept >> /project/f; false"
+        )
     assert machine.text("terminal/bash", command="echo $? $X; pwd; f") == "1 1\n/\ncalled\n"
     said = machine.text("terminal/bash-c", command='echo "$?[$X]"; pwd; f')
-    assert said == "0[]\n/work\nbash: line 1: f: command not found\n"
-    assert machine.read("/work/f") == b"kept\nkept\n"
+    assert said == "0[]\n/project\nbash: line 1: f: command not found\n"
+    assert machine.read("/project/f") == b"kept\nkept\n"
 
 
 def press(machine: ToolMachine, *typed: tuple[str, float]) -> str:

@@ -36,7 +36,7 @@ class ToolMachine:
         self,
         files: Mapping[str, Content] | None = None,
         *,
-        workdir: str = "/work",
+        workdir: str = "/project",
         limits: ShellLimits | None = None,
     ) -> None:
         blobs = MemoryBlobs()
