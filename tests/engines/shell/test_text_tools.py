@@ -208,7 +208,7 @@ XARGS = (
     "xargs -r echo hi < /dev/null",
     "xargs echo hi < /dev/null",
     "seq 3 | xargs -t echo",
-    "seq 4 | xargs -P2 -n1 echo",
+    "seq 4 | xargs -P2 -n1 echo | sort",
     'printf "a b\\nc\\n" | xargs -L1 echo',
     'printf "x,y,z" | xargs -d, -n1 echo',
     'echo a | xargs -I% sh -c "echo %; exit 3"; echo $?',
