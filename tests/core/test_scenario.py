@@ -6,7 +6,6 @@ import json
 import os
 import re
 import runpy
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -388,7 +387,6 @@ def test_two_scenarios_are_shipped_and_valid() -> None:
         assert scenario.canonical() == Scenario.load(path).canonical()
 
 
-@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 def test_failing_test_fails_readably_and_passes_with_the_fix(tmp_path: Path) -> None:
     scenario = written_out("failing-test", tmp_path)
     app = tmp_path / "srv/app"

@@ -5,6 +5,7 @@ Everything here is blocking; `ShellEngine` runs it in a worker thread and throws
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -58,6 +59,9 @@ Keep = Literal["nothing", "cwd", "all"]
 Ending = Literal["finished", "timeout", "cancelled"]
 
 FRESH = ShellSession()
+
+_JOINS_OUTPUTS = re.compile(r"2>|&>|>&|\|&")
+"""What can bring messages into standard output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,11 @@ class LiveShell(LiveMachine):
         if exit_code == 1 and done.verdict is None:
             exit_code = _texts.exit_code_of(script, stdout if merge else stderr)
         slept_us = self.files.clock.now_us() - began_us
-        stdout = self._plain(stdout, script, slept_us, merge=merge)
+        if merge or self._opaque or _JOINS_OUTPUTS.search(script):
+            stdout = self._plain(stdout, script, slept_us, merge=merge)
+        else:
+            # Nothing but output is in it: what a file says is never reworded.
+            stdout = unmasked(stdout, script, slept_us)
         stderr = self._plain(stderr, script, slept_us)
         for name in files_with_times(script):
             self._unmask_file(name, script, slept_us)

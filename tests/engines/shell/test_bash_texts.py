@@ -9,6 +9,7 @@ import pytest
 
 from agentworld_sim.engines.shell._syntax import first_error
 from agentworld_sim.engines.shell._texts import complaint, plain
+from tests.engines.shell.conftest import MachineShell
 from tests.engines.shell.real_tools import ENVIRONMENT, assert_same_story
 
 SCRIPTS = (
@@ -308,3 +309,9 @@ def test_a_path_that_the_script_names_is_left_as_it_is() -> None:
     said = "wc: /srv/app/nope: No such file or directory\n"
 
     assert plain(said, script="wc /srv/app/nope", cwd=lambda: "/srv/app") == said
+
+
+def test_what_a_file_says_is_never_reworded(machine_shell: MachineShell) -> None:
+    said = "head: x: No such file or directory\\nmissing ]\\n"
+    shown = machine_shell.out(f"printf '{said}' > f; x=1; cat f")
+    assert shown == "head: x: No such file or directory\nmissing ]\n"
