@@ -17,6 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentworld_sim.exchanges import Exchange
 
 
 class AgentworldError(Exception):
@@ -73,8 +77,34 @@ class EngineFailure(WorldFailure):
     """An engine broke: not an answer of the simulated system, but ours that is missing."""
 
 
+class ModelFailure(EngineFailure):
+    """The language world model gave no answer that can be used."""
+
+    exchanges: tuple[Exchange, ...] = ()
+    """What was asked and said in the step that failed. The world keeps it beside its history."""
+
+
+class ModelUnavailable(ModelFailure):
+    """The model server cannot be reached, does not answer, or broke off."""
+
+
+class ModelRefused(ModelFailure):
+    """The model server refuses the request: the key, the model's name, a parameter, the length."""
+
+
+class UnusableReply(ModelFailure):
+    """The model answered, also when asked again, and no answer was one."""
+
+
+class BudgetSpent(ModelFailure):
+    """The world has used all the tokens it was given."""
+
+
 class ObservationRejected(WorldFailure):
     """Checks refused every answer an engine gave."""
+
+    exchanges: tuple[Exchange, ...] = ()
+    """What a model was asked and said, if one was. The world keeps it beside its history."""
 
 
 def nearest(wanted: str, known: Iterable[str]) -> str:

@@ -20,6 +20,10 @@ DomainName = Literal["mcp", "search", "terminal", "swe", "web", "android", "os"]
 Access = Literal["simulate", "real", "refuse"]
 """Who answers a tool: the world, the real tool (allow-list only), or nobody."""
 
+Route = Literal["compute", "imagine", "refuse"]
+"""How a simulated tool, or a command in a shell, is answered: by an engine that computes, by the
+language world model, or not at all."""
+
 EMPTY_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.exchanges import Exchange, blobs_of
 from agentworld_sim.state._changes import StateChange
+from agentworld_sim.state._files import BlobId
 from agentworld_sim.state._refs import WorldRef, hashed
 from agentworld_sim.tools import ToolCall, canonical_json
 
@@ -59,9 +61,16 @@ class CheckVerdict:
     check: str
     accepted: bool
     reason: str = ""
+    attempt: int = 1
+    """Which answer of the turn it was said of; an engine that imagines may give several."""
 
     def to_json(self) -> dict[str, Any]:
-        return {"check": self.check, "accepted": self.accepted, "reason": self.reason}
+        value: dict[str, Any] = {"check": self.check, "accepted": self.accepted}
+        if self.reason:
+            value["reason"] = self.reason
+        if self.attempt != 1:
+            value["attempt"] = self.attempt
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +109,8 @@ class Turn:
     change: StateChange
     inner: tuple[InnerAnswer, ...] = ()
     checks: tuple[CheckVerdict, ...] = ()
-    usage: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Tokens and seconds spent; not part of the ref."""
+    exchanges: tuple[Exchange, ...] = ()
+    """What a model was asked for this turn, thinking and cost included; not part of the ref."""
     ref: WorldRef = field(init=False)
     """The point of history after this turn: a hash of the parent and of all that happened."""
 
@@ -126,9 +135,13 @@ class Turn:
         value["ref"] = self.ref
         if self.checks:
             value["checks"] = [verdict.to_json() for verdict in self.checks]
-        if self.usage:
-            value["usage"] = self.usage
+        if self.exchanges:
+            value["exchanges"] = [exchange.to_json() for exchange in self.exchanges]
         return value
+
+    def blobs(self) -> set[BlobId]:
+        """Every blob this turn refers to."""
+        return self.change.blobs() | blobs_of(self.exchanges)
 
     def to_line(self) -> str:
         """One line of JSON, without the newline."""
@@ -146,7 +159,7 @@ class Turn:
             change=StateChange.from_json(value["change"]),
             inner=tuple(InnerAnswer.from_json(one) for one in value.get("inner", ())),
             checks=tuple(CheckVerdict(**one) for one in value.get("checks", ())),
-            usage=value.get("usage", {}),
+            exchanges=tuple(Exchange.from_json(one) for one in value.get("exchanges", ())),
         )
         if turn.ref != value["ref"]:
             raise UsageError(

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from agentworld_sim._answering import answered
 from agentworld_sim._live_worlds import live_worlds
 from agentworld_sim._lock import TurnLock
 from agentworld_sim._opening import (
@@ -27,18 +29,22 @@ from agentworld_sim._opening import (
     scenario_tools,
     stored_text,
 )
-from agentworld_sim.checks import Check, CheckInput, OutputSchemaCheck, judge_all, require_accepted
+from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control, ControlInput
 from agentworld_sim.domains import domain
-from agentworld_sim.engines._base import Answer, Engine, EngineSession
+from agentworld_sim.engines._base import Engine, EngineSession, TurnContext
 from agentworld_sim.engines._router import Router
 from agentworld_sim.errors import (
     AccessRefused,
     HeadMoved,
+    ModelFailure,
+    ObservationRejected,
+    StoreError,
     UnknownToolError,
     UsageError,
     nearest,
 )
+from agentworld_sim.exchanges import FailedStep
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
 from agentworld_sim.state._refs import WorldRef, hashed, turn_seed
@@ -87,6 +93,7 @@ class World:
         self._tools: dict[str, tuple[ToolSpec, Engine | None]] = {}
         self._live: dict[str, tuple[WorldRef, EngineSession]] = {}
         self._states: dict[WorldRef, WorldState] = {}
+        self._past: tuple[WorldRef, tuple[Turn, ...]] | None = None
         self._lock = TurnLock()
         self._closed = False
         self.add_tools(scenario_tools(scenario))
@@ -102,7 +109,7 @@ class World:
         store: WorldStore | None = None,
         seed: int | None = None,
         engines: Sequence[Engine] | None = None,
-        checks: Sequence[Check] = (OutputSchemaCheck(),),
+        checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
     ) -> World:
         """A new world.
@@ -161,7 +168,7 @@ class World:
         store: WorldStore,
         at: WorldRef | None = None,
         engines: Sequence[Engine] | None = None,
-        checks: Sequence[Check] = (OutputSchemaCheck(),),
+        checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
     ) -> World:
         """The world `id` of `store`, as any process left it.
@@ -261,6 +268,10 @@ class World:
         turns = await _off_loop(self._store, lambda: self._store.lineage(ref))
         return Trajectory(tuple(turn for turn in turns if turn.call.name != FORK_CALL))
 
+    async def failures(self) -> list[FailedStep]:
+        """The steps for which a model was asked and that gave no turn, oldest first."""
+        return await _off_loop(self._store, lambda: self._store.failures(self.id))
+
     async def diff(
         self, since: WorldRef | None = None, *, at: WorldRef | None = None
     ) -> list[FileChange]:
@@ -352,6 +363,7 @@ class World:
         )
         forked._tools = dict(self._tools)
         forked._states[ref] = state
+        forked._past = self._past
         if seed is not None:
             await forked._reseed(seed)
         return forked
@@ -391,67 +403,93 @@ class World:
         before = await self._state(base)
         blobs = NewBlobs(self._store.blobs)
         seed = turn_seed(before.seed, base)
-        given = ControlInput(call, tool, before, seed)
         try:
-            answer = await self._perturbed(given, engine, base, blobs)
-            after = before.after(answer.change)
-            verdicts = judge_all(
-                self._checks, CheckInput(call, tool, answer.observation, before, after, blobs)
+            done = await answered(
+                ControlInput(call, tool, before, seed),
+                engine,
+                lambda: self._session(engine, base, before),
+                TurnContext(
+                    state=before,
+                    seed=seed,
+                    blobs=blobs,
+                    history=lambda: self._history(base),
+                    tools=self.tools,
+                ),
+                checks=self._checks,
+                controls=self._controls,
             )
-            require_accepted(verdicts, call)
+            after = before.after(done.answer.change)
             turn = Turn(
                 parent=base,
                 call=call,
                 action=self._action(call, tool),
-                observation=answer.observation,
-                change=answer.change,
-                inner=answer.inner,
-                checks=tuple(verdict for verdict in verdicts if not verdict.accepted),
+                observation=done.answer.observation,
+                change=done.answer.change,
+                inner=done.answer.inner,
+                checks=done.verdicts,
+                exchanges=done.answer.exchanges,
             )
             stored = await self._commit(turn, after, blobs, must_move_head=base == self._head)
-        except BaseException:
+        except BaseException as error:
             self._discard()
+            if isinstance(error, (ModelFailure, ObservationRejected)) and error.exchanges:
+                await self._keep_failure(error, call, base, blobs)
             raise
         if not stored:
             self._discard()
             return None
-        self._live = {name: (turn.ref, session) for name, (_, session) in self._live.items()}
+        self._settle(turn, engine, delayed=done.delayed)
         self._remember(turn.ref, after)
         if base == self._head:
             self._head = turn.ref
         return turn
 
-    async def _perturbed(
-        self, given: ControlInput, engine: Engine, base: WorldRef, blobs: NewBlobs
-    ) -> Answer:
-        """The engine's answer with the controls around it."""
-        delay_us = sum(control.delay_us(given) for control in self._controls)
-        for control in self._controls:
-            enforced = control.before(given)
-            if enforced is not None:
-                change = StateChange(clock_us=given.state.clock_us + delay_us)
-                return Answer(replace(enforced, provenance="enforced"), change)
-        session = await self._session(engine, base, given.state)
-        answer = await session.answer(given.call, given.tool, seed=given.seed, blobs=blobs)
-        observation = answer.observation
-        for control in self._controls:
-            changed = control.after(given, observation)
-            if changed is not observation:
-                observation = replace(changed, provenance="enforced")
-        if delay_us:
-            # The engine's session does not know of the delay: it is opened anew at the next step.
-            self._discard()
-            change = replace(answer.change, clock_us=answer.change.clock_us + delay_us)
-            return replace(answer, observation=observation, change=change)
-        if observation is answer.observation:
-            return answer
-        return replace(answer, observation=observation)
+    def _settle(self, turn: Turn, engine: Engine, *, delayed: bool) -> None:
+        """Brings what is held in this process to the point after `turn`."""
+        if self._past is not None and self._past[0] == turn.parent:
+            self._past = (turn.ref, (*self._past[1], turn))
+        change = turn.change
+        for name, (_, session) in list(self._live.items()):
+            # Another engine's session knows what this one changed only if that is nothing.
+            if delayed or (name != engine.name and (change.files or change.sessions)):
+                session.close()
+                del self._live[name]
+            else:
+                self._live[name] = (turn.ref, session)
+
+    async def _keep_failure(
+        self,
+        error: ModelFailure | ObservationRejected,
+        call: ToolCall,
+        base: WorldRef,
+        blobs: NewBlobs,
+    ) -> None:
+        """Keeps what the model said in a step that failed, for people to look at."""
+        failed = FailedStep(
+            base=base,
+            call=call,
+            error=str(error),
+            exchanges=error.exchanges,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        needed = {name: blobs.get(name) for name in failed.blobs()}
+        # The failure of the step is the news; that it could not be kept as well is not.
+        with suppress(StoreError):
+            await _off_loop(self._store, lambda: self._store.add_failure(self.id, failed, needed))
+
+    async def _history(self, ref: WorldRef) -> tuple[Turn, ...]:
+        """The turns from the root to `ref`; kept, because an engine that imagines asks each time."""
+        if self._past is None or self._past[0] != ref:
+            turns = await self.trajectory(ref)
+            self._past = (ref, turns.turns)
+        return self._past[1]
 
     async def _session(self, engine: Engine, base: WorldRef, state: WorldState) -> EngineSession:
         held = self._live.get(engine.name)
         if held is not None and held[0] == base:
             return held[1]
-        self._discard()
+        if held is not None or any(ref != base for ref, _ in self._live.values()):
+            self._discard()
         session = await engine.open(state, self._store.blobs)
         self._live[engine.name] = (base, session)
         return session

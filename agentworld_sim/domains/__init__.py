@@ -1,23 +1,21 @@
 """Domains: how the actions and observations of each kind of environment are written.
 
-One file per domain. A domain without a file has no engine yet.
+One file per domain, after the wire form of the released language world model (Qwen-AgentWorld,
+arXiv 2606.24597).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, get_args
+from typing import Literal, Protocol, get_args
 
 from agentworld_sim.checks import Check
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.tools import DomainName, ToolCall, ToolSpec
-from agentworld_sim.turns import Action
+from agentworld_sim.turns import Action, Observation
 
-__all__ = ["BUILT", "Domain", "WriteAction", "domain"]
-
-BUILT: tuple[DomainName, ...] = ("terminal", "swe")
-"""The domains that an engine answers."""
+__all__ = ["Domain", "ReadObservation", "WriteAction", "WriteObservation", "domain"]
 
 
 class WriteAction(Protocol):
@@ -26,26 +24,46 @@ class WriteAction(Protocol):
     def __call__(self, call: ToolCall, tool: ToolSpec) -> Action: ...
 
 
+class WriteObservation(Protocol):
+    """Writes an observation in the domain's own form: what the world model has said before."""
+
+    def __call__(self, observation: Observation) -> str: ...
+
+
+class ReadObservation(Protocol):
+    """Reads what the world model wrote, without tag, fence and marker.
+
+    Raises:
+        ValueError: it is not of the domain's form; the text is the reason, for whoever answers again.
+    """
+
+    def __call__(self, text: str, call: ToolCall, tool: ToolSpec) -> Observation: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
     """One kind of environment."""
 
     name: DomainName
     action: WriteAction
-    toolkits: tuple[str, ...]
+    write: WriteObservation
+    read: ReadObservation
+    fence: Literal["json", "python", ""] = ""
+    """Language of the fence around an action in a prompt; empty for none."""
+    state: Literal["never", "first", "always"] = "never"
+    """On which turns of a prompt **Current State:** is told, beside the first after a cut."""
+    toolkits: tuple[str, ...] = ()
     """What a scenario of this domain offers when it names no tools."""
     checks: tuple[Check, ...] = ()
-    """Rules that hold for every observation of the domain."""
+    """Rules for every imagined observation of the domain."""
 
 
 def domain(name: str) -> Domain:
     """The domain of that name.
 
     Raises:
-        UsageError: there is no such domain, or no engine for it yet.
+        UsageError: there is no such domain.
     """
-    if name in BUILT:
-        return import_module(f"agentworld_sim.domains.{name}").DOMAIN
     if name in get_args(DomainName):
-        raise UsageError(f"the domain {name!r} has no engine yet; there are: {', '.join(BUILT)}.")
+        return import_module(f"agentworld_sim.domains.{name}").DOMAIN
     raise UsageError(f"there is no domain {name!r}.{nearest(name, get_args(DomainName))}")

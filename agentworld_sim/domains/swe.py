@@ -6,7 +6,7 @@ import json
 
 from agentworld_sim.domains import Domain
 from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Action
+from agentworld_sim.turns import Action, Observation
 
 
 def action(call: ToolCall, tool: ToolSpec) -> Action:
@@ -15,4 +15,21 @@ def action(call: ToolCall, tool: ToolSpec) -> Action:
     return Action(json.dumps(value, ensure_ascii=False))
 
 
-DOMAIN = Domain(name="swe", action=action, toolkits=("claude-code",))
+def write(observation: Observation) -> str:
+    """The text as it is."""
+    return observation.text
+
+
+def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
+    """The text as it is."""
+    return Observation(text=text, provenance="imagined")
+
+
+DOMAIN = Domain(
+    name="swe",
+    action=action,
+    write=write,
+    read=read,
+    fence="json",
+    toolkits=("claude-code",),
+)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from agentworld_sim.domains import Domain
 from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Action
+from agentworld_sim.turns import Action, Observation
 
 TYPED_SECONDS = 0.1
 """How long a typed command is given before the screen is read."""
@@ -28,4 +28,22 @@ def action(call: ToolCall, tool: ToolSpec) -> Action:
     return Action(json.dumps(keystrokes, ensure_ascii=False))
 
 
-DOMAIN = Domain(name="terminal", action=action, toolkits=("terminal",))
+def write(observation: Observation) -> str:
+    """The text as it is."""
+    return observation.text
+
+
+def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
+    """The text as it is."""
+    return Observation(text=text, provenance="imagined")
+
+
+DOMAIN = Domain(
+    name="terminal",
+    action=action,
+    write=write,
+    read=read,
+    fence="json",
+    state="first",
+    toolkits=("terminal",),
+)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
+from agentworld_sim.exchanges import Exchange
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import Blobs
 from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import InnerAnswer, Observation
+from agentworld_sim.turns import InnerAnswer, Observation, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +20,49 @@ class Answer:
     observation: Observation
     change: StateChange
     inner: tuple[InnerAnswer, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
+    """What a model was asked for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedAnswer:
+    """An answer of this turn that checks refused."""
+
+    observation: Observation
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnContext:
+    """What an engine may look at, beside the call."""
+
+    state: WorldState
+    """The world before the turn."""
+    seed: int
+    """Seed of the turn's random source."""
+    blobs: Blobs
+    """Where the contents that the answer refers to are put; stored with the turn."""
+    history: Callable[[], Awaitable[tuple[Turn, ...]]]
+    """Gives the turns before this one, oldest first."""
+    tools: Mapping[str, ToolSpec] = field(default_factory=dict[str, ToolSpec])
+    """All tools of the world, by name."""
+    refused: tuple[RefusedAnswer, ...] = ()
+    """Answers to this very call that checks refused; only for an engine with `reasks`."""
 
 
 class EngineSession(Protocol):
     """An engine brought up on one state. It moves on with every answer."""
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, *, seed: int, blobs: Blobs) -> Answer:
+    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         """Answers `call` and moves the session to the state after it.
+
+        A session may be brought to a later state whose files and sessions are its own, but not its
+        clock: another engine answered in between. The clock to go by is the context's.
 
         Args:
             call: The call; its arguments fit the tool's schema.
             tool: The tool it names.
-            seed: Seed of the turn's random source.
-            blobs: Where the contents that the answer refers to are put; stored with the turn.
+            context: What is known beside the call.
 
         Raises:
             EngineFailure: no answer; the session is unusable and will be discarded.
@@ -47,6 +79,16 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def route(self) -> Literal["compute", "imagine"]:
+        """Whether its answers are computed or imagined."""
+        ...
+
+    @property
+    def reasks(self) -> int:
+        """How often it may be asked again when checks refuse its answer; 0 for what is computed."""
+        ...
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         """`tool` with `domain` and `binds_to` filled in, or `None` if this engine cannot answer it."""

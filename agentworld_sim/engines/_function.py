@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from agentworld_sim.engines._base import Answer
+from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.errors import EngineFailure, nearest
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import Blobs
@@ -32,6 +32,9 @@ class FunctionEngine:
     ```
     """
 
+    route: Literal["compute"] = "compute"
+    reasks = 0
+
     def __init__(
         self,
         functions: Mapping[str, ToolFunction],
@@ -53,16 +56,15 @@ class FunctionEngine:
         return f"No function is given for {tool.name!r}.{nearest(tool.name, self._functions)}"
 
     async def open(self, state: WorldState, blobs: Blobs) -> _FunctionSession:
-        return _FunctionSession(self._functions, state)
+        return _FunctionSession(self._functions)
 
 
 class _FunctionSession:
-    def __init__(self, functions: Mapping[str, ToolFunction], state: WorldState) -> None:
+    def __init__(self, functions: Mapping[str, ToolFunction]) -> None:
         self._functions = functions
-        self._state = state
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, *, seed: int, blobs: Blobs) -> Answer:
-        reply = self._functions[call.name](call.arguments, self._state.values)
+    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+        reply = self._functions[call.name](call.arguments, context.state.values)
         if inspect.isawaitable(reply):
             reply = await reply
         if isinstance(reply, str):
@@ -76,9 +78,8 @@ class _FunctionSession:
                 f"the function for {call.name!r} gave a {type(reply).__name__}; a text, an"
                 " Observation, or an Observation with values is wanted"
             )
-        change = StateChange(clock_us=self._state.clock_us + TURN_US, values=values)
-        self._state = self._state.after(change)
-        return Answer(observation, change)
+        clock_us = context.state.clock_us + TURN_US
+        return Answer(observation, StateChange(clock_us=clock_us, values=values))
 
     def close(self) -> None:
         pass

@@ -14,7 +14,8 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-# The module, not its names: `turns` is built on this package and may still be loading.
+# The modules, not their names: they are built on this package and may still be loading.
+from agentworld_sim import exchanges as exchange_records
 from agentworld_sim import turns as turn_records
 from agentworld_sim.errors import StoreError, UnknownWorldError, UsageError
 from agentworld_sim.state._changes import WorldState
@@ -23,7 +24,7 @@ from agentworld_sim.state._refs import WorldRef
 from agentworld_sim.state._store import WorldRecord, id_taken, no_ref, no_world
 from agentworld_sim.tools import canonical_json
 
-STORE_VERSION = 1
+STORE_VERSION = 2
 """Of the file's layout. A file with a higher one was written by a newer release."""
 
 BUSY_MS = 30_000
@@ -45,6 +46,8 @@ CREATE TABLE held (world TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY (world, r
 CREATE TABLE states (ref TEXT PRIMARY KEY, state BLOB NOT NULL) STRICT;
 CREATE TABLE blobs (id TEXT PRIMARY KEY, packed INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
 """
+
+_SINCE_2 = "CREATE TABLE failures (world TEXT NOT NULL, record TEXT NOT NULL) STRICT"
 
 _COLUMNS = "id, root, head, scenario, created, forked_from, turns"
 
@@ -89,12 +92,15 @@ class SqliteStore:
             )
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
-        if version == 0:
+        if version < STORE_VERSION:
             with self._writing():
-                # Another process may have made it meanwhile.
-                if self._version() == 0:
+                # Another process may have done it meanwhile.
+                version = self._version()
+                if version == 0:
                     for statement in _SCHEMA.split(";\n"):
                         self._db.execute(statement)
+                if version < STORE_VERSION:
+                    self._db.execute(_SINCE_2)
                     self._db.execute(f"PRAGMA user_version={STORE_VERSION}")
 
     def _tables(self) -> int:
@@ -175,6 +181,26 @@ class SqliteStore:
                 return False
         return True
 
+    def add_failure(
+        self,
+        world_id: str,
+        failed: exchange_records.FailedStep,
+        blobs: Mapping[BlobId, bytes],
+    ) -> None:
+        with self._failures(), self._lock, self._writing():
+            self.world(world_id)
+            self._put_blobs(blobs)
+            record = canonical_json(failed.to_json())
+            self._db.execute("INSERT INTO failures VALUES (?,?)", (world_id, record))
+
+    def failures(self, world_id: str) -> list[exchange_records.FailedStep]:
+        with self._failures(), self._lock:
+            self.world(world_id)
+            rows = self._db.execute(
+                "SELECT record FROM failures WHERE world=? ORDER BY rowid", (world_id,)
+            ).fetchall()
+        return [exchange_records.FailedStep.from_json(json.loads(record)) for (record,) in rows]
+
     def has(self, ref: WorldRef) -> bool:
         with self._failures(), self._lock:
             return (
@@ -217,6 +243,7 @@ class SqliteStore:
             self.world(world_id)
             self._db.execute("DELETE FROM worlds WHERE id=?", (world_id,))
             self._db.execute("DELETE FROM held WHERE world=?", (world_id,))
+            self._db.execute("DELETE FROM failures WHERE world=?", (world_id,))
             self._sweep()
 
     def close(self) -> None:
@@ -236,7 +263,9 @@ class SqliteStore:
         self._db.execute("DROP TABLE needed")
         used: set[BlobId] = set()
         for (record,) in self._db.execute("SELECT record FROM turns"):
-            used |= turn_records.Turn.from_line(record).change.blobs()
+            used |= turn_records.Turn.from_line(record).blobs()
+        for (record,) in self._db.execute("SELECT record FROM failures"):
+            used |= exchange_records.FailedStep.from_json(json.loads(record)).blobs()
         for (state,) in self._db.execute("SELECT state FROM states"):
             used |= WorldState.from_json(json.loads(zlib.decompress(state))).blobs()
         for (name,) in self._db.execute("SELECT id FROM blobs").fetchall():

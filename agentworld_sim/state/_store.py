@@ -18,6 +18,7 @@ from agentworld_sim.state._files import BlobId, Blobs, MemoryBlobs, blob_id
 from agentworld_sim.state._refs import WorldRef
 
 if TYPE_CHECKING:
+    from agentworld_sim.exchanges import FailedStep
     from agentworld_sim.turns import Turn
 
 
@@ -98,6 +99,14 @@ class WorldStore(Protocol):
         """
         ...
 
+    def add_failure(self, world_id: str, failed: FailedStep, blobs: Mapping[BlobId, bytes]) -> None:
+        """Keeps a step that gave no turn, beside the world's history."""
+        ...
+
+    def failures(self, world_id: str) -> list[FailedStep]:
+        """What was kept so, oldest first. Raises `UnknownWorldError`."""
+        ...
+
     def has(self, ref: WorldRef) -> bool:
         """Whether `ref` is a root or a turn that is stored here."""
         ...
@@ -128,6 +137,7 @@ class MemoryStore:
         self._worlds: dict[str, WorldRecord] = {}
         self._turns: dict[WorldRef, Turn] = {}
         self._states: dict[WorldRef, WorldState] = {}
+        self._failures: dict[str, list[FailedStep]] = {}
 
     @property
     def blobs(self) -> Blobs:
@@ -174,6 +184,17 @@ class MemoryStore:
                 self._worlds[world_id] = replace(record, head=turn.ref, turns=record.turns + 1)
             return True
 
+    def add_failure(self, world_id: str, failed: FailedStep, blobs: Mapping[BlobId, bytes]) -> None:
+        with self._lock:
+            self.world(world_id)
+            for data in blobs.values():
+                self._blobs.put(data)
+            self._failures.setdefault(world_id, []).append(failed)
+
+    def failures(self, world_id: str) -> list[FailedStep]:
+        self.world(world_id)
+        return list(self._failures.get(world_id, ()))
+
     def has(self, ref: WorldRef) -> bool:
         return ref in self._states
 
@@ -196,6 +217,7 @@ class MemoryStore:
         with self._lock:
             self.world(world_id)
             del self._worlds[world_id]
+            self._failures.pop(world_id, None)
             if not self._worlds:
                 # Refs of a removed world may be held by forks; with no world left nobody holds any.
                 self._turns.clear()

@@ -240,7 +240,7 @@ def _newer(path: Path) -> None:
     [
         (_damaged, "is damaged or is no store"),
         (_foreign, "is an SQLite file of something else"),
-        (_newer, "has version 99; this release reads up to 1"),
+        (_newer, "has version 99; this release reads up to 2"),
     ],
 )
 def test_a_file_that_is_no_store_of_ours_is_refused_and_left_as_it_is(

@@ -20,6 +20,7 @@ from agentworld_sim import (
     UsageError,
     read_turns,
 )
+from agentworld_sim.exchanges import Exchange
 from agentworld_sim.turns import CheckVerdict, InnerAnswer
 
 texts = st.text(st.characters(codec="utf-8"), max_size=40)
@@ -37,6 +38,21 @@ entries = st.builds(
     size=st.integers(0, 2**40),
     owner=texts,
     group=texts,
+)
+exchanges = st.builds(
+    Exchange,
+    about=texts,
+    messages=st.lists(st.tuples(texts, texts), max_size=2).map(tuple),
+    parameters=st.dictionaries(texts, json_values, max_size=2),
+    content=texts,
+    thinking=texts,
+    finish_reason=texts,
+    usage=st.dictionaries(texts, st.integers(0, 10**6), max_size=2),
+    seconds=st.floats(0, 1e6),
+    first_token_seconds=st.none() | st.floats(0, 1e6),
+    source=st.sampled_from(["server", "cache", "shared"]),
+    tagged=st.booleans(),
+    problem=texts,
 )
 turns = st.builds(
     Turn,
@@ -69,7 +85,7 @@ turns = st.builds(
         max_size=2,
     ).map(tuple),
     checks=st.lists(st.builds(CheckVerdict, texts, st.booleans(), texts), max_size=2).map(tuple),
-    usage=st.dictionaries(texts, st.integers(0, 10**6), max_size=2),
+    exchanges=st.lists(exchanges, max_size=2).map(tuple),
 )
 
 
@@ -106,8 +122,17 @@ def test_a_trajectory_is_written_as_json_lines_and_streamed_back(tmp_path: Path)
     assert Trajectory.read(file) == trajectory
 
 
-def test_ids_and_usage_are_no_part_of_a_ref() -> None:
-    other = made_turn(call=ToolCall("bash", {"command": "ls"}, "call-2"), usage={"tokens": 9})
+ASKED = Exchange(
+    about="observation",
+    messages=(("user", "0" * 40),),
+    parameters={"model": "m"},
+    content="a",
+    thinking="it is a",
+)
+
+
+def test_ids_and_exchanges_are_no_part_of_a_ref() -> None:
+    other = made_turn(call=ToolCall("bash", {"command": "ls"}, "call-2"), exchanges=(ASKED,))
     assert made_turn().ref == other.ref
 
 

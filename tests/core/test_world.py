@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -334,6 +334,7 @@ async def test_a_control_answers_changes_and_delays_and_is_marked_as_enforced() 
 
 
 class NoSevens:
+    scope: Literal["all"] = "all"
     name = "no-sevens"
 
     def judge(self, given: CheckInput) -> str | None:

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Literal
 
-from agentworld_sim.engines._base import Answer
+from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.engines.shell._bindings import ShellTurn, binding_for, bindings
 from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live import LiveShell
@@ -36,6 +37,8 @@ class ShellEngine:
     """Implements `Engine` for the domains `terminal` and `swe`."""
 
     name = "shell"
+    route: Literal["compute"] = "compute"
+    reasks = 0
 
     def __init__(self, machine: Machine | None = None, limits: ShellLimits | None = None) -> None:
         self.machine = machine or Machine()
@@ -87,18 +90,17 @@ class ShellEngineSession:
 
     def __init__(self, live: LiveShell, state: WorldState, blobs: Blobs) -> None:
         self._live = live
-        self._clock_us = state.clock_us
         self._kept: dict[str, bytes] = {}
         self._unread: Mapping[str, BlobId] = state.sessions
         self._blobs = blobs
         self._computing: Future[Answer] | None = None
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, *, seed: int, blobs: Blobs) -> Answer:
+    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         if not self._unread and _is_quick(call, tool):
             # Shorter than the way to a thread and back.
-            return self._compute(call, tool, seed, blobs)
+            return self._compute(call, tool, context)
         loop = asyncio.get_running_loop()
-        computing = _threads.submit(self._compute, call, tool, seed, blobs)
+        computing = _threads.submit(self._compute, call, tool, context)
         self._computing = computing
         try:
             return await asyncio.shield(asyncio.wrap_future(computing, loop=loop))
@@ -114,7 +116,7 @@ class ShellEngineSession:
         self._live.cancel()
         self._computing.add_done_callback(lambda _: self._live.close())
 
-    def _compute(self, call: ToolCall, tool: ToolSpec, seed: int, blobs: Blobs) -> Answer:
+    def _compute(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         binding = binding_for(tool)
         if binding is None:
             raise EngineFailure(f"the shell engine was given {tool.name!r}, which it cannot answer")
@@ -138,14 +140,12 @@ class ShellEngineSession:
             },
             shell=binding.shell or binding.id,
         )
-        self._live.start_turn(self._clock_us, seed)
+        self._live.start_turn(context.state.clock_us, context.seed)
         observation = binding.operation(turn, call.arguments)
-        files = self._live.collect(blobs)
-        self._clock_us = self._live.files.clock.now_us() + TURN_US
-        return Answer(
-            observation,
-            StateChange(clock_us=self._clock_us, files=files, sessions=self._keep(turn, blobs)),
-        )
+        files = self._live.collect(context.blobs)
+        clock_us = self._live.files.clock.now_us() + TURN_US
+        sessions = self._keep(turn, context.blobs)
+        return Answer(observation, StateChange(clock_us=clock_us, files=files, sessions=sessions))
 
     def _keep(self, turn: ShellTurn, blobs: Blobs) -> Mapping[str, BlobId]:
         changed: dict[str, BlobId] = {}

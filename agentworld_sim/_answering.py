@@ -1,0 +1,123 @@
+"""How one call gets its answer: controls before, an engine, checks that may ask again, controls after."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from agentworld_sim.checks import Check, CheckInput, judge_all, refusals, require_accepted
+from agentworld_sim.controls import Control, ControlInput
+from agentworld_sim.domains import domain
+from agentworld_sim.engines._base import (
+    Answer,
+    Engine,
+    EngineSession,
+    RefusedAnswer,
+    TurnContext,
+)
+from agentworld_sim.errors import ModelFailure, ObservationRejected
+from agentworld_sim.exchanges import Exchange
+from agentworld_sim.state._changes import StateChange
+from agentworld_sim.turns import CheckVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What goes into a turn."""
+
+    answer: Answer
+    verdicts: tuple[CheckVerdict, ...] = ()
+    delayed: bool = False
+    """A control let time pass that the engine's session does not know of."""
+
+
+async def answered(
+    given: ControlInput,
+    engine: Engine,
+    open_session: Callable[[], Awaitable[EngineSession]],
+    context: TurnContext,
+    *,
+    checks: Sequence[Check],
+    controls: Sequence[Control],
+) -> Answered:
+    """Answers the call of `given`.
+
+    Raises:
+        WorldFailure: no acceptable answer.
+    """
+    delay_us = sum(control.delay_us(given) for control in controls)
+    for control in controls:
+        enforced = control.before(given)
+        if enforced is not None:
+            change = StateChange(clock_us=given.state.clock_us + delay_us)
+            return Answered(Answer(replace(enforced, provenance="enforced"), change))
+    answer, verdicts = await _accepted(given, engine, await open_session(), context, checks)
+    observation = answer.observation
+    for control in controls:
+        changed = control.after(given, observation)
+        if changed is not observation:
+            observation = replace(changed, provenance="enforced")
+    if observation is not answer.observation:
+        answer = replace(answer, observation=observation)
+    if delay_us:
+        change = replace(answer.change, clock_us=answer.change.clock_us + delay_us)
+        answer = replace(answer, change=change)
+    return Answered(answer, verdicts, delayed=bool(delay_us))
+
+
+async def _accepted(
+    given: ControlInput,
+    engine: Engine,
+    session: EngineSession,
+    context: TurnContext,
+    checks: Sequence[Check],
+) -> tuple[Answer, tuple[CheckVerdict, ...]]:
+    """The first answer that every check accepts, and all verdicts on the way to it."""
+    exchanges: tuple[Exchange, ...] = ()
+    verdicts: tuple[CheckVerdict, ...] = ()
+    judged: tuple[CheckVerdict, ...] = ()
+    for attempt in range(1, engine.reasks + 2):
+        try:
+            answer = await session.answer(given.call, given.tool, context)
+        except ModelFailure as failure:
+            failure.exchanges = exchanges + failure.exchanges
+            raise
+        judged = await _judged(given, answer, context, checks, attempt)
+        verdicts += judged
+        reasons = refusals(judged)
+        if not reasons:
+            return replace(answer, exchanges=exchanges + answer.exchanges), verdicts
+        exchanges += _with_problem(answer.exchanges, reasons)
+        refused = RefusedAnswer(answer.observation, reasons)
+        context = replace(context, refused=(*context.refused, refused))
+    try:
+        require_accepted(judged, given.call)
+    except ObservationRejected as rejected:
+        rejected.exchanges = exchanges
+        raise
+    raise AssertionError("a refused answer was accepted")
+
+
+async def _judged(
+    given: ControlInput,
+    answer: Answer,
+    context: TurnContext,
+    checks: Sequence[Check],
+    attempt: int,
+) -> tuple[CheckVerdict, ...]:
+    imagined = answer.observation.provenance == "imagined"
+    if imagined and given.tool.domain is not None:
+        checks = (*checks, *domain(given.tool.domain).checks)
+    history = await context.history() if imagined else ()
+    after = given.state.after(answer.change)
+    judged = CheckInput(
+        given.call, given.tool, answer.observation, given.state, after, context.blobs, history
+    )
+    return judge_all(checks, judged, attempt=attempt)
+
+
+def _with_problem(exchanges: tuple[Exchange, ...], reasons: Sequence[str]) -> tuple[Exchange, ...]:
+    """The same, the last one marked with why its reply was not used."""
+    if not exchanges:
+        return ()
+    return (*exchanges[:-1], replace(exchanges[-1], problem="; ".join(reasons)))

@@ -1,0 +1,78 @@
+"""What a check is, and how checks are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from agentworld_sim.errors import ObservationRejected
+from agentworld_sim.state._changes import WorldState
+from agentworld_sim.state._files import Blobs
+from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.turns import CheckVerdict, Observation, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class CheckInput:
+    """What a check may look at."""
+
+    call: ToolCall
+    tool: ToolSpec
+    observation: Observation
+    before: WorldState
+    after: WorldState
+    blobs: Blobs
+    history: Sequence[Turn] = ()
+    """The turns before this one, oldest first. Given for imagined observations only: a computed one
+    agrees with the state by construction."""
+
+
+class Check(Protocol):
+    """One rule."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def scope(self) -> Literal["all", "imagined"]:
+        """Which observations it is asked about."""
+        ...
+
+    def judge(self, given: CheckInput) -> str | None:
+        """`None` when acceptable, otherwise the reason, written for whoever must answer again."""
+        ...
+
+
+def judge_all(
+    checks: Sequence[Check], given: CheckInput, *, attempt: int = 1
+) -> tuple[CheckVerdict, ...]:
+    """The verdict of every check that the observation is in the scope of, in order.
+
+    Args:
+        checks: The rules.
+        given: What they look at.
+        attempt: Which answer of the turn it is, from 1.
+    """
+    imagined = given.observation.provenance == "imagined"
+    verdicts: list[CheckVerdict] = []
+    for check in checks:
+        if check.scope == "imagined" and not imagined:
+            continue
+        reason = check.judge(given)
+        verdicts.append(CheckVerdict(check.name, reason is None, reason or "", attempt))
+    return tuple(verdicts)
+
+
+def refusals(verdicts: Sequence[CheckVerdict]) -> tuple[str, ...]:
+    """The reasons of the checks that refused, each with the check's name."""
+    return tuple(f"{one.check}: {one.reason}" for one in verdicts if not one.accepted)
+
+
+def require_accepted(verdicts: Sequence[CheckVerdict], call: ToolCall) -> None:
+    """Raises `ObservationRejected` with the reasons of the checks that refused."""
+    refused = refusals(verdicts)
+    if refused:
+        raise ObservationRejected(
+            f"no acceptable answer to {call.name!r}: {'; '.join(refused)}. The world is unchanged."
+        )

@@ -1,0 +1,129 @@
+"""How a language world model is reached and sampled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from agentworld_sim.errors import UsageError, nearest
+
+URL_VARIABLE = "AGENTWORLD_MODEL_URL"
+MODEL_VARIABLE = "AGENTWORLD_MODEL"
+KEY_VARIABLE = "AGENTWORLD_API_KEY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """Where the model is and how it is asked.
+
+    Sampling defaults are those published for Qwen-AgentWorld-35B-A3B (its repository and technical
+    report, arXiv 2606.24597).
+    """
+
+    url: str
+    """Base URL of an OpenAI-compatible API, for example `http://127.0.0.1:8000/v1`."""
+    model: str = ""
+    """Name as served; empty for the only one there is."""
+    api_key: str = field(default="", repr=False, compare=False)
+    """Sent as a bearer token; never written anywhere."""
+    temperature: float = 0.6
+    top_p: float = 0.95
+    top_k: int = 20
+    thinking: bool = True
+    """Whether the model thinks before it answers."""
+    max_tokens: int = 32_768
+    """Most tokens of one reply, thinking included. At 8,192 a quarter of the replies came back empty."""
+    thinking_tokens: int | None = None
+    """Most tokens of thinking in one reply; a reply that thinks longer is broken off and asked for
+    again without thinking. `None`: as much as fits."""
+    context_tokens: int | None = None
+    """Most tokens of prompt and reply together; what the server says by default."""
+    token_budget: int | None = None
+    """Most tokens, prompts and replies together, that one world may use. What a cache answers is
+    free."""
+    reasks: int = 3
+    """How often a reply that cannot be used is asked for again, with the reason."""
+    structured: Literal["auto", "off"] = "auto"
+    """Whether a tool's output schema is enforced by the server where it can."""
+    concurrency: int = 256
+    """Requests under way at a time, per event loop."""
+    retries: int = 4
+    """How often a request is repeated after a lost connection, a 5xx or a 429."""
+    connect_seconds: float = 10.0
+    silence_seconds: float = 600.0
+    """How long a server may be silent before it is given up: before the first token and between two."""
+    cache_entries: int = 4_096
+    """Replies kept for equal requests; 0 keeps none."""
+    prompts: Path | None = None
+    """A folder of prompt templates, `<domain>/system_prompt.txt`, instead of the shipped ones."""
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(
+                f"the model URL {_without_password(self.url)!r} is not one. Give the base URL of an"
+                " OpenAI-compatible API, for example http://127.0.0.1:8000/v1"
+            )
+        if parts.username or parts.password:
+            raise UsageError(
+                f"the model URL {_without_password(self.url)!r} contains a user or password, which"
+                f" would end up in records. Leave it out and set {KEY_VARIABLE}."
+            )
+        for name in ("max_tokens", "concurrency"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be 1 or more, not {getattr(self, name)!r}.")
+        for name in ("reasks", "retries", "cache_entries"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name} must be 0 or more, not {getattr(self, name)!r}.")
+
+    @classmethod
+    def find(
+        cls,
+        *,
+        url: str | None = None,
+        model: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        **others: Any,
+    ) -> ModelSettings | None:
+        """The settings that options and environment variables give; `None` when no URL is set.
+
+        An option wins over `AGENTWORLD_MODEL_URL`, `AGENTWORLD_MODEL` and `AGENTWORLD_API_KEY`. The
+        key comes from the environment only.
+
+        Args:
+            url: Instead of `AGENTWORLD_MODEL_URL`.
+            model: Instead of `AGENTWORLD_MODEL`.
+            environment: Instead of the process's.
+            others: Other fields; those that are `None` are left at their defaults.
+
+        Raises:
+            UsageError: a value is not usable, or `others` names no field.
+        """
+        variables = os.environ if environment is None else environment
+        known = [one.name for one in fields(cls)]
+        for name in others:
+            if name not in known:
+                raise UsageError(
+                    f"there is no model setting {name!r}.{nearest(name, known)} There are:"
+                    f" {', '.join(known)}."
+                )
+        found = url or variables.get(URL_VARIABLE, "")
+        if not found:
+            return None
+        settings = cls(
+            url=found,
+            model=model or variables.get(MODEL_VARIABLE, ""),
+            api_key=variables.get(KEY_VARIABLE, ""),
+        )
+        return replace(
+            settings, **{name: value for name, value in others.items() if value is not None}
+        )
+
+
+def _without_password(url: str) -> str:
+    head, at, tail = url.rpartition("@")
+    return f"{head.partition('//')[0]}//…@{tail}" if at else url
