@@ -12,6 +12,7 @@ import click
 from agentworld_sim.errors import AgentworldError
 
 COMMANDS = {
+    "serve": "agentworld_sim.cli._serve:serve",
     "shell": "agentworld_sim.cli._shell:shell",
     "version": "agentworld_sim.cli._version:version",
     "world": "agentworld_sim.cli._world:world",
@@ -53,6 +54,7 @@ def cli() -> None:
       agentworld shell --from . --world mine   your folder as a world that is kept
       agentworld world diff mine --patch       what was changed in it
       agentworld mcp -- some-mcp-server        the server's tools, simulated
+      agentworld serve --dry-run               what serving the world model takes
 
     \b
     Shell completion:

@@ -1,0 +1,1 @@
+"""The language world model: what the engines cannot compute, it imagines."""
