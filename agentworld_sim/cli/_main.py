@@ -12,6 +12,7 @@ import click
 from agentworld_sim.errors import AgentworldError
 
 COMMANDS = {
+    "doctor": "agentworld_sim.cli._doctor:doctor",
     "serve": "agentworld_sim.cli._serve:serve",
     "shell": "agentworld_sim.cli._shell:shell",
     "version": "agentworld_sim.cli._version:version",
@@ -55,6 +56,7 @@ def cli() -> None:
       agentworld world diff mine --patch       what was changed in it
       agentworld mcp -- some-mcp-server        the server's tools, simulated
       agentworld serve --dry-run               what serving the world model takes
+      agentworld doctor                        whether a model server is set up for it
 
     \b
     Shell completion:
