@@ -6,11 +6,11 @@ stream parser and its retries. See `ScriptedModelServer`.
 
 from agentworld_sim.model.scripted._dialects import Dialect, ReasoningField
 from agentworld_sim.model.scripted._replies import (
-    ContextOverflow,
     Disconnect,
     ErrorReply,
     Gate,
     Hang,
+    OverflowReply,
     RawReply,
     Reply,
     Script,
@@ -23,13 +23,13 @@ from agentworld_sim.model.scripted._server import ScriptedModelServer
 from agentworld_sim.model.scripted._tokens import count_tokens
 
 __all__ = [
-    "ContextOverflow",
     "Dialect",
     "Disconnect",
     "ErrorReply",
     "Gate",
     "Hang",
     "ModelRequest",
+    "OverflowReply",
     "RawReply",
     "ReasoningField",
     "Reply",

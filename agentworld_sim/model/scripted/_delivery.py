@@ -19,10 +19,10 @@ from agentworld_sim.model.scripted._generation import (
 )
 from agentworld_sim.model.scripted._http import HttpConnection
 from agentworld_sim.model.scripted._replies import (
-    ContextOverflow,
     Disconnect,
     ErrorReply,
     Hang,
+    OverflowReply,
     RawReply,
     Reply,
     ScriptedReply,
@@ -47,7 +47,7 @@ async def deliver(
                 {} if reply.retry_after_s is None else {"retry-after": f"{reply.retry_after_s:g}"}
             )
             await refuse(http, _error(reply), settings, headers)
-        case ContextOverflow():
+        case OverflowReply():
             await refuse(http, _overflow(request, settings), settings)
         case RawReply():
             body = reply.body.encode() if isinstance(reply.body, str) else reply.body

@@ -54,7 +54,8 @@ class ScriptedReply:
     content: str
     """The text after the thinking, exactly as it is sent."""
     thinking: str = ""
-    """Sent in the reasoning field; empty means none."""
+    """Sent in the reasoning field, whether or not the request asked for thinking: a function can
+    look at `ModelRequest.enable_thinking`. Empty means none."""
     finish_reason: Literal["stop", "length"] = "stop"
     delay_s: float = 0.0
     """Before the first byte: queue and prefill."""
@@ -95,13 +96,17 @@ class ErrorReply:
 
 
 @dataclass(frozen=True)
-class ContextOverflow:
+class OverflowReply:
     """The 400 of a prompt that is longer than the context, in the server's own words."""
 
 
 @dataclass(frozen=True)
 class RawReply:
-    """Any status and any body, right or wrong. Sent as it is, also to a request for a stream."""
+    """Any status and any body, right or wrong. Sent as it is, also to a request for a stream.
+
+    With `content_type="text/event-stream"` it is a stream written by hand: comments that keep the
+    connection alive, events over several lines, other line ends.
+    """
 
     body: str | bytes = b""
     status: int = 200
@@ -161,7 +166,7 @@ class StreamError:
     reply: ScriptedReply = SAMPLE
 
 
-Reply = ScriptedReply | ErrorReply | ContextOverflow | RawReply | Hang | Disconnect | StreamError
+Reply = ScriptedReply | ErrorReply | OverflowReply | RawReply | Hang | Disconnect | StreamError
 """Everything that can be scripted."""
 
 Script = Sequence[Reply | str] | Callable[[ModelRequest], Reply | str | Awaitable[Reply | str]]

@@ -7,7 +7,7 @@ import inspect
 import json
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast, get_args
 
@@ -43,7 +43,7 @@ class Service:
         self.running = self.peak_running = 0
         self.generated_tokens = 0
         self.failures: list[ScriptError] = []
-        self._script: Script = script if callable(script) else tuple(script)
+        self._script = script if callable(script) else _replies_of(script)
         self._scripted = 0
 
     @property
@@ -106,7 +106,7 @@ class Service:
 
     async def _scripted_reply(self, request: ModelRequest) -> Reply:
         if not callable(self._script):
-            return _reply_of(self._next(self._script, request))
+            return self._next(self._script, request)
         try:
             answer = self._script(request)
             reply = await answer if inspect.isawaitable(answer) else answer
@@ -115,7 +115,7 @@ class Service:
             raise ScriptError(message) from error
         return _reply_of(reply)
 
-    def _next(self, script: Sequence[Reply | str], request: ModelRequest) -> Reply | str:
+    def _next(self, script: Sequence[Reply], request: ModelRequest) -> Reply:
         position, self._scripted = self._scripted, self._scripted + 1
         if position < len(script):
             return script[position]
@@ -186,6 +186,15 @@ def _shown(headers: Mapping[str, str], authorization: Authorization) -> dict[str
 
 def _salt(body: Mapping[str, Any]) -> str:
     return str(body.get("cache_salt") or "")
+
+
+def _replies_of(script: object) -> tuple[Reply, ...]:
+    if isinstance(script, (str, *get_args(Reply))) or not isinstance(script, Iterable):
+        raise ScriptError(
+            f"A script is a sequence of replies or a function, not {script!r}. One reply is "
+            "scripted as [reply], the same reply to everything as lambda request: reply."
+        )
+    return tuple(_reply_of(reply) for reply in cast(Iterable[object], script))
 
 
 def _reply_of(reply: object) -> Reply:

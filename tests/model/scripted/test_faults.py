@@ -12,12 +12,12 @@ import httpx2
 import pytest
 
 from agentworld_sim.model.scripted import (
-    ContextOverflow,
     Dialect,
     Disconnect,
     ErrorReply,
     Gate,
     Hang,
+    OverflowReply,
     RawReply,
     ScriptedModelServer,
     ScriptedReply,
@@ -96,7 +96,7 @@ def test_older_servers_write_the_error_at_the_top(ask: Ask, dialect: Dialect) ->
     ],
 )
 def test_a_context_overflow_can_be_scripted(ask: Ask, dialect: Dialect, told: str) -> None:
-    with ScriptedModelServer([ContextOverflow()], dialect=dialect) as server:
+    with ScriptedModelServer([OverflowReply()], dialect=dialect) as server:
         response = ask(server)
     assert response.status_code == 400
     assert told in response.text
@@ -211,9 +211,10 @@ async def test_a_hanging_request_ends_when_its_client_leaves() -> None:
 
 
 def test_a_client_can_give_up_on_a_hanging_server(client: httpx2.Client) -> None:
+    patience = httpx2.Timeout(60, read=0.05)
     with ScriptedModelServer([Hang()]) as server:
         with pytest.raises(httpx2.ReadTimeout):
-            client.post(f"{server.url}/chat/completions", json=BODY, timeout=0.05)
+            client.post(f"{server.url}/chat/completions", json=BODY, timeout=patience)
         server.wait_for(abandoned=1)
 
 

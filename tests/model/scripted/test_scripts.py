@@ -78,6 +78,17 @@ def test_an_answer_of_a_wrong_type_fails_the_request_and_the_test(ask: Ask) -> N
         assert ask(server).status_code == 500
 
 
+@pytest.mark.parametrize("script", ["text", ScriptedReply("text"), 7])
+def test_one_reply_is_no_script(script: object) -> None:
+    with pytest.raises(ScriptError, match=r"A script is a sequence of replies .* as \[reply\]"):
+        ScriptedModelServer(cast(Script, script))
+
+
+def test_a_wrong_reply_is_named_before_the_server_starts() -> None:
+    with pytest.raises(ScriptError, match=r"The script gave 7\."):
+        ScriptedModelServer(cast(Script, ["a", 7]))
+
+
 def test_the_error_of_a_test_is_not_hidden_by_that_of_the_script(ask: Ask) -> None:
     with pytest.raises(ZeroDivisionError), ScriptedModelServer() as server:
         ask(server)
