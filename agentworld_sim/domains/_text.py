@@ -1,0 +1,56 @@
+"""Text on its way to and from the model."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_DEEPEST = 100
+"""Levels of a JSON value that a model may write; tools give a few."""
+
+
+def sendable(text: str) -> str:
+    """`text` with what cannot be sent as UTF-8 replaced, as terminals and servers do."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def json_text(value: object) -> str:
+    """An action's JSON: one line, words as they are."""
+    return sendable(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def json_value(text: str) -> Any:
+    """The JSON value that `text` is.
+
+    Raises:
+        ValueError: it is none; the message says where it breaks.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
+        ) from None
+    except RecursionError:
+        raise ValueError("not usable JSON: it is nested too deeply") from None
+    return _cleaned(value, 0)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"not valid JSON: {name} is no JSON value")
+
+
+def _cleaned(value: Any, depth: int) -> Any:
+    """The value without lone surrogates, which JSON can escape and nobody can send."""
+    if depth > _DEEPEST:
+        raise ValueError(f"not usable JSON: it is nested deeper than {_DEEPEST} levels")
+    if isinstance(value, str):
+        return sendable(value)
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return {sendable(key): _cleaned(one, depth + 1) for key, one in pairs}
+    if isinstance(value, list):
+        return [_cleaned(one, depth + 1) for one in cast("list[Any]", value)]
+    return value
