@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentworld_sim.domains import domain
 from agentworld_sim.engines._base import Engine
 from agentworld_sim.errors import UsageError
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._store import NewBlobs
-from agentworld_sim.tools import Access, ToolSpec
+from agentworld_sim.tools import ToolSpec
 
 if TYPE_CHECKING:
+    from agentworld_sim.model import WorldModel
     from agentworld_sim.scenario import Scenario
+
+R = TypeVar("R")
 
 
 def new_world_id() -> str:
@@ -34,11 +38,11 @@ def check_world_id(world_id: str) -> None:
         )
 
 
-def access_of(name: str, rules: Mapping[str, Access]) -> Access | None:
-    """What access rules say of a tool: its own name first, then the first pattern that fits."""
+def rule_for(name: str, rules: Mapping[str, R]) -> R | None:
+    """What rules say of a name: its own entry first, then the first pattern that fits."""
     if name in rules:
         return rules[name]
-    return next((access for glob, access in rules.items() if fnmatchcase(name, glob)), None)
+    return next((rule for glob, rule in rules.items() if fnmatchcase(name, glob)), None)
 
 
 def empty_scenario() -> Scenario:
@@ -81,22 +85,39 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     )
 
 
-def default_engines(scenario: Scenario) -> list[Engine]:
-    from agentworld_sim.engines.shell import ShellEngine, ShellLimits
+def model_for(scenario: Scenario, model: WorldModel | None) -> WorldModel | None:
+    """The model of a world: the one given, else what the environment or the scenario names."""
+    spec = scenario.model
+    if model is not None or not (spec.url or os.environ.get("AGENTWORLD_MODEL_URL")):
+        return model
+    from agentworld_sim.model import WorldModel
 
-    limits = scenario.limits
-    return [
-        ShellEngine(
-            scenario.machine.to_machine(),
-            ShellLimits(
-                wall_seconds=limits.wall_seconds,
-                commands=limits.commands,
-                loop_iterations=limits.loop_iterations,
-                memory_bytes=limits.memory_bytes,
-                output_bytes=limits.output_bytes,
-            ),
-        )
-    ]
+    found = WorldModel.find(
+        url=os.environ.get("AGENTWORLD_MODEL_URL") or spec.url,
+        model=os.environ.get("AGENTWORLD_MODEL") or spec.name,
+    )
+    assert found is not None, "a URL was given"
+    return found
+
+
+def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine]:
+    """The shell, and behind it the model, if there is one."""
+    from agentworld_sim.engines.shell import ShellEngine
+
+    machine, limits = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
+    if model is None:
+        return [ShellEngine(machine, limits)]
+    model = model.limited(
+        thinking=scenario.model.thinking,
+        max_tokens=scenario.model.max_tokens,
+        thinking_tokens=scenario.model.thinking_tokens,
+        token_budget=scenario.model.token_budget,
+    )
+    briefing = scenario.model.to_briefing(scenario.instruction)
+    shell = ShellEngine(
+        machine, limits, imaginer=model.imaginer(briefing), routes=scenario.routes.commands
+    )
+    return [shell, model.engine(briefing)]
 
 
 def scenario_tools(scenario: Scenario) -> list[ToolSpec]:
@@ -108,16 +129,7 @@ def scenario_tools(scenario: Scenario) -> list[ToolSpec]:
     entries = scenario.tools or [kit for name in scenario.domains for kit in domain(name).toolkits]
     for entry in entries:
         if isinstance(entry, ToolObject):
-            tools.append(
-                ToolSpec(
-                    name=entry.name,
-                    description=entry.description,
-                    input_schema=entry.input_schema,
-                    domain=entry.domain,
-                    access=entry.access or "simulate",
-                    binds_to=entry.binds_to,
-                )
-            )
+            tools.append(entry.to_tool_spec())
         else:
             known = {tool.name for tool in tools}
             tools += [tool for tool in toolkit(entry) if tool.name not in known]

@@ -8,24 +8,24 @@ thrown away with it.
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from agentworld_sim._answering import answered
+from agentworld_sim._committing import commit_turn, keep_failure, off_loop
 from agentworld_sim._live_worlds import live_worlds
 from agentworld_sim._lock import TurnLock
 from agentworld_sim._opening import (
-    access_of,
     check_world_id,
     default_engines,
     empty_scenario,
     initial_state,
+    model_for,
     new_world_id,
     restored_scenario,
+    rule_for,
     scenario_tools,
     stored_text,
 )
@@ -39,7 +39,6 @@ from agentworld_sim.errors import (
     HeadMoved,
     ModelFailure,
     ObservationRejected,
-    StoreError,
     UnknownToolError,
     UsageError,
     nearest,
@@ -53,6 +52,7 @@ from agentworld_sim.tools import ToolCall, ToolSpec, check_arguments
 from agentworld_sim.turns import Action, Observation, Trajectory, Turn
 
 if TYPE_CHECKING:
+    from agentworld_sim.model import WorldModel
     from agentworld_sim.scenario import Scenario
 
 T = TypeVar("T")
@@ -77,7 +77,8 @@ class World:
         scenario: Scenario,
         *,
         store: WorldStore,
-        engines: Sequence[Engine],
+        engines: Sequence[Engine] | None,
+        model: WorldModel | None,
         checks: Sequence[Check],
         controls: Sequence[Control],
     ) -> None:
@@ -87,7 +88,11 @@ class World:
         self._store = store
         self._root = record.root
         self._head = record.head
-        self._router = Router(engines)
+        self.model = model
+        """The language world model, if there is one."""
+        self._router = Router(default_engines(scenario, model) if engines is None else engines)
+        if model is not None:
+            model.opened(self)
         self._checks = tuple(checks)
         self._controls = tuple(controls)
         self._tools: dict[str, tuple[ToolSpec, Engine | None]] = {}
@@ -109,6 +114,7 @@ class World:
         store: WorldStore | None = None,
         seed: int | None = None,
         engines: Sequence[Engine] | None = None,
+        model: WorldModel | None = None,
         checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
     ) -> World:
@@ -119,7 +125,9 @@ class World:
             id: Its name in the store; 128 random bits by default.
             store: Where it lives; in memory by default.
             seed: Instead of the scenario's.
-            engines: What answers; the shell engine by default.
+            engines: What answers; by default the shell engine, and the model behind it.
+            model: The language world model that imagines what the shell cannot compute; by default
+                the one that AGENTWORLD_MODEL_URL or the scenario names, and otherwise none.
             checks: Rules that every answer must pass.
             controls: Perturbations, in order.
 
@@ -128,6 +136,7 @@ class World:
             ScenarioError: a file of the scenario cannot be read.
         """
         scenario = scenario or empty_scenario()
+        model = _model(scenario, model, engines)
         store = store or MemoryStore()
         if seed is not None:
             scenario = scenario.model_copy(update={"seed": seed})
@@ -153,7 +162,8 @@ class World:
             record,
             scenario,
             store=store,
-            engines=default_engines(scenario) if engines is None else engines,
+            engines=engines,
+            model=model,
             checks=checks,
             controls=controls,
         )
@@ -168,6 +178,7 @@ class World:
         store: WorldStore,
         at: WorldRef | None = None,
         engines: Sequence[Engine] | None = None,
+        model: WorldModel | None = None,
         checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
     ) -> World:
@@ -178,19 +189,22 @@ class World:
             store: Where it lives.
             at: A point of its history to stand at; its head by default.
             engines: As for `create`.
+            model: As for `create`.
             checks: As for `create`.
             controls: As for `create`.
 
         Raises:
             UnknownWorldError: no such world, or no such point.
         """
-        record = await _off_loop(store, lambda: store.world(id))
+        record = await off_loop(store, lambda: store.world(id))
         scenario = restored_scenario(record.scenario)
+        model = _model(scenario, model, engines)
         world = cls(
             record,
             scenario,
             store=store,
-            engines=default_engines(scenario) if engines is None else engines,
+            engines=engines,
+            model=model,
             checks=checks,
             controls=controls,
         )
@@ -228,8 +242,11 @@ class World:
         """
         bound: list[ToolSpec] = []
         for tool in tools:
-            access = access_of(tool.name, self.scenario.access)
-            spec, engine = self._router.bind(replace(tool, access=access) if access else tool)
+            access = rule_for(tool.name, self.scenario.access)
+            route = rule_for(tool.name, self.scenario.routes.tools)
+            spec, engine = self._router.bind(
+                replace(tool, access=access) if access else tool, route
+            )
             self._tools[spec.name] = (spec, engine)
             bound.append(spec)
         return bound
@@ -237,14 +254,16 @@ class World:
     def refusal(self, name: str) -> str:
         """Why the tool `name` is refused, for people."""
         tool = self._find(name)[0]
-        if access_of(name, self.scenario.access) == "refuse":
+        if rule_for(name, self.scenario.access) == "refuse":
             return f"{name!r} is refused: the scenario's access rules say so."
         if tool.access == "real":
             return (
                 f"{name!r} is set to 'real': the adapter that holds the real tool calls it, the"
                 " world does not."
             )
-        return f"{name!r} is refused, because it binds to nothing. {self._router.refusal(tool)}"
+        route = rule_for(name, self.scenario.routes.tools)
+        why = self._router.refusal(tool, route)
+        return f"{name!r} is refused, because it binds to nothing. {why}"
 
     async def state(self, at: WorldRef | None = None) -> WorldState:
         """The content of the world at a point; at its own by default."""
@@ -260,17 +279,17 @@ class World:
         entry = state.files.get(path)
         if entry is None or entry.kind != "file":
             raise UsageError(f"no file {path!r} in this world.{nearest(path, state.files)}")
-        return await _off_loop(self._store, lambda: self._store.blobs.get(entry.content))
+        return await off_loop(self._store, lambda: self._store.blobs.get(entry.content))
 
     async def trajectory(self, at: WorldRef | None = None) -> Trajectory:
         """The turns from the root to a point."""
         ref = at or self._head
-        turns = await _off_loop(self._store, lambda: self._store.lineage(ref))
+        turns = await off_loop(self._store, lambda: self._store.lineage(ref))
         return Trajectory(tuple(turn for turn in turns if turn.call.name != FORK_CALL))
 
     async def failures(self) -> list[FailedStep]:
         """The steps for which a model was asked and that gave no turn, oldest first."""
-        return await _off_loop(self._store, lambda: self._store.failures(self.id))
+        return await off_loop(self._store, lambda: self._store.failures(self.id))
 
     async def diff(
         self, since: WorldRef | None = None, *, at: WorldRef | None = None
@@ -284,7 +303,7 @@ class World:
     ) -> str:
         """The same as a patch in git's format, with paths relative to `below`."""
         before, after = await self.state(since or self._root), await self.state(at)
-        return await _off_loop(
+        return await off_loop(
             self._store,
             lambda: patch_text(before.files, after.files, self._store.blobs, root=below),
         )
@@ -321,7 +340,7 @@ class World:
                     live_worlds.used(self)
                     return turn
                 # Another process moved the head: compute again from where it stands now.
-                record = await _off_loop(self._store, lambda: self._store.world(self.id))
+                record = await off_loop(self._store, lambda: self._store.world(self.id))
                 self._head = record.head
         raise HeadMoved(
             f"the world {self.id!r} was moved on by others {COMMIT_TRIES} times while"
@@ -342,8 +361,8 @@ class World:
         state = await self._state(ref)
         world_id = new_world_id() if id is None else id
         check_world_id(world_id)
-        here = await _off_loop(self._store, lambda: self._store.world(self.id))
-        turns = await _off_loop(self._store, lambda: len(self._store.lineage(ref)))
+        here = await off_loop(self._store, lambda: self._store.world(self.id))
+        turns = await off_loop(self._store, lambda: len(self._store.lineage(ref)))
         record = replace(
             here,
             id=world_id,
@@ -352,12 +371,13 @@ class World:
             turns=turns,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        await _off_loop(self._store, lambda: self._store.create(record, state, {}))
+        await off_loop(self._store, lambda: self._store.create(record, state, {}))
         forked = World(
             record,
             self.scenario,
             store=self._store,
             engines=self._router.engines,
+            model=self.model,
             checks=self._checks,
             controls=self._controls,
         )
@@ -387,6 +407,8 @@ class World:
         self._closed = True
         self._discard()
         self._states.clear()
+        if self.model is not None:
+            await self.model.closed(self)
 
     async def __aenter__(self) -> Self:
         return self
@@ -429,11 +451,13 @@ class World:
                 checks=done.verdicts,
                 exchanges=done.answer.exchanges,
             )
-            stored = await self._commit(turn, after, blobs, must_move_head=base == self._head)
+            stored = await commit_turn(
+                self._store, self.id, turn, after, blobs, must_move_head=base == self._head
+            )
         except BaseException as error:
             self._discard()
             if isinstance(error, (ModelFailure, ObservationRejected)) and error.exchanges:
-                await self._keep_failure(error, call, base, blobs)
+                await keep_failure(self._store, self.id, error, call, base, blobs)
             raise
         if not stored:
             self._discard()
@@ -457,26 +481,6 @@ class World:
             else:
                 self._live[name] = (turn.ref, session)
 
-    async def _keep_failure(
-        self,
-        error: ModelFailure | ObservationRejected,
-        call: ToolCall,
-        base: WorldRef,
-        blobs: NewBlobs,
-    ) -> None:
-        """Keeps what the model said in a step that failed, for people to look at."""
-        failed = FailedStep(
-            base=base,
-            call=call,
-            error=str(error),
-            exchanges=error.exchanges,
-            when=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        needed = {name: blobs.get(name) for name in failed.blobs()}
-        # The failure of the step is the news; that it could not be kept as well is not.
-        with suppress(StoreError):
-            await _off_loop(self._store, lambda: self._store.add_failure(self.id, failed, needed))
-
     async def _history(self, ref: WorldRef) -> tuple[Turn, ...]:
         """The turns from the root to `ref`; kept, because an engine that imagines asks each time."""
         if self._past is None or self._past[0] != ref:
@@ -494,32 +498,6 @@ class World:
         self._live[engine.name] = (base, session)
         return session
 
-    async def _commit(
-        self, turn: Turn, after: WorldState, blobs: NewBlobs, *, must_move_head: bool
-    ) -> bool:
-        """Stores the turn. A cancellation before the last moment stores nothing."""
-        abandoned = threading.Event()
-
-        def commit() -> bool:
-            return self._store.commit(
-                self.id,
-                turn,
-                after,
-                blobs.new,
-                must_move_head=must_move_head,
-                abandoned=abandoned.is_set,
-            )
-
-        if not self._store.blocking:
-            return commit()
-        running = asyncio.ensure_future(asyncio.to_thread(commit))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            abandoned.set()
-            await asyncio.wait([running])
-            raise
-
     async def _reseed(self, seed: int) -> None:
         before = await self._state(self._head)
         turn = Turn(
@@ -530,7 +508,8 @@ class World:
             change=StateChange(clock_us=before.clock_us, seed=seed),
         )
         after = before.after(turn.change)
-        await self._commit(turn, after, NewBlobs(self._store.blobs), must_move_head=True)
+        blobs = NewBlobs(self._store.blobs)
+        await commit_turn(self._store, self.id, turn, after, blobs, must_move_head=True)
         self._remember(turn.ref, after)
         self._head = turn.ref
 
@@ -540,7 +519,7 @@ class World:
     async def _state(self, ref: WorldRef) -> WorldState:
         held = self._states.get(ref)
         if held is None:
-            held = await _off_loop(self._store, lambda: self._store.state(ref))
+            held = await off_loop(self._store, lambda: self._store.state(ref))
             self._remember(ref, held)
         return held
 
@@ -570,5 +549,13 @@ class World:
             raise UsageError(f"the world {self.id!r} is closed. Open it again by its id.")
 
 
-async def _off_loop(store: WorldStore, work: Callable[[], T]) -> T:
-    return await asyncio.to_thread(work) if store.blocking else work()
+def _model(
+    scenario: Scenario, model: WorldModel | None, engines: Sequence[Engine] | None
+) -> WorldModel | None:
+    if engines is None:
+        return model_for(scenario, model)
+    if model is not None:
+        raise UsageError(
+            "engines=… and model=… both say what answers. Put `model.engine()` among the engines."
+        )
+    return None

@@ -1,1 +1,33 @@
-"""The language world model: what the engines cannot compute, it imagines."""
+"""The language world model: what cannot be computed is imagined.
+
+`WorldModel` is what a world is given; the rest is how it is reached, asked and read.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentworld_sim.model._briefing import Briefing
+    from agentworld_sim.model._engine import ModelEngine
+    from agentworld_sim.model._prompts import PromptSet
+    from agentworld_sim.model._settings import ModelSettings
+    from agentworld_sim.model._world_model import WorldModel
+
+__all__ = ["Briefing", "ModelEngine", "ModelSettings", "PromptSet", "WorldModel"]
+
+_MODULES = {
+    "Briefing": "_briefing",
+    "ModelEngine": "_engine",
+    "ModelSettings": "_settings",
+    "PromptSet": "_prompts",
+    "WorldModel": "_world_model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # The subpackages stand alone: a scripted server needs no client, and a client no prompts.
+    if name in _MODULES:
+        return getattr(import_module(f"agentworld_sim.model.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,6 +14,7 @@ from agentworld_sim.scenario._content import (
     Link,
     TextFile,
 )
+from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
 from agentworld_sim.scenario._parts import (
     ControlSpec,
     Limits,
@@ -37,6 +38,8 @@ __all__ = [
     "Limits",
     "Link",
     "MachineSpec",
+    "ModelSpec",
+    "RoutesSpec",
     "Scenario",
     "TextFile",
     "ToolObject",

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._content import FILE_FORMS, CommandGoal, FileGoal, form_hint
 from agentworld_sim.scenario._document import Document, Key
+from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
 from agentworld_sim.scenario._parts import Limits, MachineSpec, ToolObject, UserSpec
 from agentworld_sim.scenario._problems import Problem
 from agentworld_sim.scenario._types import KeyedProblems
@@ -29,6 +30,8 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "machine": MachineSpec,
     "users": UserSpec,
     "limits": Limits,
+    "routes": RoutesSpec,
+    "model": ModelSpec,
 }
 
 _ALLOWED = {

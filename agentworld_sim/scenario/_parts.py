@@ -167,6 +167,8 @@ class ToolObject(Strict):
         default_factory=lambda: {"type": "object", "properties": {}}
     )
     """JSON Schema of the arguments."""
+    output_schema: Annotated[dict[str, Any], AfterValidator(_json_schema)] | None = None
+    """JSON Schema of its structured content."""
     domain: Domain | None = None
     """The domain that answers; needed where the scenario has several."""
     binds_to: str | None = None
@@ -180,6 +182,7 @@ class ToolObject(Strict):
             name=self.name,
             description=self.description,
             input_schema=self.input_schema,
+            output_schema=self.output_schema,
             domain=self.domain,
             binds_to=self.binds_to,
             access=self.access or "simulate",

@@ -24,6 +24,7 @@ from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.scenario._checking import problems_of
 from agentworld_sim.scenario._content import FileSpec, Goal
 from agentworld_sim.scenario._document import MAX_BYTES, read_document, source_text
+from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
 from agentworld_sim.scenario._parts import (
     ControlSpec,
     Limits,
@@ -102,6 +103,10 @@ class Scenario(Strict):
     """Toolkits by name, and single tools."""
     access: Mapping[str, Access] = Field(default_factory=dict[str, Access])
     """How tools may be used, by name or pattern (`*`, `?`, `[…]`): simulate, real or refuse."""
+    routes: RoutesSpec = RoutesSpec()
+    """What is computed and what is imagined, where it is not left to the world."""
+    model: ModelSpec = ModelSpec()
+    """The language world model, and what it is told."""
     controls: tuple[ControlSpec, ...] = Field(default=(), strict=False)
     """Perturbations that are enforced in code."""
     reference: JsonValue = Field(default=None, repr=False)
@@ -240,7 +245,12 @@ class Scenario(Strict):
         Files stand for themselves with the hash of their content, wherever they come from, so the
         text is the same on every machine.
         """
-        content = self.model_dump(mode="json", by_alias=True, exclude={"files", "files_from"})
+        content = self.model_dump(
+            mode="json",
+            by_alias=True,
+            # Where a model is served is no part of the world.
+            exclude={"files": True, "files_from": True, "model": {"url", "name"}},
+        )
         tree = self.initial_tree(NameOnlyBlobs())
         content["files"] = {path: entry.to_json() for path, entry in tree.items()}
         return json.dumps(

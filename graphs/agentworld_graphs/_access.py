@@ -11,7 +11,7 @@ from langchain_core.tools import tool as tool_from
 
 from agentworld_graphs._simulate import SimulatedTool, simulated
 from agentworld_sim import Access, AccessRefused, UsageError, World
-from agentworld_sim._opening import access_of
+from agentworld_sim._opening import rule_for
 from agentworld_sim.errors import nearest
 
 
@@ -57,7 +57,7 @@ def chosen(
             raise UsageError(
                 f"access[{name!r}] is {wanted!r}; it can be 'simulate', 'real' or 'refuse'."
             )
-        if wanted == "real" and access_of(name, world.scenario.access) == "refuse":
+        if wanted == "real" and rule_for(name, world.scenario.access) == "refuse":
             refusals.append(f"{name!r} is 'real' here, but the scenario's access rules refuse it.")
             continue
         if wanted == "real" or (wanted == "simulate" and isinstance(real, SimulatedTool)):

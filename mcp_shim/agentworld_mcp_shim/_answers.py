@@ -120,7 +120,7 @@ class Answers:
             raise
 
     def _refusal(self, world: World, tool: MirroredTool) -> str:
-        from agentworld_sim.world import access_of
+        from agentworld_sim._opening import rule_for
 
         problem = tool.problem or tool.schema_problem()
         if problem is not None:
@@ -131,7 +131,7 @@ class Answers:
         refusal = (
             f"{tool.name!r} was not called, and nothing was changed. {world.refusal(tool.name)}"
         )
-        if access_of(tool.name, world.scenario.access) is None:
+        if rule_for(tool.name, world.scenario.access) is None:
             refusal += (
                 " Here that is an option: if it does what a known tool does, start with"
                 f" `--bind {tool.name}=TOOLKIT/TOOL`, for example"

@@ -31,7 +31,7 @@ from agentworld_sim import (
     WorldStore,
 )
 from agentworld_sim._live_worlds import LiveWorlds
-from agentworld_sim._opening import access_of
+from agentworld_sim._opening import rule_for
 
 ADD = ToolSpec(
     name="add",
@@ -241,9 +241,9 @@ async def test_a_real_tool_is_never_answered_by_the_world(world: World) -> None:
 
 def test_a_name_of_its_own_beats_a_pattern() -> None:
     rules: dict[str, Any] = {"git_*": "refuse", "git_log": "simulate"}
-    assert access_of("git_log", rules) == "simulate"
-    assert access_of("git_push", rules) == "refuse"
-    assert access_of("bash", rules) is None
+    assert rule_for("git_log", rules) == "simulate"
+    assert rule_for("git_push", rules) == "refuse"
+    assert rule_for("bash", rules) is None
 
 
 @pytest.mark.promise("no-trace")

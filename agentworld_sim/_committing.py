@@ -1,0 +1,84 @@
+"""How a turn, or the record of one that failed, gets into a store."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from agentworld_sim.errors import ModelFailure, ObservationRejected, StoreError
+from agentworld_sim.exchanges import FailedStep
+from agentworld_sim.state._changes import WorldState
+from agentworld_sim.state._refs import WorldRef
+from agentworld_sim.state._store import NewBlobs, WorldStore
+from agentworld_sim.tools import ToolCall
+from agentworld_sim.turns import Turn
+
+T = TypeVar("T")
+
+
+async def off_loop(store: WorldStore, work: Callable[[], T]) -> T:
+    """`work`, off the event loop if the store would block it."""
+    return await asyncio.to_thread(work) if store.blocking else work()
+
+
+async def commit_turn(
+    store: WorldStore,
+    world_id: str,
+    turn: Turn,
+    after: WorldState,
+    blobs: NewBlobs,
+    *,
+    must_move_head: bool,
+) -> bool:
+    """Stores the turn. A cancellation before the last moment stores nothing."""
+    abandoned = threading.Event()
+
+    def commit() -> bool:
+        return store.commit(
+            world_id,
+            turn,
+            after,
+            blobs.new,
+            must_move_head=must_move_head,
+            abandoned=abandoned.is_set,
+        )
+
+    if not store.blocking:
+        return commit()
+    running = asyncio.ensure_future(asyncio.to_thread(commit))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        abandoned.set()
+        await asyncio.wait([running])
+        raise
+
+
+async def keep_failure(
+    store: WorldStore,
+    world_id: str,
+    error: ModelFailure | ObservationRejected,
+    call: ToolCall,
+    base: WorldRef,
+    blobs: NewBlobs,
+) -> None:
+    """Keeps what the model said in a step that failed, for people to look at."""
+    failed = FailedStep(
+        base=base,
+        call=call,
+        error=str(error),
+        exchanges=error.exchanges,
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+    def keep() -> None:
+        needed = {name: blobs.get(name) for name in failed.blobs()}
+        store.add_failure(world_id, failed, needed)
+
+    # The failure of the step is the news; that it could not be kept as well is not.
+    with suppress(StoreError):
+        await off_loop(store, keep)

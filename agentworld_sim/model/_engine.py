@@ -1,0 +1,176 @@
+"""`ModelEngine`: imagines what no engine computes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from agentworld_sim.domains import Domain, domain
+from agentworld_sim.engines._base import Answer, TurnContext
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.model._asking import Asking, known_messages, spent_by
+from agentworld_sim.model._briefing import Briefing
+from agentworld_sim.model._chat import ChatMessage
+from agentworld_sim.model._conversation import TOLD_THE_TASK, Conversation, parts_of
+from agentworld_sim.model._schemas import enforceable
+from agentworld_sim.state._changes import StateChange, WorldState
+from agentworld_sim.state._files import Blobs
+from agentworld_sim.tools import DomainName, ToolCall, ToolSpec
+from agentworld_sim.turns import Observation, Turn
+
+if TYPE_CHECKING:
+    from agentworld_sim.model._world_model import WorldModel
+
+TURN_US = 1_000_000
+"""What an imagined turn takes on the world's clock."""
+
+PREFIX = "model/"
+"""Of the bindings to a domain: `model/search`."""
+
+
+class ModelEngine:
+    """Implements `Engine` for every domain: a language world model answers."""
+
+    name = "model"
+    route: Literal["imagine"] = "imagine"
+
+    def __init__(self, model: WorldModel, briefing: Briefing | None = None) -> None:
+        """
+        Args:
+            model: The model; shared by any number of engines.
+            briefing: What the scenario tells it.
+        """
+        self.model = model
+        self.briefing = briefing or Briefing()
+
+    @property
+    def reasks(self) -> int:
+        return self.model.settings.reasks
+
+    def bind(self, tool: ToolSpec) -> ToolSpec | None:
+        """Any tool that does not ask for another binding.
+
+        Raises:
+            UsageError: `binds_to` names a domain that does not exist.
+        """
+        if tool.binds_to is None:
+            name = tool.domain or _known_domain(tool) or "mcp"
+            return replace(tool, domain=name, binds_to=PREFIX + name)
+        if not tool.binds_to.startswith(PREFIX):
+            name = tool.domain or _known_domain(tool)
+            return name and replace(tool, domain=name)
+        wanted = tool.binds_to.removeprefix(PREFIX)
+        for name in get_args(DomainName):
+            if name == wanted:
+                return replace(tool, domain=name)
+        raise UsageError(
+            f"tool {tool.name!r} binds to {tool.binds_to!r}, and there is no domain {wanted!r}."
+            f"{nearest(wanted, get_args(DomainName))}"
+        )
+
+    def refusal(self, tool: ToolSpec) -> str:
+        return (
+            f"The language world model answers tools that bind to nothing else, and {tool.name!r}"
+            f" asks for {tool.binds_to!r}. Leave binds_to out, or write 'model/mcp'."
+        )
+
+    async def open(self, state: WorldState, blobs: Blobs) -> ModelEngineSession:
+        return ModelEngineSession(self.model, self.briefing)
+
+
+class ModelEngineSession:
+    """Implements `EngineSession`. All it knows is the history it is given."""
+
+    def __init__(self, model: WorldModel, briefing: Briefing) -> None:
+        self._model = model
+        self._briefing = briefing
+        self._asked = 0
+
+    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+        history = await context.history()
+        question = _ObservationQuestion(
+            call, tool, self._conversation(call, tool, context, history), enforceable(tool)
+        )
+        asking = Asking(
+            model=self._model,
+            question=question,
+            blobs=context.blobs,
+            seed=context.seed,
+            known=known_messages(history),
+            spent_tokens=spent_by(history),
+        )
+        if not context.refused:
+            self._asked = 0
+        reasons = "; ".join(context.refused[-1].reasons) if context.refused else ""
+        observation = await asking.usable(asked=self._asked, reason=reasons)
+        self._asked += len(asking.exchanges)
+        return Answer(
+            replace(observation, provenance="imagined"),
+            StateChange(clock_us=context.state.clock_us + TURN_US),
+            exchanges=tuple(asking.exchanges),
+        )
+
+    def close(self) -> None:
+        pass
+
+    def _conversation(
+        self, call: ToolCall, tool: ToolSpec, context: TurnContext, history: tuple[Turn, ...]
+    ) -> Conversation:
+        own = _domain_of(tool)
+        briefing = self._briefing
+        initial = briefing.initial_state.get(own.name, "")
+        offered = [one for one in context.tools.values() if one.domain == own.name]
+        system = self._model.prompts.system(
+            own.name,
+            tools=offered or [tool],
+            # What a first turn tells as its state is not said twice.
+            initial_state=initial if own.state == "never" else "",
+            demonstrations=briefing.demonstrations.get(own.name, ""),
+            instruction=briefing.instruction,
+        )
+
+        def belongs(turn: Turn) -> bool:
+            known = context.tools.get(turn.call.name)
+            return known is not None and known.domain == own.name
+
+        return Conversation(
+            domain=own,
+            system=system,
+            parts=parts_of(history, own.action(call, tool), own, belongs),
+            task=briefing.task if own.name in TOLD_THE_TASK else "",
+            initial_state=initial,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _ObservationQuestion:
+    """Implements `Question`: what does this call return?"""
+
+    call: ToolCall
+    tool: ToolSpec
+    conversation: Conversation
+    schema: Mapping[str, Any] | None
+    about: str = "observation"
+
+    def messages(self, *, budget_tokens: int, correction: str) -> tuple[ChatMessage, ...]:
+        return self.conversation.messages(budget_tokens=budget_tokens, correction=correction)
+
+    def read(self, text: str) -> Observation:
+        return _domain_of(self.tool).read(text, self.call, self.tool)
+
+
+def _domain_of(tool: ToolSpec) -> Domain:
+    return domain(tool.domain or "mcp")
+
+
+def _known_domain(tool: ToolSpec) -> DomainName | None:
+    """The domain of a well-known tool; its shell form unless it takes keystrokes."""
+    from agentworld_sim.engines.shell._bindings import binding_for
+
+    known = binding_for(tool)
+    if known is None:
+        return None
+    keys = "keystrokes" in json.dumps(sorted(tool.input_schema.get("properties", {})))
+    return known.domain if keys or known.domain != "terminal" else "swe"

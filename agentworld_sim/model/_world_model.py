@@ -1,0 +1,105 @@
+"""`WorldModel`: a language world model, as worlds use it."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from agentworld_sim.model._briefing import Briefing
+from agentworld_sim.model._client import ChatClient
+from agentworld_sim.model._engine import ModelEngine
+from agentworld_sim.model._prompts import PromptSet
+from agentworld_sim.model._settings import ModelSettings
+
+if TYPE_CHECKING:
+    from agentworld_sim.model._commands import CommandModel
+    from agentworld_sim.world import World
+
+
+class WorldModel:
+    """A language world model behind an OpenAI-compatible server.
+
+    One serves any number of worlds, on any number of event loops; they share its connections, its
+    limit of requests under way and its cache of replies.
+
+    ```python
+    model = WorldModel(ModelSettings(url="http://127.0.0.1:8000/v1"))
+    async with await World.create(scenario, model=model) as world:
+        ...
+    ```
+    """
+
+    def __init__(self, settings: ModelSettings, prompts: PromptSet | None = None) -> None:
+        """
+        Args:
+            settings: Where it is and how it is asked.
+            prompts: What it is told; the shipped prompts, or those of `settings.prompts`, by default.
+
+        Raises:
+            UsageError: the folder of prompts cannot be read.
+        """
+        self.settings = settings
+        if prompts is None:
+            folder = settings.prompts
+            prompts = PromptSet.shipped() if folder is None else PromptSet.load(folder)
+        self.prompts = prompts
+        self.client = ChatClient(settings)
+        self._worlds: WeakSet[World] = WeakSet()
+
+    @classmethod
+    def find(
+        cls, *, url: str | None = None, model: str | None = None, **others: Any
+    ) -> WorldModel | None:
+        """The model that options and environment variables name; see `ModelSettings.find`.
+
+        Equal settings give the same object, so that all worlds of a process share it.
+        """
+        settings = ModelSettings.find(url=url, model=model, **others)
+        return None if settings is None else _shared(settings, settings.api_key)
+
+    def limited(self, **changes: Any) -> WorldModel:
+        """The same model with other settings, on the same connections and cache.
+
+        Args:
+            changes: Fields of `ModelSettings` about how it is asked, not where; `None` changes
+                nothing.
+        """
+        changed = {name: value for name, value in changes.items() if value is not None}
+        if not changed:
+            return self
+        other = copy(self)
+        other.settings = replace(self.settings, **changed)
+        return other
+
+    def engine(self, briefing: Briefing | None = None) -> ModelEngine:
+        """An engine that answers tools with it."""
+        return ModelEngine(self, briefing)
+
+    def imaginer(self, briefing: Briefing | None = None) -> CommandModel:
+        """What answers the commands that a shell does not have with it."""
+        from agentworld_sim.model._commands import CommandModel
+
+        return CommandModel(self, briefing)
+
+    def opened(self, world: World) -> None:
+        """Says that `world` uses it."""
+        self._worlds.add(world)
+
+    async def closed(self, world: World) -> None:
+        """Says that `world` does not use it any more; the last one closes the connections."""
+        self._worlds.discard(world)
+        if not self._worlds:
+            await self.client.close()
+
+    async def close(self) -> None:
+        """Closes the connections of the running event loop. It can still be used."""
+        await self.client.close()
+
+
+@lru_cache(maxsize=16)
+def _shared(settings: ModelSettings, key: str) -> WorldModel:
+    del key  # no part of a setting's equality, and yet two keys are two models
+    return WorldModel(settings)

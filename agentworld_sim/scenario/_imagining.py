@@ -1,0 +1,66 @@
+"""What a scenario says of the language world model, and of what is imagined at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from agentworld_sim.scenario._types import Domain, Positive, Strict
+from agentworld_sim.tools import DomainName, Route
+
+if TYPE_CHECKING:
+    from agentworld_sim.model import Briefing
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class RoutesSpec(Strict):
+    """How tools and commands are answered, by name or pattern (`*`, `?`, `[…]`)."""
+
+    tools: Mapping[str, Route] = Field(default_factory=dict[str, Route])
+    """Tools: `compute` only, `imagine` even if it could be computed, or `refuse`."""
+    commands: Mapping[str, Route] = Field(default_factory=dict[str, Route])
+    """Commands of the shell: `compute` (one that it does not have is not found), `imagine`, or
+    `refuse`, which ends the step with an error."""
+
+
+class ModelSpec(Strict):
+    """The language world model that imagines what cannot be computed, and what it is told.
+
+    Its key is never written here: it comes from AGENTWORLD_API_KEY.
+    """
+
+    url: Text | None = None
+    """Base URL of its OpenAI-compatible API; options and AGENTWORLD_MODEL_URL win over it."""
+    name: Text | None = None
+    """Its name as served; options and AGENTWORLD_MODEL win over it."""
+    thinking: bool | None = None
+    """Whether it thinks before it answers; it does by default."""
+    max_tokens: Positive | None = None
+    """Most tokens of one reply, thinking included."""
+    thinking_tokens: Positive | None = None
+    """Most tokens of thinking in one reply."""
+    token_budget: Positive | None = None
+    """Most tokens that the world may use in all."""
+    initial_state: Mapping[Domain, Text] = Field(default_factory=dict[DomainName, str])
+    """What is there at the start, by domain, in the domain's own form: a screen, or a description."""
+    demonstrations: Mapping[Domain, Text] = Field(default_factory=dict[DomainName, str])
+    """Examples of calls and answers of the real system, by domain."""
+    instruction: str = ""
+    """How the simulated world shall behave. The agent is never shown it."""
+
+    def to_briefing(self, task: str) -> Briefing:
+        """What the model is told; `task` is what the agent is asked to do."""
+        from agentworld_sim.model import Briefing
+
+        return Briefing(
+            task=task,
+            initial_state=self.initial_state,
+            demonstrations=self.demonstrations,
+            instruction=self.instruction,
+        )
+
+
+__all__ = ["ModelSpec", "RoutesSpec"]
