@@ -1,0 +1,252 @@
+"""Reading a reply: thinking out, then the last answer that was opened.
+
+The rules are those of the released model's own evaluation script (QwenLM/Qwen-AgentWorld,
+`eval/lwm_eval_utils/output_parser.py`), with three departures:
+
+* That script strips the answer. A screen may begin with an indented line and ends with a prompt and a
+  space, so here one line break after the opening tag and one before the closing tag belong to the tags
+  and everything else to the answer. Without tags, blank lines around the answer are dropped.
+* Thinking tags inside an answer that is opened and closed, but which do not pair up there, are part of
+  the answer (a file may contain them). That script removes everything up to an orphaned closing tag,
+  the answer's own opening tag included.
+* A closing tag at the end of an answer that was never opened is no part of it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ANSWER_TAG = "predicted_observation"
+THINKING_TAG = "think"
+MARKER = "**Environment Observation:**"
+
+_TAG = re.compile(rf"<(/?)({THINKING_TAG}|{ANSWER_TAG})>", re.IGNORECASE | re.ASCII)
+_FENCE = re.compile(r"(`{3,})([\w+.#-]{0,40})[ \t\r]*")
+
+_Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a reply says."""
+
+    text: str
+    """The answer."""
+    tagged: bool
+    """Whether it stood in its tag."""
+    thinking: str = ""
+    """What was found inside the content, beside the answer."""
+    closed: bool = False
+    """Whether the tag was closed: the answer is whole, whatever followed."""
+    leaked: bool = False
+    """Whether some of the thinking stood in the middle of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    start: int
+    end: int
+    thinking: bool
+    opens: bool
+
+
+def parse_reply(content: str, *, enforced: bool = False, known: str = "") -> Parsed:
+    """Reads a reply's content. Takes time linear in its length, whatever it is.
+
+    Args:
+        content: What the model said, with or without its thinking.
+        enforced: The server held the content to a schema: it is JSON, and whatever looks like a tag
+            stands in a string.
+        known: What the model was shown of the world: the call and earlier observations. Where these
+            contain a thinking tag, one inside an answer is quoted and stays.
+    """
+    if enforced:
+        return Parsed(content.strip(), tagged=False)
+    tags = _tags(content)
+    if not tags:
+        return Parsed(_unwrapped(_without_blank_ends(content)), tagged=False)
+    removed = _thinking(tags, len(content), quotes=mentions_thinking(known))
+    thinking = "\n".join(filter(None, (_bare(content[a:b]) for a, b in removed)))
+    answers = [tag for tag in _outside(tags, removed) if not tag.thinking]
+    last = next((i for i in range(len(answers) - 1, -1, -1) if answers[i].opens), None)
+    if last is None:
+        return _untagged(content, removed, thinking)
+    start, after = answers[last].end, answers[last + 1 : last + 2]
+    end = after[0].start if after else len(content)
+    text = _kept(content, (start, end), removed)
+    whole = len(text) == end - start
+    text = _without_tag_breaks(text) if whole else _without_blank_ends(text)
+    return Parsed(
+        _unwrapped(text),
+        tagged=True,
+        thinking=thinking,
+        closed=bool(after),
+        leaked=_interrupts(content, (start, end), removed),
+    )
+
+
+def mentions_thinking(text: str) -> bool:
+    """Whether a thinking tag stands in `text`."""
+    return any(tag in text for tag in (f"<{THINKING_TAG}>", f"</{THINKING_TAG}>"))
+
+
+def _tags(content: str) -> list[_Tag]:
+    return [
+        _Tag(found.start(), found.end(), found[2].lower() == THINKING_TAG, not found[1])
+        for found in _TAG.finditer(content)
+    ]
+
+
+def _thinking(tags: Sequence[_Tag], length: int, *, quotes: bool) -> list[_Span]:
+    """The stretches of thinking, tags included, in order and apart from each other."""
+    spans: list[_Span] = []
+    pending: deque[_Tag] = deque()
+    orphaned = 0
+    index = 0
+    while index < len(tags):
+        tag = tags[index]
+        index += 1
+        if tag.thinking and tag.opens:
+            pending.append(tag)
+        elif tag.thinking and pending:
+            spans.append((pending.popleft().start, tag.end))
+        elif tag.thinking:
+            orphaned = tag.end
+        elif tag.opens and not pending:
+            index = _past_quotes(tags, index, quotes=quotes)
+    if orphaned:
+        spans.append((0, orphaned))
+    openings = [tag.start for tag in tags if not tag.thinking and tag.opens]
+    for tag in pending:
+        # Thinking that is never closed ends where an answer begins.
+        following = bisect_right(openings, tag.start)
+        spans.append((tag.start, openings[following] if following < len(openings) else length))
+    return _merged(spans)
+
+
+def _past_quotes(tags: Sequence[_Tag], index: int, *, quotes: bool) -> int:
+    """Where to go on after an opened answer: behind the tags that are part of it."""
+    end, depth, paired = index, 0, True
+    while end < len(tags) and tags[end].thinking:
+        depth += 1 if tags[end].opens else -1
+        paired = paired and depth >= 0
+        end += 1
+    if end == len(tags) or tags[end].opens:
+        return index
+    return end if quotes or depth or not paired else index
+
+
+def _merged(spans: list[_Span]) -> list[_Span]:
+    merged: list[_Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _outside(tags: Sequence[_Tag], removed: Sequence[_Span]) -> list[_Tag]:
+    """The tags that do not stand in thinking."""
+    starts = [start for start, _ in removed]
+    found: list[_Tag] = []
+    for tag in tags:
+        before = bisect_right(starts, tag.start) - 1
+        if before < 0 or removed[before][1] <= tag.start:
+            found.append(tag)
+    return found
+
+
+def _kept(content: str, within: _Span, removed: Sequence[_Span]) -> str:
+    """What is left of a stretch without the thinking."""
+    parts: list[str] = []
+    at, end = within
+    for start, stop in removed:
+        if stop <= at or start >= end:
+            continue
+        parts.append(content[at : max(at, start)])
+        at = min(stop, end)
+    return "".join([*parts, content[at:end]])
+
+
+def _interrupts(content: str, within: _Span, removed: Sequence[_Span]) -> bool:
+    """Whether thinking stands behind a part of the answer."""
+    start, end = within
+    first = next((a for a, b in reversed(removed) if b > start and a < end), None)
+    return first is not None and bool(_kept(content, (start, max(first, start)), removed).strip())
+
+
+def _untagged(content: str, removed: Sequence[_Span], thinking: str) -> Parsed:
+    text = _kept(content, (0, len(content)), removed)
+    closing = f"</{ANSWER_TAG}>"
+    end = len(text.rstrip())
+    if text[max(0, end - len(closing)) : end].lower() == closing:
+        text = text[: end - len(closing)]
+    return Parsed(
+        _unwrapped(_without_blank_ends(text)),
+        tagged=False,
+        thinking=thinking,
+        leaked=_interrupts(content, (0, len(content)), removed),
+    )
+
+
+def _bare(thinking: str) -> str:
+    return _TAG.sub("", thinking).strip()
+
+
+def _without_tag_breaks(text: str) -> str:
+    """Without the line break that belongs to the opening tag and the one that belongs to the closing."""
+    opening = _break_length(text)
+    text = text[opening:]
+    # After a plain line break, a carriage return at the end is the answer's own.
+    return text[:-2] if opening != 1 and text.endswith("\r\n") else text.removesuffix("\n")
+
+
+def _break_length(text: str) -> int:
+    return 2 if text.startswith("\r\n") else int(text.startswith("\n"))
+
+
+def _without_blank_ends(text: str) -> str:
+    """Without blank lines at both ends; the first line keeps its indent, the last its final spaces."""
+    start = len(text) - len(text.lstrip())
+    end = len(text.rstrip())
+    if start >= end:
+        return ""
+    start = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", end)
+    return (text[start:] if stop < 0 else text[start:stop]).removesuffix("\r")
+
+
+def _unwrapped(text: str) -> str:
+    """Without the marker in front and without a fence around it all."""
+    start = len(text) - len(text.lstrip())
+    if text.startswith(MARKER, start):
+        text = text[start + len(MARKER) :].lstrip(" \t")
+        text = text[_break_length(text) :]
+    return _without_fence(text)
+
+
+def _without_fence(text: str) -> str:
+    """What stands inside a fence that opens on the first line and closes on the last."""
+    body = _without_blank_ends(text)
+    if not body.startswith("```") or not body.rstrip().endswith("```"):
+        return text
+    lines = body.split("\n")
+    open_fences: list[int] = []
+    for number, line in enumerate(lines):
+        fence = _FENCE.fullmatch(line) if line.startswith("```") else None
+        if fence is None:
+            if number == 0:
+                return text
+        elif fence[2] or number == 0:
+            open_fences.append(len(fence[1]))
+        elif open_fences and len(fence[1]) >= open_fences[-1]:
+            open_fences.pop()
+        if not open_fences and number < len(lines) - 1:
+            # The fence is a part of the answer, which goes on after it.
+            return text
+    return text if open_fences else "\n".join(lines[1:-1])
