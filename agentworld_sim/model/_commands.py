@@ -18,10 +18,10 @@ from agentworld_sim.engines.shell._imagined import (
     ImaginedCommand,
     Validate,
 )
-from agentworld_sim.model._asking import Asking, known_messages, spent_by
 from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.model._chat import ChatMessage
 from agentworld_sim.model._conversation import Conversation, Part
+from agentworld_sim.model._interview import Interview, known_messages, spent_by
 from agentworld_sim.tools import canonical_json, schema_problem
 from agentworld_sim.turns import Action, Turn
 
@@ -83,7 +83,7 @@ class CommandModel:
         validate: Validate,
     ) -> ImaginedCommand:
         history = await context.history()
-        asking = Asking(
+        interview = Interview(
             model=self._model,
             question=_CommandQuestion(
                 question, validate, self._conversation(question, earlier, history)
@@ -93,7 +93,7 @@ class CommandModel:
             known=known_messages(history),
             spent_tokens=spent_by(history),
         )
-        return ImaginedCommand(await asking.usable(), tuple(asking.exchanges))
+        return ImaginedCommand(await interview.usable(), tuple(interview.exchanges))
 
     def _conversation(
         self,

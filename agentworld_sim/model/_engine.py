@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from agentworld_sim.domains import Domain, domain
 from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.model._asking import Asking, known_messages, spent_by
 from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.model._chat import ChatMessage
 from agentworld_sim.model._conversation import TOLD_THE_TASK, Conversation, parts_of
+from agentworld_sim.model._interview import Interview, known_messages, spent_by
 from agentworld_sim.model._schemas import enforceable
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import Blobs
@@ -93,7 +93,7 @@ class ModelEngineSession:
         question = _ObservationQuestion(
             call, tool, self._conversation(call, tool, context, history), enforceable(tool)
         )
-        asking = Asking(
+        interview = Interview(
             model=self._model,
             question=question,
             blobs=context.blobs,
@@ -104,12 +104,12 @@ class ModelEngineSession:
         if not context.refused:
             self._asked = 0
         reasons = "; ".join(context.refused[-1].reasons) if context.refused else ""
-        observation = await asking.usable(asked=self._asked, reason=reasons)
-        self._asked += len(asking.exchanges)
+        observation = await interview.usable(asked=self._asked, reason=reasons)
+        self._asked += len(interview.exchanges)
         return Answer(
             replace(observation, provenance="imagined"),
             StateChange(clock_us=context.state.clock_us + TURN_US),
-            exchanges=tuple(asking.exchanges),
+            exchanges=tuple(interview.exchanges),
         )
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from agentworld_sim.state._files import MemoryBlobs
 MINIMAL = "name: x\ndomains: [terminal]\n"
 KEYS = (
     "$schema, access, clock, controls, description, domains, files, files_from, goals, "
-    "instruction, limits, machine, name, reference, seed, tools"
+    "instruction, limits, machine, model, name, reference, routes, seed, tools"
 )
 ROOT_KEYS = f"Known keys: {KEYS}."
 

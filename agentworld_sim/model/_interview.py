@@ -1,0 +1,193 @@
+"""One attempt at a request, and what a failed one means."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, cast
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx2
+
+from agentworld_sim.errors import ModelFailure
+from agentworld_sim.model._failures import Failures, shown
+from agentworld_sim.model._refusals import Refusal, looks_like, refusal_in
+from agentworld_sim.model._retry import Temporary, seconds_until
+from agentworld_sim.model._settings import URL_VARIABLE, ModelSettings
+from agentworld_sim.model._stream import (
+    LARGEST_REPLY,
+    Broken,
+    EventReader,
+    Malformed,
+    ReplyReader,
+)
+
+LEFTOVER_SECONDS = 0.5
+"""How long to wait for the end of a stream that has said it is done, to keep its connection."""
+
+LISTING_SECONDS = 60.0
+"""How long a server may be silent that is asked for something that needs no model."""
+
+logger = logging.getLogger(__name__)
+
+
+class Asking:
+    """Sends requests to one server. Holds no connection."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self.failures = Failures(settings)
+        self._silence = settings.silence_seconds
+        self._url = settings.url
+
+    def address(self, path: str, *, below: str = "") -> str:
+        """A page of the API; a query of the base URL stays."""
+        parts = urlsplit(self._url)
+        whole = f"{parts.path.rstrip('/')}{below}{path}"
+        return urlunsplit((parts.scheme, parts.netloc, whole, parts.query, ""))
+
+    async def chat(
+        self, http: httpx2.AsyncClient, body: bytes, reader: ReplyReader
+    ) -> Refusal | None:
+        """Posts a chat request and reads the reply; returns what the server has against it.
+
+        Raises:
+            Temporary: trying again may help.
+            ModelFailure: it would not.
+        """
+        problem: Exception
+        try:
+            url = self.address("/chat/completions")
+            async with http.stream("POST", url, content=body) as response:
+                if response.status_code != 200:
+                    return await self._refusal(response)
+                await _read_reply(response, reader)
+                if reader.refusal is None and not reader.interruption:
+                    reader.check()
+        except httpx2.ReadTimeout:
+            problem = self.failures.silence(self._silence)
+        except Malformed as error:
+            problem = self.failures.nonsense(str(error))
+        except Broken as error:
+            problem = Temporary(self.failures.broken(str(error)))
+        except httpx2.HTTPError as error:
+            problem = self._connection(error)
+        else:
+            return reader.refusal
+        # Raised out here so that it drags no request, and no key in its headers, along.
+        raise problem
+
+    async def listing(self, http: httpx2.AsyncClient, *, below: str = "") -> Refusal | Any:
+        """The JSON of the page that lists the models, or what the server has against asking.
+
+        Raises:
+            Temporary, ModelFailure: as `chat`.
+        """
+        problem: Exception
+        seconds = min(LISTING_SECONDS, self._silence)
+        try:
+            url = self.address("/models", below=below)
+            timeout = httpx2.Timeout(http.timeout, read=seconds)
+            async with http.stream("GET", url, timeout=timeout) as response:
+                if response.status_code != 200:
+                    return await self._refusal(response)
+                body = await _read_all(response)
+        except httpx2.ReadTimeout:
+            problem = self.failures.silence(seconds)
+        except Malformed as error:
+            problem = self.failures.nonsense(str(error))
+        except httpx2.HTTPError as error:
+            problem = self._connection(error)
+        else:
+            try:
+                return json.loads(body)
+            except (ValueError, RecursionError):
+                problem = Malformed(looks_like(body))
+        raise problem
+
+    async def where_it_answers(self, http: httpx2.AsyncClient) -> str:
+        """A hint at the right URL, when an API answers below this one."""
+        path = urlsplit(self._url).path.rstrip("/")
+        if path.endswith("/chat/completions"):
+            right = shown(self._url).removesuffix("/chat/completions")
+            return f" Give the base URL: set {URL_VARIABLE} to {right}"
+        if path.endswith("/v1"):
+            return ""
+        with suppress(Temporary, Malformed, ModelFailure):
+            found: object = await self.listing(http, below="/v1")
+            if isinstance(found, dict) and "data" in found:
+                return f" An API answers at {shown(self._url)}/v1: set {URL_VARIABLE} to that."
+        return ""
+
+    def _connection(self, error: httpx2.HTTPError) -> Exception:
+        failure = self.failures.connection(error)
+        # A certificate does not get better by itself.
+        return failure if "over TLS" in str(failure) else Temporary(failure)
+
+    async def _refusal(self, response: httpx2.Response) -> Refusal:
+        """What an answer other than 200 says.
+
+        Raises:
+            Temporary: a 5xx or a 429.
+            ModelFailure: a redirect.
+        """
+        status = response.status_code
+        if response.is_redirect:
+            raise self.failures.redirect(status, response.headers.get("location", ""))
+        body = await _read_all(response)
+        refusal = _said(body, status)
+        if status == 429 or status >= 500:
+            failure = self.failures.unavailable(status, refusal.message)
+            raise Temporary(failure, after=seconds_until(response.headers.get("retry-after")))
+        return refusal
+
+
+def _said(body: bytes, status: int) -> Refusal:
+    try:
+        value: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return Refusal(status, looks_like(body) if body.strip() else "")
+    told = refusal_in(value, status)
+    return told or Refusal(status, json.dumps(value))
+
+
+async def _read_reply(response: httpx2.Response, reader: ReplyReader) -> None:
+    if "event-stream" not in response.headers.get("content-type", ""):
+        reader.whole(await _read_all(response))
+        return
+    events = EventReader()
+    received = response.aiter_bytes()
+    async for data in received:
+        for event in events.feed(data):
+            reader.event(event)
+            if reader.ended:
+                break
+        if reader.ended:
+            break
+    if not reader.ended:
+        for event in events.end():
+            reader.event(event)
+    elif reader.done:
+        # The connection can be used again once the response is read to its end.
+        with suppress(TimeoutError, httpx2.HTTPError):
+            async with asyncio.timeout(LEFTOVER_SECONDS):
+                async for _ in received:
+                    pass
+
+
+async def _read_all(response: httpx2.Response) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    async for data in response.aiter_bytes():
+        pieces.append(data)
+        size += len(data)
+        if size > LARGEST_REPLY:
+            raise Malformed(f"sends more than {LARGEST_REPLY >> 20} MB")
+    return b"".join(pieces)
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """A JSON value as an object; an empty one when it is none."""
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
