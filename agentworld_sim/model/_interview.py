@@ -1,193 +1,225 @@
-"""One attempt at a request, and what a failed one means."""
+"""Asks the model until a reply can be used, and records every reply."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import logging
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, cast
-from urllib.parse import urlsplit, urlunsplit
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-import httpx2
+from agentworld_sim.errors import BudgetSpent, ContextOverflow, ModelFailure, UnusableReply
+from agentworld_sim.exchanges import Exchange
+from agentworld_sim.model._chat import ChatMessage, ChatReply, ChatRequest, Watch
+from agentworld_sim.model._faults import loop_watch, reply_fault
+from agentworld_sim.model._parsing import Parsed, parse_reply
+from agentworld_sim.state._files import BlobId, Blobs, blob_id
+from agentworld_sim.turns import Turn
 
-from agentworld_sim.errors import ModelFailure
-from agentworld_sim.model._failures import Failures, shown
-from agentworld_sim.model._refusals import Refusal, looks_like, refusal_in
-from agentworld_sim.model._retry import Temporary, seconds_until
-from agentworld_sim.model._settings import URL_VARIABLE, ModelSettings
-from agentworld_sim.model._stream import (
-    LARGEST_REPLY,
-    Broken,
-    EventReader,
-    Malformed,
-    ReplyReader,
-)
+if TYPE_CHECKING:
+    from agentworld_sim.model._world_model import WorldModel
 
-LEFTOVER_SECONDS = 0.5
-"""How long to wait for the end of a stream that has said it is done, to keep its connection."""
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
-LISTING_SECONDS = 60.0
-"""How long a server may be silent that is asked for something that needs no model."""
+DEFAULT_CONTEXT_TOKENS = 262_144
+"""What the released checkpoint takes; for servers that do not say."""
 
-logger = logging.getLogger(__name__)
+OVERFLOWS = 4
+"""How often a prompt that the server finds too long is cut further."""
+
+BYTES_PER_THOUGHT = 4
+"""Of thinking, per token; for ending it at its limit."""
+
+THOUGHT_TOO_LONG = "the thinking was longer than"
+
+_SEEDS = 2**31
 
 
-class Asking:
-    """Sends requests to one server. Holds no connection."""
+class Question(Protocol[T_co]):
+    """Something to ask."""
 
-    def __init__(self, settings: ModelSettings) -> None:
-        self.failures = Failures(settings)
-        self._silence = settings.silence_seconds
-        self._url = settings.url
+    @property
+    def about(self) -> str:
+        """`observation`, or a command's words; for the records."""
+        ...
 
-    def address(self, path: str, *, below: str = "") -> str:
-        """A page of the API; a query of the base URL stays."""
-        parts = urlsplit(self._url)
-        whole = f"{parts.path.rstrip('/')}{below}{path}"
-        return urlunsplit((parts.scheme, parts.netloc, whole, parts.query, ""))
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """What the content must fit where the server can enforce it."""
+        ...
 
-    async def chat(
-        self, http: httpx2.AsyncClient, body: bytes, reader: ReplyReader
-    ) -> Refusal | None:
-        """Posts a chat request and reads the reply; returns what the server has against it.
+    def messages(self, *, budget_tokens: int, correction: str) -> tuple[ChatMessage, ...]:
+        """The prompt within a budget; `correction` says what was wrong with an earlier reply."""
+        ...
 
-        Raises:
-            Temporary: trying again may help.
-            ModelFailure: it would not.
-        """
-        problem: Exception
-        try:
-            url = self.address("/chat/completions")
-            async with http.stream("POST", url, content=body) as response:
-                if response.status_code != 200:
-                    return await self._refusal(response)
-                await _read_reply(response, reader)
-                if reader.refusal is None and not reader.interruption:
-                    reader.check()
-        except httpx2.ReadTimeout:
-            problem = self.failures.silence(self._silence)
-        except Malformed as error:
-            problem = self.failures.nonsense(str(error))
-        except Broken as error:
-            problem = Temporary(self.failures.broken(str(error)))
-        except httpx2.HTTPError as error:
-            problem = self._connection(error)
-        else:
-            return reader.refusal
-        # Raised out here so that it drags no request, and no key in its headers, along.
-        raise problem
+    def read(self, text: str) -> T_co:
+        """The answer as a value. Raises `ValueError` with the reason, for the model."""
+        ...
 
-    async def listing(self, http: httpx2.AsyncClient, *, below: str = "") -> Refusal | Any:
-        """The JSON of the page that lists the models, or what the server has against asking.
+
+@dataclass(slots=True)
+class Interview(Generic[T]):
+    """One question, and the replies to it so far."""
+
+    model: WorldModel
+    question: Question[T]
+    blobs: Blobs
+    seed: int
+    known: frozenset[BlobId] = frozenset()
+    """Messages that are stored already."""
+    spent_tokens: int = 0
+    """By the world, before this turn."""
+    exchanges: list[Exchange] = field(default_factory=list[Exchange])
+    _thinking: bool = True
+    _shrunk: float = 1.0
+
+    async def usable(self, *, asked: int = 0, reason: str = "") -> T:
+        """The first answer that can be used.
+
+        Args:
+            asked: How often the model was asked in vain already.
+            reason: Why that was in vain.
 
         Raises:
-            Temporary, ModelFailure: as `chat`.
+            ModelFailure: there is none; `exchanges` tell what was said.
         """
-        problem: Exception
-        seconds = min(LISTING_SECONDS, self._silence)
         try:
-            url = self.address("/models", below=below)
-            timeout = httpx2.Timeout(http.timeout, read=seconds)
-            async with http.stream("GET", url, timeout=timeout) as response:
-                if response.status_code != 200:
-                    return await self._refusal(response)
-                body = await _read_all(response)
-        except httpx2.ReadTimeout:
-            problem = self.failures.silence(seconds)
-        except Malformed as error:
-            problem = self.failures.nonsense(str(error))
-        except httpx2.HTTPError as error:
-            problem = self._connection(error)
-        else:
+            return await self._usable(asked, reason)
+        except ModelFailure as failure:
+            failure.exchanges = tuple(self.exchanges)
+            raise
+
+    async def _usable(self, asked: int, reason: str) -> T:
+        settings = self.model.settings
+        self._thinking = settings.thinking
+        for attempt in range(asked, settings.reasks + 1):
+            self._check_budget()
+            reply, messages = await self._reply(attempt, reason)
+            parsed = parse_reply(reply.content)
+            shown = "\n".join(one.content for one in messages)
+            fault = reply_fault(reply, parsed, enforced=reply.enforced, known=shown)
+            value: T | None = None
+            if fault is None:
+                try:
+                    value = self.question.read(parsed.text)
+                except ValueError as error:
+                    fault = str(error)
+            self._record(messages, reply, parsed, fault)
+            if fault is None:
+                return value  # pyright: ignore[reportReturnType] -- `read` gave it
+            reason = fault
+            if reply.interruption.startswith(THOUGHT_TOO_LONG):
+                self._thinking = False
+        raise UnusableReply(
+            f"{settings.model or 'the model'} at {settings.url} gave no usable answer about"
+            f" {self.question.about!r} in {settings.reasks + 1} tries. The last one: {reason}"
+            " The world is unchanged. What the model said is kept: `agentworld prompt show WORLD"
+            " --failed`, or `exchanges` of this error."
+        )
+
+    async def _reply(
+        self, attempt: int, correction: str
+    ) -> tuple[ChatReply, tuple[ChatMessage, ...]]:
+        settings = self.model.settings
+        limit = settings.context_tokens
+        if limit is None:
+            limit = (await self.model.client.served()).context_tokens or DEFAULT_CONTEXT_TOKENS
+        reserved = min(settings.max_tokens, max(1, limit // 2))
+        for overflow in range(OVERFLOWS + 1):
+            budget = int((limit - reserved) * self._shrunk)
+            messages = self.question.messages(budget_tokens=budget, correction=correction)
+            request = ChatRequest(
+                messages=messages,
+                max_tokens=reserved,
+                seed=sampler_seed(self.seed, self.question.about, attempt),
+                thinking=self._thinking,
+                schema=self.question.schema,
+            )
             try:
-                return json.loads(body)
-            except (ValueError, RecursionError):
-                problem = Malformed(looks_like(body))
-        raise problem
+                return await self.model.client.ask(request, watch=self._watch()), messages
+            except ContextOverflow:
+                if overflow == OVERFLOWS:
+                    raise
+                # The estimate was too low for this text.
+                self._shrunk *= 0.75
+        raise AssertionError("the last overflow is raised")
 
-    async def where_it_answers(self, http: httpx2.AsyncClient) -> str:
-        """A hint at the right URL, when an API answers below this one."""
-        path = urlsplit(self._url).path.rstrip("/")
-        if path.endswith("/chat/completions"):
-            right = shown(self._url).removesuffix("/chat/completions")
-            return f" Give the base URL: set {URL_VARIABLE} to {right}"
-        if path.endswith("/v1"):
-            return ""
-        with suppress(Temporary, Malformed, ModelFailure):
-            found: object = await self.listing(http, below="/v1")
-            if isinstance(found, dict) and "data" in found:
-                return f" An API answers at {shown(self._url)}/v1: set {URL_VARIABLE} to that."
-        return ""
+    def _watch(self) -> Watch:
+        looping = loop_watch()
+        limit = self.model.settings.thinking_tokens
 
-    def _connection(self, error: httpx2.HTTPError) -> Exception:
-        failure = self.failures.connection(error)
-        # A certificate does not get better by itself.
-        return failure if "over TLS" in str(failure) else Temporary(failure)
+        def watch(content: str, thinking: str) -> str | None:
+            if limit is not None and len(thinking) > limit * BYTES_PER_THOUGHT:
+                return f"{THOUGHT_TOO_LONG} {limit} tokens"
+            return looping(content, thinking)
 
-    async def _refusal(self, response: httpx2.Response) -> Refusal:
-        """What an answer other than 200 says.
+        return watch
 
-        Raises:
-            Temporary: a 5xx or a 429.
-            ModelFailure: a redirect.
-        """
-        status = response.status_code
-        if response.is_redirect:
-            raise self.failures.redirect(status, response.headers.get("location", ""))
-        body = await _read_all(response)
-        refusal = _said(body, status)
-        if status == 429 or status >= 500:
-            failure = self.failures.unavailable(status, refusal.message)
-            raise Temporary(failure, after=seconds_until(response.headers.get("retry-after")))
-        return refusal
+    def _check_budget(self) -> None:
+        budget = self.model.settings.token_budget
+        if budget is None:
+            return
+        spent = self.spent_tokens + tokens_spent(self.exchanges)
+        if spent >= budget:
+            raise BudgetSpent(
+                f"this world has used {spent:,} of the {budget:,} tokens it was given"
+                " (token_budget), so the model was not asked. Raise the budget, or fork an earlier"
+                " point. The world is unchanged."
+            )
 
+    def _record(
+        self,
+        messages: Sequence[ChatMessage],
+        reply: ChatReply,
+        parsed: Parsed,
+        fault: str | None,
+    ) -> None:
+        self.exchanges.append(
+            Exchange(
+                about=self.question.about,
+                messages=tuple((one.role, self._blob(one.content)) for one in messages),
+                parameters=reply.parameters,
+                content=reply.content,
+                thinking=reply.thinking or parsed.thinking,
+                finish_reason=reply.finish_reason,
+                usage=reply.usage,
+                seconds=round(reply.seconds, 6),
+                first_token_seconds=reply.first_token_seconds,
+                source=reply.source,
+                tagged=parsed.tagged or reply.enforced,
+                problem=fault or "",
+            )
+        )
 
-def _said(body: bytes, status: int) -> Refusal:
-    try:
-        value: object = json.loads(body)
-    except (ValueError, RecursionError):
-        return Refusal(status, looks_like(body) if body.strip() else "")
-    told = refusal_in(value, status)
-    return told or Refusal(status, json.dumps(value))
-
-
-async def _read_reply(response: httpx2.Response, reader: ReplyReader) -> None:
-    if "event-stream" not in response.headers.get("content-type", ""):
-        reader.whole(await _read_all(response))
-        return
-    events = EventReader()
-    received = response.aiter_bytes()
-    async for data in received:
-        for event in events.feed(data):
-            reader.event(event)
-            if reader.ended:
-                break
-        if reader.ended:
-            break
-    if not reader.ended:
-        for event in events.end():
-            reader.event(event)
-    elif reader.done:
-        # The connection can be used again once the response is read to its end.
-        with suppress(TimeoutError, httpx2.HTTPError):
-            async with asyncio.timeout(LEFTOVER_SECONDS):
-                async for _ in received:
-                    pass
+    def _blob(self, text: str) -> BlobId:
+        data = text.encode("utf-8", "surrogatepass")
+        name = blob_id(data)
+        return name if name in self.known else self.blobs.put(data)
 
 
-async def _read_all(response: httpx2.Response) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    async for data in response.aiter_bytes():
-        pieces.append(data)
-        size += len(data)
-        if size > LARGEST_REPLY:
-            raise Malformed(f"sends more than {LARGEST_REPLY >> 20} MB")
-    return b"".join(pieces)
+def sampler_seed(seed: int, about: str, attempt: int) -> int:
+    """What the server's sampler is given: the same for the same turn, another for every attempt."""
+    digest = sha256(f"{seed}\n{attempt}\n{about}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:4], "big") % _SEEDS
 
 
-def mapping(value: object) -> Mapping[str, Any]:
-    """A JSON value as an object; an empty one when it is none."""
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+def tokens_spent(exchanges: Sequence[Exchange]) -> int:
+    """Tokens that a server was asked to read and write."""
+    return sum(
+        one.usage.get("prompt_tokens", 0) + one.usage.get("completion_tokens", 0)
+        for one in exchanges
+        if one.source == "server"
+    )
+
+
+def spent_by(history: Sequence[Turn]) -> int:
+    """The same of all turns."""
+    return sum(tokens_spent(turn.exchanges) for turn in history if turn.exchanges)
+
+
+def known_messages(history: Sequence[Turn]) -> frozenset[BlobId]:
+    """Messages that the latest turn that asked a model stored."""
+    for turn in reversed(history):
+        if turn.exchanges:
+            return frozenset(blob for one in turn.exchanges for _, blob in one.messages)
+    return frozenset()
