@@ -13,6 +13,7 @@ from agentworld_sim.errors import AgentworldError
 
 COMMANDS = {
     "doctor": "agentworld_sim.cli._doctor:doctor",
+    "prompt": "agentworld_sim.cli._prompt:prompt",
     "serve": "agentworld_sim.cli._serve:serve",
     "shell": "agentworld_sim.cli._shell:shell",
     "version": "agentworld_sim.cli._version:version",

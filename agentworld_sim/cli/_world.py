@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import UTC, datetime
 
 import click
@@ -63,6 +64,38 @@ async def _show(world_id: str, jsonl: bool) -> None:
                 f"{number:4d}  {turn.ref}  {turn.observation.provenance:9}"
                 f"  {turn.call.name}: {_short(turn.action.text)}  →  {_short(first)}"
             )
+
+
+@world.command("cost")
+@click.argument("world_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def cost(world_id: str, as_json: bool) -> None:
+    """Show what the language world model cost: requests, tokens and time."""
+    asyncio.run(_cost(world_id, as_json=as_json))
+
+
+async def _cost(world_id: str, *, as_json: bool) -> None:
+    from agentworld_sim.model import usage_of
+
+    async with await World.open(world_id, store=open_store()) as opened:
+        usage = usage_of(await opened.trajectory(), await opened.failures())
+    if as_json:
+        click.echo(json.dumps(usage.to_json()))
+        return
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(usage.by_provenance.items()))
+    click.echo(f"turns       {usage.turns}{f' ({kinds})' if kinds else ''}")
+    click.echo(f"failed      {usage.failed_steps} steps that gave no turn")
+    click.echo(f"commands    {usage.commands} imagined inside of turns")
+    click.echo(
+        f"requests    {usage.requests} to the server, {usage.saved} saved by the cache;"
+        f" {usage.refused} replies not used, {usage.untagged} without the tag"
+    )
+    share = usage.cached_tokens / usage.prompt_tokens if usage.prompt_tokens else 0.0
+    click.echo(
+        f"tokens      {usage.prompt_tokens:,} read ({share:.0%} from the prefix cache),"
+        f" {usage.completion_tokens:,} written ({usage.thinking_tokens:,} of them thinking)"
+    )
+    click.echo(f"time        {usage.seconds:.1f} s of requests")
 
 
 @world.command("diff")
@@ -126,8 +159,6 @@ def rm(world_ids: tuple[str, ...]) -> None:
 
 def scenario_name(stored: str) -> str:
     """The name in a stored scenario."""
-    import json
-
     return json.loads(stored)["name"]
 
 

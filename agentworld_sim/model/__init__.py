@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from agentworld_sim.model._engine import ModelEngine
     from agentworld_sim.model._prompts import PromptSet
     from agentworld_sim.model._settings import ModelSettings
+    from agentworld_sim.model._usage import WorldUsage, usage_of
     from agentworld_sim.model._world_model import WorldModel
 
-__all__ = ["Briefing", "ModelEngine", "ModelSettings", "PromptSet", "WorldModel"]
+__all__ = ["Briefing", "ModelEngine", "ModelSettings", "PromptSet", "WorldModel", "WorldUsage", "usage_of"]
 
 _MODULES = {
     "Briefing": "_briefing",
@@ -23,6 +24,8 @@ _MODULES = {
     "ModelSettings": "_settings",
     "PromptSet": "_prompts",
     "WorldModel": "_world_model",
+    "WorldUsage": "_usage",
+    "usage_of": "_usage",
 }
 
 

@@ -1,0 +1,149 @@
+"""`agentworld prompt`: what a model was asked, and what it said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.exchanges import Exchange
+from agentworld_sim.state import WorldStore
+from agentworld_sim.state._home import open_store
+from agentworld_sim.world import World
+
+
+@click.group()
+def prompt() -> None:
+    """See what the language world model was asked, and what it said."""
+
+
+@prompt.command("show")
+@click.argument("world_id", metavar="ID")
+@click.option(
+    "--turn",
+    metavar="N|REF",
+    help="The turn: its number from 1, or its ref (or the beginning of it). The last one that asked"
+    " a model by default.",
+)
+@click.option("--failed", is_flag=True, help="The last step that gave no turn, instead of a turn.")
+@click.option("--thinking", is_flag=True, help="Also what the model thought.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: messages, parameters, replies.")
+def show(world_id: str, turn: str | None, failed: bool, thinking: bool, as_json: bool) -> None:
+    """Show the exact messages that a model was sent for a turn of the kept world ID.
+
+    \b
+      agentworld prompt show lab
+      agentworld prompt show lab --turn 3 --thinking
+      agentworld prompt show lab --failed
+    """
+    if failed and turn is not None:
+        raise UsageError("--failed and --turn both say which one. Give one of them.")
+    asyncio.run(_show(world_id, turn, failed=failed, thinking=thinking, as_json=as_json))
+
+
+async def _show(
+    world_id: str, turn: str | None, *, failed: bool, thinking: bool, as_json: bool
+) -> None:
+    store = open_store()
+    async with await World.open(world_id, store=store) as world:
+        found = await (_failed(world) if failed else _turn(world, turn))
+    told = [_Told(exchange, _messages(exchange, store)) for exchange in found.exchanges]
+    if as_json:
+        click.echo(json.dumps([one.to_json() for one in told], indent=2, ensure_ascii=False))
+        return
+    for line in found.heading:
+        click.echo(line)
+    if not told:
+        click.echo("No model was asked for it.")
+    for number, one in enumerate(told, 1):
+        one.print(f"request {number} of {len(told)}", thinking=thinking)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    heading: tuple[str, ...]
+    exchanges: Sequence[Exchange]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    exchange: Exchange
+    messages: tuple[tuple[str, str], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        value = self.exchange.to_json()
+        value["messages"] = [{"role": role, "content": text} for role, text in self.messages]
+        return value
+
+    def print(self, title: str, *, thinking: bool) -> None:
+        one = self.exchange
+        _rule(f"{title}: {one.about} (answered by the {one.source})")
+        click.echo(json.dumps(dict(one.parameters), ensure_ascii=False))
+        for role, text in self.messages:
+            _rule(role)
+            click.echo(text)
+        if thinking and one.thinking:
+            _rule("thinking")
+            click.echo(one.thinking)
+        _rule("reply")
+        click.echo(one.content)
+        _rule("")
+        usage = ", ".join(f"{name} {count:,}" for name, count in one.usage.items())
+        click.echo(f"{usage or 'usage not told'}; {one.seconds:.2f} s; {one.finish_reason}")
+        if one.problem:
+            click.echo(f"not used: {one.problem}")
+
+
+async def _turn(world: World, wanted: str | None) -> _Found:
+    turns = (await world.trajectory()).turns
+    asked = [number for number, turn in enumerate(turns, 1) if turn.exchanges]
+    if wanted is None:
+        if not asked:
+            raise UsageError(
+                f"no model was asked in any of the {len(turns)} turns of {world.id!r}."
+                " For a step that failed: --failed."
+            )
+        number = asked[-1]
+    elif wanted.isdecimal() and len(wanted) < 8:
+        number = int(wanted)
+        if not 1 <= number <= len(turns):
+            raise UsageError(f"{world.id!r} has the turns 1 to {len(turns)}, and no {number}.")
+    else:
+        fitting = [n for n, turn in enumerate(turns, 1) if turn.ref.startswith(wanted)]
+        if len(fitting) != 1:
+            refs = [turn.ref for turn in turns]
+            raise UsageError(
+                f"{len(fitting) or 'no'} turns of {world.id!r} have a ref that begins with"
+                f" {wanted!r}.{nearest(wanted, refs)} `agentworld world show {world.id}` lists them."
+            )
+        number = fitting[0]
+    turn = turns[number - 1]
+    heading = (
+        f"turn {number} of {len(turns)}: {turn.call.name}, {turn.observation.provenance}",
+        f"ref {turn.ref}",
+    )
+    return _Found(heading, turn.exchanges)
+
+
+async def _failed(world: World) -> _Found:
+    failures = await world.failures()
+    if not failures:
+        raise UsageError(f"no step of {world.id!r} failed after a model was asked.")
+    last = failures[-1]
+    heading = (f"step that failed at {last.when}: {last.call.name}", f"error {last.error}")
+    return _Found(heading, last.exchanges)
+
+
+def _messages(exchange: Exchange, store: WorldStore) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (role, store.blobs.get(blob).decode("utf-8", "replace")) for role, blob in exchange.messages
+    )
+
+
+def _rule(title: str) -> None:
+    click.echo(click.style(f"── {title} ".ljust(72, "─") if title else "─" * 72, dim=True))
