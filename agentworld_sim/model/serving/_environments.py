@@ -13,6 +13,7 @@ import sys
 import venv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from agentworld_sim.errors import UsageError, WorldFailure
@@ -166,8 +167,14 @@ def _install(
     on_line: Callable[[str], None] | None,
     variables: Mapping[str, str],
 ) -> None:
-    venv.create(path, with_pip=True, symlinks=os.name != "nt")
-    command = [str(python_of(path)), "-m", "pip", "install", "--disable-pip-version-check"]
+    # Our own pip installs into it, if there is one: it is newer than the one Python brings along.
+    ours = find_spec("pip") is not None
+    venv.create(path, with_pip=not ours, symlinks=os.name != "nt")
+    python = str(python_of(path))
+    pip_command = (
+        [sys.executable, "-m", "pip", "--python", python] if ours else [python, "-m", "pip"]
+    )
+    command = [*pip_command, "install", "--disable-pip-version-check"]
     last: list[str] = []
     with subprocess.Popen(
         [*command, "--progress-bar", "off", requirement],
