@@ -92,6 +92,16 @@ class ModelRefused(ModelFailure):
     """The model server refuses the request: the key, the model's name, a parameter, the length."""
 
 
+class ContextOverflow(ModelRefused):
+    """The request does not fit into the model's context."""
+
+    limit: int | None = None
+    """Most tokens of prompt and reply together, when the server says."""
+    asked: int | None = None
+    """Tokens the request would take, as far as the server says: often without the reply, and often
+    only a lower bound."""
+
+
 class UnusableReply(ModelFailure):
     """The model answered, also when asked again, and no answer was one."""
 

@@ -2,34 +2,177 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
+from dataclasses import replace
+
+from agentworld_sim.errors import ModelFailure
 from agentworld_sim.model._chat import ChatReply, ChatRequest, ServedModel, Watch
+from agentworld_sim.model._dialect import Dialect
+from agentworld_sim.model._http import Line, Lines
+from agentworld_sim.model._posting import Posting
+from agentworld_sim.model._question import Question
+from agentworld_sim.model._refusals import Refusal
+from agentworld_sim.model._replies_cache import RepliesCache
+from agentworld_sim.model._retry import Sleep, retried
+from agentworld_sim.model._served import names_served, served_model, wrong_name
 from agentworld_sim.model._settings import ModelSettings
+from agentworld_sim.model._stream import ReplyReader
+
+logger = logging.getLogger(__name__)
 
 
 class ChatClient:
-    """Asks an OpenAI-compatible server. One instance serves any number of worlds and event loops."""
+    """Asks an OpenAI-compatible server. One instance serves any number of worlds and event loops.
 
-    def __init__(self, settings: ModelSettings) -> None:
+    Connections, the limit on requests under way and the sharing of equal ones belong to an event
+    loop; finished replies and what was learnt of the server belong to the instance.
+
+    Args:
+        settings: where the server is and how it is asked.
+        sleep: waits between two attempts; tests give their own.
+    """
+
+    def __init__(self, settings: ModelSettings, *, sleep: Sleep = asyncio.sleep) -> None:
         self.settings = settings
+        self._sleep = sleep
+        self._posting = Posting(settings)
+        self._lines = Lines(settings)
+        self._cache = RepliesCache(settings.cache_entries)
+        self._dialect = Dialect()
+        self._served: ServedModel | None = None
 
     async def ask(self, request: ChatRequest, *, watch: Watch | None = None) -> ChatReply:
         """Sends one request and waits for its reply.
 
+        Equal requests have equal replies: from the cache, or from one request to the server when
+        they are under way together. All watches of one client must judge alike, since equal requests
+        share the reply that the first one's watch looked at. Cancelling the last who waits for a
+        reply closes the connection.
+
+        A lost connection, also in the middle of a reply, a 5xx and a 429 are tried again; silence
+        and everything else is not.
+
         Raises:
             ModelUnavailable: no connection, no answer, a broken one.
-            ModelRefused: the server refuses the request.
+            ModelRefused: the server refuses the request; `ContextOverflow` when it is too long.
+            UsageError: the seed is none, or the key cannot be sent.
         """
-        raise NotImplementedError
+        began = time.perf_counter()
+        model = self.settings.model or (await self.served()).name
+        question = Question.of(request, self.settings, model)
+        if (known := self._cache.get(question.key)) is not None:
+            logger.debug("a reply of %d characters comes from the cache", len(known.content))
+            return replace(known, source="cache", seconds=0.0, first_token_seconds=None)
+        line = await self._lines.of_this_loop()
+        reply, joined = await line.flights.share(
+            question.key, lambda: self._fetch(line, question, watch)
+        )
+        if not joined:
+            return reply
+        seconds = time.perf_counter() - began
+        return replace(reply, source="shared", seconds=seconds, first_token_seconds=None)
 
     async def served(self) -> ServedModel:
         """The model that is asked, as the server describes it. Asked of the server once.
+
+        A server without a list of models is taken at the word of the settings.
 
         Raises:
             ModelUnavailable: as `ask`.
             ModelRefused: the name is not served (the message lists what is), or the key is refused.
         """
-        raise NotImplementedError
+        if self._served is not None:
+            return self._served
+        line = await self._lines.of_this_loop()
+        found: ServedModel
+        found, _ = await line.flights.share("served", lambda: self._look_up(line))
+        self._served = found
+        self._posting.failures.model = found.name
+        return found
 
     async def close(self) -> None:
-        """Closes the connections of the running event loop."""
-        raise NotImplementedError
+        """Closes the connections of the running event loop. The client can be used again."""
+        await self._lines.close()
+
+    async def _look_up(self, line: Line) -> ServedModel:
+        return await retried(
+            lambda: served_model(self._posting, line.http, self.settings.model),
+            retries=self.settings.retries,
+            sleep=self._sleep,
+        )
+
+    async def _fetch(self, line: Line, question: Question, watch: Watch | None) -> ChatReply:
+        began = time.perf_counter()
+        # Held through the pauses as well: a server that is overloaded gets no more than before.
+        async with line.slots:
+            reply = await retried(
+                lambda: self._attempt(line, question, watch, began),
+                retries=self.settings.retries,
+                sleep=self._sleep,
+            )
+        self._cache.put(question.key, reply)
+        return reply
+
+    async def _attempt(
+        self, line: Line, question: Question, watch: Watch | None, began: float
+    ) -> ChatReply:
+        dialect = self._dialect
+        while True:
+            fields = dialect.spoken(question.fields)
+            body = question.body(fields)
+            reader = ReplyReader(watch)
+            refusal = await self._posting.chat(line.http, body, reader)
+            if refusal is None:
+                break
+            taught = dialect.taught(refusal, fields)
+            if taught is None:
+                raise await self._refused(line, refusal, fields["model"])
+            dialect = taught
+        self._remember(dialect)
+        seconds = time.perf_counter() - began
+        reply = ChatReply(
+            content=reader.content,
+            thinking=reader.thinking,
+            finish_reason=reader.finish_reason or "stop",
+            usage=reader.usage,
+            parameters=fields,
+            enforced="response_format" in fields,
+            seconds=seconds,
+            first_token_seconds=None if reader.first_piece is None else reader.first_piece - began,
+            interruption=reader.interruption,
+        )
+        logger.debug(
+            "%d bytes were answered with %d characters and %d of thinking in %.3f s (%s)",
+            len(body),
+            len(reply.content),
+            len(reply.thinking),
+            seconds,
+            reply.finish_reason,
+        )
+        return reply
+
+    def _remember(self, dialect: Dialect) -> None:
+        """Keeps what was left out of a request that was then answered."""
+        known = self._dialect
+        if dialect == known:
+            return
+        # Other requests may have learnt something meanwhile.
+        self._dialect = known | dialect
+        for name in sorted(dialect.dropped - known.dropped):
+            logger.warning("the model server does not take %s; it is left out from now on", name)
+
+    async def _refused(self, line: Line, refusal: Refusal, model: str) -> ModelFailure:
+        """The error for a refusal, with what the server can tell about the right way."""
+        failures = self._posting.failures
+        if refusal.about_model and refusal.overflow is None:
+            # What the server told before may no longer be so.
+            self._served = None
+            names = await names_served(self._posting, line.http)
+            if names is not None and model not in names:
+                return wrong_name(self._posting, model, names)
+        elif refusal.status in (404, 405):
+            hint = await self._posting.where_it_answers(line.http)
+            return failures.missing(refusal.status, refusal.message, hint)
+        return failures.refused(refusal)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing, suppress
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
-from agentworld_sim.errors import ModelFailure
+from agentworld_sim.errors import ModelFailure, ModelUnavailable, UsageError
 from agentworld_sim.model._failures import Failures, shown
 from agentworld_sim.model._refusals import Refusal, looks_like, refusal_in
 from agentworld_sim.model._retry import Temporary, seconds_until
@@ -31,16 +30,18 @@ LEFTOVER_SECONDS = 0.5
 LISTING_SECONDS = 60.0
 """How long a server may be silent that is asked for something that needs no model."""
 
-logger = logging.getLogger(__name__)
 
-
-class Asking:
+class Posting:
     """Sends requests to one server. Holds no connection."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self.failures = Failures(settings)
         self._silence = settings.silence_seconds
         self._url = settings.url
+        try:
+            httpx2.URL(settings.url)
+        except httpx2.InvalidURL as error:
+            raise UsageError(f"the model URL {shown(self._url)!r} is not one: {error}.") from None
 
     def address(self, path: str, *, below: str = "") -> str:
         """A page of the API; a query of the base URL stays."""
@@ -58,6 +59,7 @@ class Asking:
             ModelFailure: it would not.
         """
         problem: Exception
+        nonsense = ""
         try:
             url = self.address("/chat/completions")
             async with http.stream("POST", url, content=body) as response:
@@ -66,16 +68,21 @@ class Asking:
                 await _read_reply(response, reader)
                 if reader.refusal is None and not reader.interruption:
                     reader.check()
-        except httpx2.ReadTimeout:
+        except (httpx2.ReadTimeout, httpx2.WriteTimeout):
             problem = self.failures.silence(self._silence)
         except Malformed as error:
-            problem = self.failures.nonsense(str(error))
+            nonsense = str(error)
+            problem = self.failures.nonsense(nonsense)
         except Broken as error:
             problem = Temporary(self.failures.broken(str(error)))
         except httpx2.HTTPError as error:
             problem = self._connection(error)
         else:
-            return reader.refusal
+            if reader.refusal is None or reader.refusal.status in (400, 404, 422):
+                return reader.refusal
+            problem = self._reported(reader)
+        if nonsense and not reader.began:
+            problem = self.failures.nonsense(nonsense, await self.where_it_answers(http))
         # Raised out here so that it drags no request, and no key in its headers, along.
         raise problem
 
@@ -89,7 +96,7 @@ class Asking:
         seconds = min(LISTING_SECONDS, self._silence)
         try:
             url = self.address("/models", below=below)
-            timeout = httpx2.Timeout(http.timeout, read=seconds)
+            timeout = httpx2.Timeout(seconds, connect=http.timeout.connect)
             async with http.stream("GET", url, timeout=timeout) as response:
                 if response.status_code != 200:
                     return await self._refusal(response)
@@ -120,6 +127,15 @@ class Asking:
             if isinstance(found, dict) and "data" in found:
                 return f" An API answers at {shown(self._url)}/v1: set {URL_VARIABLE} to that."
         return ""
+
+    def _reported(self, reader: ReplyReader) -> Exception:
+        assert reader.refusal is not None
+        failure = self.failures.reported(reader.refusal)
+        # In the middle of a stream no status can be told any more, so the code there is one. A whole
+        # answer that says 200 comes from something that would say so again.
+        if reader.streamed and isinstance(failure, ModelUnavailable):
+            return Temporary(failure)
+        return failure
 
     def _connection(self, error: httpx2.HTTPError) -> Exception:
         failure = self.failures.connection(error)
@@ -158,23 +174,26 @@ async def _read_reply(response: httpx2.Response, reader: ReplyReader) -> None:
         reader.whole(await _read_all(response))
         return
     events = EventReader()
-    received = response.aiter_bytes()
-    async for data in received:
-        for event in events.feed(data):
-            reader.event(event)
+    async with aclosing(response.aiter_bytes()) as received:
+        async for data in received:
+            _take_all(events.feed(data), reader)
             if reader.ended:
                 break
-        if reader.ended:
-            break
+        if reader.done:
+            # The connection can be used again once the response is read to its end.
+            with suppress(TimeoutError, httpx2.HTTPError):
+                async with asyncio.timeout(LEFTOVER_SECONDS):
+                    async for _ in received:
+                        pass
     if not reader.ended:
-        for event in events.end():
-            reader.event(event)
-    elif reader.done:
-        # The connection can be used again once the response is read to its end.
-        with suppress(TimeoutError, httpx2.HTTPError):
-            async with asyncio.timeout(LEFTOVER_SECONDS):
-                async for _ in received:
-                    pass
+        _take_all(events.end(), reader)
+
+
+def _take_all(events: Iterable[bytes], reader: ReplyReader) -> None:
+    for event in events:
+        reader.event(event)
+        if reader.ended:
+            return
 
 
 async def _read_all(response: httpx2.Response) -> bytes:
