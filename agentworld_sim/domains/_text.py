@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from math import isfinite
 from typing import Any, cast
+
+from agentworld_sim.tools import ToolCall
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _DEEPEST = 100
@@ -13,12 +16,21 @@ _DEEPEST = 100
 
 def sendable(text: str) -> str:
     """`text` with what cannot be sent as UTF-8 replaced, as terminals and servers do."""
-    return _SURROGATES.sub("\ufffd", text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text)
+    return text
 
 
-def json_text(value: object) -> str:
-    """An action's JSON: one line, words as they are."""
-    return sendable(json.dumps(value, ensure_ascii=False, default=str))
+def action_json(value: object) -> str:
+    """An action's JSON, indented as in the examples of the released model's prompts."""
+    return sendable(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def called(call: ToolCall) -> str:
+    """A call as JSON: `{"name": …, "arguments": …}`."""
+    return action_json({"name": call.name, "arguments": dict(call.arguments)})
 
 
 def json_value(text: str) -> Any:
@@ -28,7 +40,7 @@ def json_value(text: str) -> Any:
         ValueError: it is none; the message says where it breaks.
     """
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_constant=_no_number, parse_float=_number)
     except json.JSONDecodeError as error:
         raise ValueError(
             f"not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
@@ -36,6 +48,11 @@ def json_value(text: str) -> Any:
     except RecursionError:
         raise ValueError("not usable JSON: it is nested too deeply") from None
     return _cleaned(value, 0)
+
+
+def _number(digits: str) -> float:
+    value = float(digits)
+    return value if isfinite(value) else _no_number(digits)
 
 
 def _no_number(name: str) -> float:

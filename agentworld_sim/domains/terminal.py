@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, cast
+import re
+from typing import Any, Literal, cast
 
+from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
+from agentworld_sim.domains._text import action_json, sendable
 from agentworld_sim.tools import ToolCall, ToolSpec
 from agentworld_sim.turns import Action, Observation
 
 TYPED_SECONDS = 0.1
 """How long a typed command is given before the screen is read."""
+
+ROWS = 40
+"""Lines of a screen."""
+
+_SEQUENCE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[=>]"
+)
+"""Control sequences of a terminal: colours, cursor, title. A screen does not show them."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_PROMPT = re.compile(r"(?P<who>(?:\([^()\s]+\) )?[\w.-]+@[\w.-]+):[^\n]*[#$]\s*\Z")
+_PLAIN_COMMANDS = frozenset(
+    "awk cat cd chmod cp date echo env find grep head id ls mkdir mv pwd rm rmdir sed sort tail"
+    " touch uname wc which whoami".split()
+)
+"""Commands that leave their own echo on the screen, whatever they do."""
 
 
 def action(call: ToolCall, tool: ToolSpec) -> Action:
@@ -20,22 +38,103 @@ def action(call: ToolCall, tool: ToolSpec) -> Action:
         # An empty list would say that the task is done.
         keystrokes = [{"keystrokes": "exec bash\n", "duration": TYPED_SECONDS}]
     if not isinstance(keystrokes, list):
-        command: Any = call.arguments.get("command", call.arguments.get("commands", ""))
-        lines = cast("list[object]", command) if isinstance(command, list) else [command]
         keystrokes = [
-            {"keystrokes": f"{line}\n", "duration": TYPED_SECONDS} for line in lines if line
+            {"keystrokes": f"{line}\n", "duration": TYPED_SECONDS} for line in _commands(call)
         ]
-    return Action(json.dumps(keystrokes, ensure_ascii=False))
+    return Action(action_json(cast("list[object]", keystrokes)))
 
 
 def write(observation: Observation) -> str:
     """The text as it is."""
-    return observation.text
+    return sendable(observation.text)
 
 
 def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
-    """The text as it is."""
-    return Observation(text=text, provenance="imagined")
+    """The screen; for a tool that takes a command, what the command wrote on it."""
+    screen = _SEQUENCE.sub("", sendable(text)).replace("\r\n", "\n")
+    commands = _commands(call)
+    if commands and "keystrokes" not in call.arguments:
+        screen = _output(screen, commands)
+    else:
+        # Trailing blank lines are the empty rest of the screen; a prompt's space is not.
+        screen = "\n".join(screen.rstrip("\n").split("\n")[-ROWS:])
+    return Observation(text=screen, provenance="imagined")
+
+
+def _commands(call: ToolCall) -> list[str]:
+    command: Any = call.arguments.get("command", call.arguments.get("commands", ""))
+    lines = cast("list[object]", command) if isinstance(command, list) else [command]
+    return [str(line) for line in lines if line]
+
+
+def _output(screen: str, commands: list[str]) -> str:
+    """The screen without prompts and echoes, if they are there: a shell tool returns only output."""
+    typed = "\n".join(commands).split("\n")
+    lines = screen.split("\n")
+    found = _PROMPT.match(lines[-1])
+    who = found["who"] if found else ""
+    kept: list[str] = []
+    for line in lines:
+        prompt = bool(who) and line.startswith(f"{who}:")
+        echo = typed and re.search(rf"[#$>] ?{re.escape(typed[0])}\s*\Z", line)
+        if echo and (prompt or not kept):
+            typed = typed[1:]
+        elif not (prompt and _PROMPT.match(line)):
+            kept.append(line)
+    return "\n".join(kept)
+
+
+class ScreenForm:
+    """A screen has 40 rows of characters, and a command that was typed stands on it."""
+
+    name = "terminal-screen"
+    scope: Literal["imagined"] = "imagined"
+
+    def judge(self, given: CheckInput) -> str | None:
+        if "keystrokes" not in given.call.arguments:
+            return None
+        screen = given.observation.text
+        rows = screen.count("\n") + 1
+        if rows > ROWS:
+            return f"the screen has {ROWS} lines and the answer {rows}; show the last {ROWS}"
+        control = _CONTROL.search(screen)
+        if control:
+            return (
+                f"a screen shows characters, and the answer contains the control character"
+                f" {control[0]!r}; leave out escape codes and carriage returns"
+            )
+        return _missing_echo(given, rows)
+
+
+def _missing_echo(given: CheckInput, rows: int) -> str | None:
+    """Whether a plain command was typed at a prompt and neither it nor any prompt is shown."""
+    command = _plain_command(given.call.arguments["keystrokes"])
+    before = [turn for turn in given.history if "keystrokes" in turn.call.arguments]
+    if command is None or not before or rows >= ROWS - 2:
+        return None
+    prompt = _PROMPT.match(before[-1].observation.text.rpartition("\n")[2])
+    screen = given.observation.text
+    if prompt is None or command in screen or f"{prompt['who']}:" in screen:
+        return None
+    return (
+        f"the screen shows neither the prompt nor the command {command!r} that was typed at it; show"
+        " the echoed command, its output and the next prompt"
+    )
+
+
+def _plain_command(keystrokes: Any) -> str | None:
+    """The one plain command that was typed and run; `None` for anything else."""
+    items = cast("list[Any]", keystrokes) if isinstance(keystrokes, list) else []
+    if len(items) != 1 or not isinstance(items[0], dict):
+        return None
+    typed = cast("dict[str, Any]", items[0]).get("keystrokes")
+    if not isinstance(typed, str) or typed.count("\n") != 1 or not typed.endswith("\n"):
+        return None
+    command = typed.strip()
+    words = command.split()
+    if not words or words[0] not in _PLAIN_COMMANDS or re.search(r"[;&|<>`$\\]|PS1", command):
+        return None
+    return command if len(command) <= 60 else None
 
 
 DOMAIN = Domain(
@@ -46,4 +145,5 @@ DOMAIN = Domain(
     fence="json",
     state="first",
     toolkits=("terminal",),
+    checks=(ScreenForm(),),
 )

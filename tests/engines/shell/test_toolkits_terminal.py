@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -59,36 +60,38 @@ def test_a_slow_command_shows_its_output_later() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments, text",
+    "arguments, keystrokes",
     [
         (
             {"keystrokes": [{"keystrokes": "ls\n", "duration": 0.5}]},
-            '[{"keystrokes": "ls\\n", "duration": 0.5}]',
+            [{"keystrokes": "ls\n", "duration": 0.5}],
         ),
-        ({"keystrokes": []}, "[]"),
-        ({"command": "ls -l"}, '[{"keystrokes": "ls -l\\n", "duration": 0.1}]'),
+        ({"keystrokes": []}, []),
+        ({"command": "ls -l"}, [{"keystrokes": "ls -l\n", "duration": 0.1}]),
         (
             {"commands": ["cd é", "ls"]},
-            '[{"keystrokes": "cd é\\n", "duration": 0.1}, {"keystrokes": "ls\\n", "duration": 0.1}]',
+            [
+                {"keystrokes": "cd é\n", "duration": 0.1},
+                {"keystrokes": "ls\n", "duration": 0.1},
+            ],
         ),
-        ({"restart": True}, '[{"keystrokes": "exec bash\\n", "duration": 0.1}]'),
+        ({"restart": True}, [{"keystrokes": "exec bash\n", "duration": 0.1}]),
     ],
 )
-def test_a_terminal_action_is_keystrokes(arguments: dict[str, Any], text: str) -> None:
+def test_a_terminal_action_is_keystrokes(arguments: dict[str, Any], keystrokes: list[Any]) -> None:
     written = domain("terminal").action(ToolCall("shell", arguments), ToolSpec(name="shell"))
-    assert written.text == text
+    assert json.loads(written.text) == keystrokes
 
 
 def test_a_coding_action_is_the_call() -> None:
     call = ToolCall("Read", {"file_path": "/é", "limit": 1})
     written = domain("swe").action(call, ToolSpec(name="Read"))
-    assert written.text == '{"name": "Read", "arguments": {"file_path": "/é", "limit": 1}}'
+    assert json.loads(written.text) == {
+        "name": "Read",
+        "arguments": {"file_path": "/é", "limit": 1},
+    }
 
 
-def test_a_domain_without_an_engine_says_so() -> None:
-    with pytest.raises(
-        UsageError, match=r"the domain 'web' has no engine yet; there are: terminal, swe"
-    ):
-        domain("web")
+def test_a_domain_that_there_is_not_says_so() -> None:
     with pytest.raises(UsageError, match=r"there is no domain 'swi'\. Did you mean 'swe'\?"):
         domain("swi")

@@ -1,0 +1,64 @@
+"""Tools of servers that speak the Model Context Protocol, and functions with a JSON interface."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from agentworld_sim.checks import CheckInput
+from agentworld_sim.domains import Domain
+from agentworld_sim.domains._results import read_result, write_result
+from agentworld_sim.domains._text import called, json_value
+from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.turns import Action, Observation
+
+_BEGINS_LIKE_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")
+
+
+def action(call: ToolCall, tool: ToolSpec) -> Action:
+    """The call as JSON."""
+    return Action(called(call))
+
+
+def write(observation: Observation) -> str:
+    """The result as the tool sent it."""
+    return write_result(observation)
+
+
+def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
+    """A plain text, a JSON value, or an envelope."""
+    return read_result(text, tool)
+
+
+class JsonStaysJson:
+    """A tool that has always answered with JSON does not begin an answer as JSON and break off."""
+
+    name = "json-form"
+    scope: Literal["imagined"] = "imagined"
+
+    def judge(self, given: CheckInput) -> str | None:
+        text = given.observation.text
+        if given.observation.is_error or not _BEGINS_LIKE_JSON.match(text):
+            return None
+        earlier = [
+            turn.observation.text
+            for turn in given.history
+            if turn.call.name == given.call.name and not turn.observation.is_error
+        ]
+        if not earlier or any(_problem(one) for one in earlier):
+            return None
+        problem = _problem(text)
+        return problem and f"{given.call.name!r} answers with JSON, and this is {problem}"
+
+
+def _problem(text: str) -> str | None:
+    try:
+        json_value(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+DOMAIN = Domain(
+    name="mcp", action=action, write=write, read=read, fence="json", checks=(JsonStaysJson(),)
+)

@@ -1,0 +1,71 @@
+"""The desktop: Python code in, the accessibility tree out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from agentworld_sim.domains import Domain
+from agentworld_sim.domains._screens import SameRepresentation
+from agentworld_sim.domains._text import sendable
+from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.turns import Action, Observation
+
+_CODE_ARGUMENTS = ("code", "python_code", "python", "script", "actions", "action", "command")
+_FENCE = re.compile(r"\s*```(?:python|py)?[ \t]*\n(?P<code>.*?)\n?```\s*", re.DOTALL)
+_PYAUTOGUI = frozenset(
+    "click doubleClick dragTo hotkey keyDown keyUp middleClick mouseDown mouseUp moveTo press"
+    " rightClick scroll tripleClick typewrite write".split()
+)
+
+
+def action(call: ToolCall, tool: ToolSpec) -> Action:
+    """The code that runs; for a tool without code, the function call that it is."""
+    return Action(sendable(_code(call.arguments) or _call(call)))
+
+
+def _code(arguments: Mapping[str, Any]) -> str:
+    for name in _CODE_ARGUMENTS:
+        value: Any = arguments.get(name)
+        if isinstance(value, list):
+            lines = cast("list[Any]", value)
+            value = "\n".join(lines) if all(isinstance(one, str) for one in lines) else None
+        # Beside other arguments, `action="click"` is a choice and no code.
+        if isinstance(value, str) and value.strip() and (len(arguments) == 1 or _is_code(value)):
+            fenced = _FENCE.fullmatch(value)
+            return (fenced["code"] if fenced else value).strip("\n")
+    return ""
+
+
+def _is_code(text: str) -> bool:
+    return bool(re.search(r"[(=\n]", text))
+
+
+def _call(call: ToolCall) -> str:
+    name = call.name.rpartition("__")[2] or call.name
+    if name in _PYAUTOGUI:
+        name = f"pyautogui.{name}"
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in call.arguments.items())})"
+
+
+def write(observation: Observation) -> str:
+    """The tree as it is."""
+    return sendable(observation.text)
+
+
+def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
+    """The tree as it is."""
+    return Observation(text=sendable(text).strip("\n"), provenance="imagined")
+
+
+DOMAIN = Domain(
+    name="os",
+    action=action,
+    write=write,
+    read=read,
+    fence="python",
+    # The state before a later action is the observation before it; it is not told twice.
+    state="first",
+    checks=(SameRepresentation(lambda name: name),),
+)
