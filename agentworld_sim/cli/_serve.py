@@ -231,9 +231,12 @@ def _run(command: ServerCommand, timeout: float, *, verbose: bool) -> int:
                 server.on_phase = show
                 server.start()
                 server.wait_until_healthy()
-            click.echo(f"serving {server.model} at {server.url}")
-            click.echo(f"export AGENTWORLD_MODEL_URL={shlex.quote(server.url)}")
-            click.echo(f"export AGENTWORLD_MODEL={shlex.quote(server.model)}")
+            # At once, so that whoever reads the first line has the others.
+            click.echo(
+                f"serving {server.model} at {server.url}\n"
+                f"export AGENTWORLD_MODEL_URL={shlex.quote(server.url)}\n"
+                f"export AGENTWORLD_MODEL={shlex.quote(server.model)}"
+            )
             click.echo(f"(Ctrl-C stops it; log: {log})", err=True)
             sys.stdout.flush()
             server.join()

@@ -29,8 +29,11 @@ DISTRIBUTIONS: Mapping[Engine, tuple[str, ...]] = {
 
 TITLES: Mapping[Engine, str] = {"vllm": "vLLM", "sglang": "SGLang"}
 
-REQUIREMENTS: Mapping[Engine, str] = {"vllm": "vllm>=0.32", "sglang": "sglang>=0.5.20"}
-"""What is installed into an environment that is made. vLLM 0.32 is the release we test against."""
+REQUIREMENTS: Mapping[Engine, str] = {"vllm": "vllm>=0.32,<0.34", "sglang": "sglang>=0.5.20"}
+"""What is installed into an environment that is made.
+
+vLLM 0.32 is the release we test against; it says that the module we start it by may go one day.
+"""
 
 BEGUN = ".agentworld-unfinished"
 """Marks an environment of ours until it is whole."""

@@ -13,7 +13,7 @@ PHASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"checkpoint shards:\s+(?P<part>\d+)%", "loading weights"),
         (r"Starting to load model|Load weight begin", "loading weights"),
         (r"Loading weights took|Model loading took|Load weight end", "weights loaded"),
-        (r"torch\.compile|Dynamo bytecode|Compiling a graph", "compiling"),
+        (r"Dynamo bytecode|Compiling a graph|torch\.compile (?:takes|took)", "compiling"),
         (r"[Cc]aptur\w+ (?:CUDA|cuda) graph", "capturing CUDA graphs"),
         (r"KV [Cc]ache (?:size: (?P<tokens>[\d,]+)|is allocated.*#tokens: (?P<more>\d+))", "cache"),
         (r"Application startup complete|fired up and ready", "started"),

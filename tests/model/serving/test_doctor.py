@@ -395,11 +395,19 @@ def test_a_stream_that_breaks_fails_the_measurement_alone(reply: Reply) -> None:
 
 
 def test_a_slow_server_is_a_warning() -> None:
-    slow = ScriptedReply("a b c d e f", seconds_per_chunk=0.3, chunk_size=4)
+    slow = ScriptedReply("ten tokens " * 4, seconds_per_chunk=0.3, chunk_size=16)
     script = answering(lambda request: slow if request.stream else None)
     with ScriptedModelServer(script) as server:
         diagnosis = diagnose(server.url)
     assert found(diagnosis, "speed").verdict == "warning"
+    assert found(diagnosis, "speed, 4 at a time").verdict == "ok"
+
+
+def test_a_speed_is_not_made_of_a_few_tokens() -> None:
+    script = answering(lambda request: "too short" if request.stream else None)
+    with ScriptedModelServer(script) as server:
+        diagnosis = diagnose(server.url)
+    assert found(diagnosis, "speed").summary.startswith("cannot tell: the answer ended after")
 
 
 def test_a_server_that_knows_only_openais_fields_is_asked_with_those() -> None:

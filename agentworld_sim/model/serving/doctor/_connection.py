@@ -16,7 +16,7 @@ import httpx2
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
-EXTENSIONS = ("top_k", "chat_template_kwargs")
+EXTENSIONS = ("top_k", "chat_template_kwargs", "ignore_eos")
 """Request fields that OpenAI's own service does not have and some hosted ones refuse."""
 
 Messages = Sequence[Mapping[str, str]]

@@ -12,6 +12,9 @@ from agentworld_sim.model.serving.doctor._findings import Finding
 
 TOKENS = 128
 
+FEWEST = 8
+"""Tokens from which on a rate means something."""
+
 STREAMS = 4
 
 USUAL_ANSWER = 4_300
@@ -28,13 +31,21 @@ def check_speed(connection: Connection, model: str) -> list[Finding]:
         Trouble: a stream did not come to its end.
     """
     one = _stream(connection, model, 0)
-    alone = (one.tokens - 1) / (one.whole - one.first_token) if one.whole > one.first_token else 0.0
+    if one.tokens < FEWEST:
+        return [
+            Finding(
+                check="speed",
+                verdict="warning",
+                summary=f"cannot tell: the answer ended after {one.tokens} tokens",
+            )
+        ]
+    alone = (one.tokens - 1) / max(one.whole - one.first_token, 1e-6)
     began = time.perf_counter()
     with ThreadPoolExecutor(STREAMS) as pool:
         several = list(pool.map(partial(_stream, connection, model), range(1, STREAMS + 1)))
     together = sum(each.tokens for each in several) / (time.perf_counter() - began)
     slowest = max(each.first_token for each in several)
-    seconds = USUAL_ANSWER / alone if alone else 0.0
+    seconds = USUAL_ANSWER / alone
     slow = seconds > SLOW_SECONDS
     return [
         Finding(
@@ -56,7 +67,7 @@ def check_speed(connection: Connection, model: str) -> list[Finding]:
 
 def _stream(connection: Connection, model: str, number: int) -> Timing:
     asked = [{"role": "user", "content": f"Describe file system number {number} in many words."}]
-    return connection.time(model, asked, max_tokens=TOKENS, **SAMPLING, **THINKING)
+    return connection.time(model, asked, max_tokens=TOKENS, ignore_eos=True, **SAMPLING, **THINKING)
 
 
 def _seconds(value: float) -> str:
