@@ -2,16 +2,32 @@
 
 from agentworld_sim.engines.shell._bindings import Binding, bindings, schema_fits, toolkit
 from agentworld_sim.engines.shell._engine import ShellEngine
+from agentworld_sim.engines.shell._imagined import (
+    CommandAnswer,
+    CommandImaginer,
+    CommandQuestion,
+    FileOperation,
+    ImaginedCommand,
+    Validate,
+)
 from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._machine import Machine, User
+from agentworld_sim.engines.shell._routes import Route
 from agentworld_sim.engines.shell._unfinished import needs_more_input
 
 __all__ = [
     "Binding",
+    "CommandAnswer",
+    "CommandImaginer",
+    "CommandQuestion",
+    "FileOperation",
+    "ImaginedCommand",
     "Machine",
+    "Route",
     "ShellEngine",
     "ShellLimits",
     "User",
+    "Validate",
     "bindings",
     "needs_more_input",
     "schema_fits",

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Literal
 
-from agentworld_sim.engines._base import Answer, TurnContext
-from agentworld_sim.engines.shell._bindings import ShellTurn, binding_for, bindings
+from agentworld_sim.engines.shell._bindings import binding_for, bindings
+from agentworld_sim.engines.shell._engine_session import ShellEngineSession, threads
+from agentworld_sim.engines.shell._imagined import CommandImaginer
+from agentworld_sim.engines.shell._imagining import ImaginingSession
 from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._machine import Machine
-from agentworld_sim.engines.shell._session import ShellSession
-from agentworld_sim.engines.shell._simple import is_simple
+from agentworld_sim.engines.shell._routes import Route, Routes
+from agentworld_sim.engines.shell._unknown import CommandNames, UnknownCommands
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.errors import EngineFailure, nearest
-from agentworld_sim.state._changes import StateChange, WorldState
-from agentworld_sim.state._files import BlobId, Blobs
-from agentworld_sim.tools import ToolCall, ToolSpec, check_arguments
-
-THREADS = 64
-"""Turns that may compute at the same time; each is short, and a stuck one ends at its time limit."""
-
-TURN_US = 100_000
-"""What every turn takes on the world's clock, beside what it sleeps."""
-
-RAW = "raw:"
-"""Prefix of sessions that are not shells."""
-
-_threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agentworld-shell")
+from agentworld_sim.errors import nearest
+from agentworld_sim.state._changes import WorldState
+from agentworld_sim.state._files import Blobs
+from agentworld_sim.tools import ToolSpec
 
 
 class ShellEngine:
@@ -40,9 +30,28 @@ class ShellEngine:
     route: Literal["compute"] = "compute"
     reasks = 0
 
-    def __init__(self, machine: Machine | None = None, limits: ShellLimits | None = None) -> None:
+    def __init__(
+        self,
+        machine: Machine | None = None,
+        limits: ShellLimits | None = None,
+        *,
+        imaginer: CommandImaginer | None = None,
+        routes: Mapping[str, Route] | None = None,
+    ) -> None:
+        """
+        Args:
+            machine: What the simulated machine says about itself.
+            limits: What a turn may use.
+            imaginer: Answers commands that the shell does not have; without one they are not
+                found, as on a real machine.
+            routes: Command name or glob pattern to who answers it. An exact name counts first,
+                then the first pattern that fits. Without an imaginer they are not looked at.
+        """
         self.machine = machine or Machine()
         self.limits = limits or ShellLimits()
+        self.imaginer = imaginer
+        checked = Routes(routes or {})
+        self._names = None if imaginer is None else CommandNames(checked)
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         binding = binding_for(tool)
@@ -63,98 +72,31 @@ class ShellEngine:
 
     async def open(self, state: WorldState, blobs: Blobs) -> ShellEngineSession:
         loop = asyncio.get_running_loop()
-        live = await loop.run_in_executor(_threads, self._open, state, blobs)
-        return ShellEngineSession(live, state, blobs)
+        if self._names is None or self.imaginer is None:
+            live = await loop.run_in_executor(threads, self._open, state, blobs, None)
+            return ShellEngineSession(live, state, blobs)
+        unknown = UnknownCommands(self._names, self.limits)
+        live = await loop.run_in_executor(threads, self._open, state, blobs, unknown)
+        return ImaginingSession(
+            live,
+            state,
+            blobs,
+            bring_up=lambda state, blobs: self._open(state, blobs, unknown),
+            imaginer=self.imaginer,
+            unknown=unknown,
+            limits=self.limits,
+        )
 
-    def _open(self, state: WorldState, blobs: Blobs) -> LiveShell:
+    def _open(self, state: WorldState, blobs: Blobs, unknown: UnknownCommands | None) -> LiveShell:
         from agentworld_sim.engines.shell._image import system_mounts
 
+        imagined = frozenset[str]() if self._names is None else self._names.programs
         live = LiveShell(
-            self.machine, COMMANDS, mounts=system_mounts(self.machine), limits=self.limits
+            self.machine,
+            COMMANDS,
+            mounts=system_mounts(self.machine, imagined),
+            limits=self.limits,
+            unknown=unknown,
         )
         live.materialise(state.files, blobs)
         return live
-
-
-def _is_quick(call: ToolCall, tool: ToolSpec) -> bool:
-    """Whether a call is sure to be answered at once."""
-    binding = binding_for(tool)
-    if binding is None or binding.looks:
-        return binding is not None
-    command = call.arguments.get("command")
-    return binding.keeps == "nothing" and isinstance(command, str) and is_simple(command)
-
-
-class ShellEngineSession:
-    """Implements `EngineSession`."""
-
-    def __init__(self, live: LiveShell, state: WorldState, blobs: Blobs) -> None:
-        self._live = live
-        self._kept: dict[str, bytes] = {}
-        self._unread: Mapping[str, BlobId] = state.sessions
-        self._blobs = blobs
-        self._computing: Future[Answer] | None = None
-
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
-        if not self._unread and _is_quick(call, tool):
-            # Shorter than the way to a thread and back.
-            return self._compute(call, tool, context)
-        loop = asyncio.get_running_loop()
-        computing = _threads.submit(self._compute, call, tool, context)
-        self._computing = computing
-        try:
-            return await asyncio.shield(asyncio.wrap_future(computing, loop=loop))
-        except asyncio.CancelledError:
-            self._live.cancel()
-            raise
-
-    def close(self) -> None:
-        if self._computing is None or self._computing.done():
-            self._live.close()
-            return
-        # The machine is freed when what runs on it has noticed that it is not wanted any more.
-        self._live.cancel()
-        self._computing.add_done_callback(lambda _: self._live.close())
-
-    def _compute(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
-        binding = binding_for(tool)
-        if binding is None:
-            raise EngineFailure(f"the shell engine was given {tool.name!r}, which it cannot answer")
-        if tool.input_schema != binding.input_schema:
-            # The user's schema may leave optional what the operation cannot do without.
-            check_arguments(replace(tool, input_schema=binding.input_schema), call.arguments)
-        for name, blob in self._unread.items():
-            self._kept.setdefault(name, self._blobs.get(blob))
-        self._unread = {}
-        turn = ShellTurn(
-            self._live,
-            {
-                name: ShellSession.from_bytes(data)
-                for name, data in self._kept.items()
-                if not name.startswith(RAW)
-            },
-            {
-                name.removeprefix(RAW): data
-                for name, data in self._kept.items()
-                if name.startswith(RAW)
-            },
-            shell=binding.shell or binding.id,
-        )
-        self._live.start_turn(context.state.clock_us, context.seed)
-        observation = binding.operation(turn, call.arguments)
-        files = self._live.collect(context.blobs)
-        clock_us = self._live.files.clock.now_us() + TURN_US
-        sessions = self._keep(turn, context.blobs)
-        return Answer(observation, StateChange(clock_us=clock_us, files=files, sessions=sessions))
-
-    def _keep(self, turn: ShellTurn, blobs: Blobs) -> Mapping[str, BlobId]:
-        changed: dict[str, BlobId] = {}
-        for name in sorted(turn.changed):
-            if name in turn.raw:
-                key, data = RAW + name, turn.raw[name]
-            else:
-                key, data = name, turn.sessions[name].to_bytes()
-            if self._kept.get(key) != data:
-                self._kept[key] = data
-                changed[key] = blobs.put(data)
-        return changed

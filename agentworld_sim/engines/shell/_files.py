@@ -342,6 +342,33 @@ class LiveFiles:
         self._tree = self._tree.replaced(changes)
         return changes
 
+    @property
+    def tree(self) -> FileTree:
+        """The files as they were at the last `collect` or `materialise`."""
+        return self._tree
+
+    def pending(self, *, suspicious: bool) -> dict[str, FileEntry | None]:
+        """What `collect` would find, without times and without storing anything."""
+        found: dict[str, FileEntry | None] = {}
+        stamps = dict(self._scan("/"))
+        for path, stamp in stamps.items():
+            kind, size, mode, _, created = stamp
+            same = self._stamps.get(path) == stamp and not self._owner_moved(path)
+            if same and not (suspicious and kind == "file" and self._content_moved(path)):
+                continue
+            content = ""
+            if kind == "file":
+                content = blob_id(self.fs.read_file(path))
+                if self.mask.used and path not in self._stamps:
+                    mode = self.mask.mode_of(path, mode, created)
+            elif kind == "symlink":
+                content = self.fs.read_link(path)
+            size = size if kind == "file" else 0
+            owner, group = self._owners.get(path, ("root", "root"))
+            found[path] = FileEntry(cast("FileKind", kind), mode, 0, content, size, owner, group)
+        found.update((path, None) for path in self._stamps if path not in stamps)
+        return found
+
     def _apply_umask(self) -> None:
         """Gives the files that redirections made the mode they should have."""
         if not self.mask.used:

@@ -20,7 +20,9 @@ from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING, versi
 HELPER = "/proc/self/exe"
 """The command of ours that functions call. An agent sees an unreadable file of this name."""
 
-_LIST = " ".join(sorted(MISSING))
+IMAGINE = "imagine"
+"""Its first word where it stands for a program that is not there."""
+
 _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if name != "[")
 _MISSING = "|".join(sorted(MISSING))
 
@@ -39,7 +41,6 @@ _STREAMS = frozenset({"cat", "grep", "seq", "tr"})
 """In a pipeline, the embedded shell loses the input of a function with one of these names."""
 
 _LOOKS_UP = re.compile(r"command\s+-[vV]|\b(?:type|hash)\s")
-_NAMES_MISSING = re.compile(rf"(?<![\w.-])(?:{_MISSING})(?![\w.-])")
 
 _ON_FILES = (
     'local __a __n=0; for __a in "$@"; do case "$__a" in -|--stdout|--to-stdout|-c*|-[!-]*c*) __n=0; break;;'
@@ -156,15 +157,17 @@ _BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask", "grep", "cmp", "tee", *V
 """Functions that are no use to a script which only looks at functions."""
 
 _LOOKUPS = {
-    "command": f'case "$1" in -[vV]) case " {_LIST} " in *" $2 "*)'
+    "command": 'case "$1" in -[vV]) case " @ABSENT@ " in *" $2 "*)'
     ' [ "$1" = -V ] && echo "bash: line 1: command: $2: not found" >&2; return 1;; esac;; esac;'
     ' builtin command "$@";',
-    "type": f'case " {_LIST} " in *" ${{!#}} "*)'
+    "type": 'case " @ABSENT@ " in *" ${!#} "*)'
     ' case "$1" in -*) ;; *) echo "bash: line 1: type: ${!#}: not found" >&2;; esac; return 1;;'
     ' esac; builtin type "$@";',
-    "hash": f'case " {_LIST} " in *" ${{!#}} "*)'
+    "hash": 'case " @ABSENT@ " in *" ${!#} "*)'
     ' echo "bash: line 1: hash: ${!#}: not found" >&2; return 1;; esac; builtin hash "$@";',
 }
+
+_WORD = re.compile(r"[\w.-]+")
 
 _SRANDOM = re.compile(r"\$\{SRANDOM\}|\$?\bSRANDOM\b(?!=)")
 
@@ -185,17 +188,24 @@ def hints_at_guise(script: str) -> bool:
     return _HINT.search(script) is not None
 
 
-def guise(script: str, taken: frozenset[str] | set[str], *, chance: bool) -> Guise:
+def guise(
+    script: str,
+    taken: frozenset[str] | set[str],
+    *,
+    chance: bool,
+    absent: frozenset[str] = MISSING,
+) -> Guise:
     """Looks at `script` for what would show the embedded shell.
 
     Args:
         script: The script about to run.
         taken: Functions of the user's own, which are left alone.
         chance: It reads random devices.
+        absent: Commands that the embedded shell has and the machine has not.
     """
     bodies: dict[str, str] = {}
     if _HINT.search(script):
-        bodies = {name: body for name, body in _bodies(script).items() if name not in taken}
+        bodies = {name: body for name, body in _bodies(script, absent).items() if name not in taken}
         script = _SRANDOM.sub(f"$({HELPER} srandom)", script)
     parts = [f"{name}() {{ {body} }}" for name, body in bodies.items()]
     cleanup = f"unset -f {' '.join(bodies)}" if bodies else ""
@@ -209,7 +219,7 @@ def guise(script: str, taken: frozenset[str] | set[str], *, chance: bool) -> Gui
     return Guise(script, "".join(f"{part}; " for part in parts), cleanup)
 
 
-def _bodies(script: str) -> dict[str, str]:
+def _bodies(script: str, absent: frozenset[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     # A script that looks at functions would see ours; there the texts alone are put right.
     abouts = () if _SHOWS_FUNCTIONS.search(script) else _ABOUT.finditer(script)
@@ -221,8 +231,9 @@ def _bodies(script: str) -> dict[str, str]:
             f'if [ $# = 1 ] && {{ [ "$1" = --version ] || [ "$1" = --help ]; }};'
             f' then {HELPER} about {name} "$1"; else builtin command {name} "$@"; fi;'
         )
-    if _LOOKS_UP.search(script) and _NAMES_MISSING.search(script):
-        found |= _LOOKUPS
+    if _LOOKS_UP.search(script) and absent & set(_WORD.findall(script)):
+        listed = " ".join(sorted(absent))
+        found |= {name: body.replace("@ABSENT@", listed) for name, body in _LOOKUPS.items()}
     for name, (pattern, body) in _FUNCTIONS.items():
         hidden = name in _BY_FILE and _SHOWS_FUNCTIONS.search(script)
         if pattern.search(script) and not hidden:

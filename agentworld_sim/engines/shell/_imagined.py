@@ -17,7 +17,8 @@ class CommandQuestion:
     argv: tuple[str, ...]
     """The name and its arguments, expanded by the shell."""
     stdin: str | None
-    """What the pipe or redirection delivers; `None` when nothing is connected."""
+    """What the pipe or redirection delivers; `None` when nothing is connected. A long input is cut
+    and says so; bytes that are no UTF-8 have become U+FFFD on their way through the pipe."""
     cwd: str
     env: Mapping[str, str]
     """The exported variables."""
@@ -26,7 +27,8 @@ class CommandQuestion:
     clock_us: int
     """The world's time, microseconds since the epoch."""
     files: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Text of the files that the arguments name, by absolute path; long ones are cut and say so."""
+    """Text by absolute path: files that the arguments name, and those in the working directory that
+    such a command reads without being told (`package.json`). Long ones are cut and say so."""
     listing: tuple[str, ...] = ()
     """What is in the working directory, as lines of `ls -lA`."""
     script: str = ""

@@ -19,3 +19,11 @@ class ShellLimits:
     """Memory of the embedded shell for one world."""
     output_bytes: int = 8 * 1024 * 1024
     """Standard output and standard error of one turn, together."""
+    imagined_commands: int = 64
+    """Commands that may be asked of an imaginer in one turn."""
+    file_bytes: int = 16 * 1024 * 1024
+    """Size of a file that an imagined command writes."""
+    files: int = 20_000
+    """Number of files in the world after an imagined command."""
+    total_bytes: int = 256 * 1024 * 1024
+    """Size of all files together after an imagined command."""

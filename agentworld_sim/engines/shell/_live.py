@@ -45,8 +45,16 @@ from agentworld_sim.engines.shell._judgement import judged
 from agentworld_sim.engines.shell._limit_texts import (
     faithful,
 )
-from agentworld_sim.engines.shell._live_machine import FD, STDERR, STDIN_MOUNT, STDOUT, LiveMachine
+from agentworld_sim.engines.shell._live_machine import (
+    FD,
+    STDERR,
+    STDIN_MOUNT,
+    STDOUT,
+    LiveMachine,
+    environment,
+)
 from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
+from agentworld_sim.engines.shell._packages import MISSING
 from agentworld_sim.engines.shell._precheck import checked
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._simple import is_simple
@@ -110,10 +118,13 @@ class LiveShell(LiveMachine):
             BaseException: whatever a command of ours raised: it is a failure of the engine, not an
                 answer.
         """
-        if keep == "nothing" and not stdin and session == FRESH and is_simple(script):
+        plain = keep == "nothing" and not stdin and session == FRESH and self._may_be_simple
+        if plain and is_simple(script):
             quick = self._run_simple(script, merge=merge)
             if quick is not None:
                 return quick
+        self._script = script
+        self._learn_names(script, session)
         bash = self._bash
         self._pristine = None
         bash.restore_snapshot(self._snapshot(session.memory))
@@ -136,6 +147,10 @@ class LiveShell(LiveMachine):
         done, pieces = self._execute(full, script, timeout_us)
         if self._failure is not None:
             raise self._failure
+        if self._unknown is not None:
+            self._unknown.note(done.stdout)
+            self._unknown.note(done.stderr)
+            self._unknown.settle()
         stdout, stderr, exit_code = done.stdout, done.stderr, done.exit_code
         ending: Ending = "finished" if done.verdict in (None, "dead") else done.verdict
         notes = self._read_notes(redirects) if ends else None
@@ -169,6 +184,22 @@ class LiveShell(LiveMachine):
         moments = () if self._running is None else tuple(self._running.moments)
         self._running = None
         return ShellRun(stdout, stderr, exit_code, after, ending, pieces, moments)
+
+    @property
+    def _may_be_simple(self) -> bool:
+        return self._unknown is None or self._unknown.names.simple
+
+    def _learn_names(self, script: str, session: ShellSession) -> None:
+        """Makes the interpreter know the names in `script` that may be unknown commands."""
+        if self._unknown is not None and self._unknown.prepare(
+            script,
+            session.memory,
+            session.cwd or self.machine.workdir,
+            path=environment(self.machine)["PATH"],
+            analyze=self._bash.analyze,
+            files=self.files,
+        ):
+            self._renew()
 
     def _run_simple(self, script: str, *, merge: bool) -> ShellRun | None:
         """Runs a simple script in a fresh shell, here and now; `None` when it is not that simple."""
@@ -279,7 +310,8 @@ class LiveShell(LiveMachine):
         if session.memory is not None and hints_at_guise(script):
             found = self._bash.execute_sync("trap - EXIT; declare -F").stdout
             taken = {line.rpartition(" ")[2] for line in found.splitlines()}
-        self._guise = guise(script, taken, chance=chance)
+        absent = MISSING if self._unknown is None else self._unknown.absent_in(script)
+        self._guise = guise(script, taken, chance=chance, absent=absent)
         return self._guise
 
     def _execute(

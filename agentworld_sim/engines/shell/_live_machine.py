@@ -33,6 +33,7 @@ from agentworld_sim.engines.shell._execution import Execution, SideWatch
 from agentworld_sim.engines.shell._files import LiveFiles, quoted
 from agentworld_sim.engines.shell._guise import (
     HELPER,
+    IMAGINE,
     Guise,
 )
 from agentworld_sim.engines.shell._judgement import RUNS_OTHERS
@@ -48,6 +49,7 @@ from agentworld_sim.engines.shell._live_command import LiveCallback, live_comman
 from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._umask import USUAL, Umask
+from agentworld_sim.engines.shell._unknown import UnknownCommands
 from agentworld_sim.engines.shell._volatile import VolatileFiles
 from agentworld_sim.engines.shell.commands import IN_ORDER
 from agentworld_sim.errors import EngineFailure
@@ -80,7 +82,16 @@ class LiveMachine:
         *,
         mounts: Mapping[str, FileSystem] | None = None,
         limits: ShellLimits | None = None,
+        unknown: UnknownCommands | None = None,
     ) -> None:
+        """
+        Args:
+            machine: Its identity.
+            commands: Commands of ours, by name.
+            mounts: Read-only file systems, by mount point.
+            limits: Of a turn.
+            unknown: Answers commands that the shell does not have; `None`: they are not found.
+        """
         self.machine = machine
         self.limits = limits or ShellLimits()
         self._commands = commands
@@ -96,23 +107,14 @@ class LiveMachine:
             # A machine with programs reaches our commands through them.
             for folder in (("",) if "/usr/bin" in self._mounts else ("", "/bin/", "/usr/bin/"))
         }
-        in_order = {
-            name: _weakly(self._answer, name, commands[name.rpartition("/")[2]])
-            for name in self._callbacks
-            if name.rpartition("/")[2] in IN_ORDER
-        }
-        others = {name: c for name, c in self._callbacks.items() if name not in in_order}
-        self._bash = self._new_bash(others, in_order)
-        # What `exec` redirects outlives a restored snapshot; the prelude puts these two back.
-        self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
-        self._fresh = self._bash.snapshot(exclude_filesystem=True)
+        self._unknown = unknown
+        self._script = ""
+        self._renew()
         self._snapshots: dict[bytes, bytes] = {}
-        self._pristine: bool | None = None
         self._random = Random(0)
         self._failure: BaseException | None = None
         self._look = False
         self._suspicious = False
-        self._open: set[str] = set()
         self._running: Execution | None = None
         self._sides: list[tuple[Bash, SideWatch]] = []
         self._stopping = False
@@ -121,6 +123,24 @@ class LiveMachine:
         self._deadlines: list[int | None] = []
         self._overdue = False
         self._depth = 0
+
+    def _renew(self) -> None:
+        """A new interpreter on the same files, that knows the commands there are now."""
+        handed: list[str] = [] if self._unknown is None else self._unknown.handed_over
+        self._callbacks |= {name: _weakly(self._call_unknown, name) for name in handed}
+        in_order = {
+            name: _weakly(self._answer, name, self._commands[name.rpartition("/")[2]])
+            for name in self._callbacks
+            if name.rpartition("/")[2] in IN_ORDER and name not in handed
+        }
+        others = {name: c for name, c in self._callbacks.items() if name not in in_order}
+        self._natives.clear()
+        self._bash = self._new_bash(others, in_order)
+        # What `exec` redirects outlives a restored snapshot; the prelude puts these two back.
+        self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
+        self._fresh = self._bash.snapshot(exclude_filesystem=True)
+        self._pristine: bool | None = None
+        self._open: set[str] = set()
 
     # The turn
 
@@ -218,10 +238,23 @@ class LiveMachine:
         result = self._answer(name, command, context)
         return BuiltinResult(result.stdout, result.stderr, result.exit_code)
 
+    def _call_unknown(self, name: str, context: BuiltinContext) -> BuiltinResult:
+        return self._call(name, self._ask, context)
+
+    def _ask(self, call: CommandCall) -> CommandResult:
+        """A command that the shell does not have."""
+        assert self._unknown is not None
+        self._look = True
+        return self._unknown.answer(
+            call, self.files, script=self._script, suspicious=self._suspicious
+        )
+
     def _answer(self, name: str, command: Command, context: BuiltinContext) -> CommandResult:
         if name == HELPER and not context.argv:
             self._volatile.draw(self._random)
             return CommandResult()
+        if name == HELPER and context.argv[0] == IMAGINE and self._unknown is not None:
+            command = self._ask
         self.files.passing = context.fs
         call = CommandCall(
             name=context.name,
@@ -249,8 +282,9 @@ class LiveMachine:
                     bash.cancel()
                 return CommandResult("", "", 143)
             # bashkit would print the exception into the session and go on.
-            self._failure = failure
-            self._bash.cancel()
+            self._failure = self._failure or failure
+            for bash in [self._bash, *self._natives.values()]:
+                bash.cancel()
             return CommandResult("", "", 1)
 
     def _native(
@@ -311,6 +345,8 @@ class LiveMachine:
             stderr = "".join(err for _, err in pieces)
         elif result.error is not None and "timeout" not in result.error:
             verdict_on(result.error, script)
+        if self._unknown is not None:
+            self._unknown.note(stderr)
         return CommandResult(
             _texts.plain(stdout),
             _texts.plain(faithful(stderr, script=script)),

@@ -1,0 +1,156 @@
+"""A shell session whose unknown commands somebody else answers.
+
+Stop, ask, run again: the script is stopped at the command, the machine is thrown away, the imaginer is
+awaited on the event loop with no thread held, and the turn is computed again from its beginning, in
+which the command now has its answer. Clock, random source and files are those of the beginning, so
+everything before the command happens exactly as it did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from agentworld_sim.engines._base import Answer, TurnContext
+from agentworld_sim.engines.shell._engine_session import ShellEngineSession, is_quick, threads
+from agentworld_sim.engines.shell._imagined import CommandImaginer, ImaginedCommand
+from agentworld_sim.engines.shell._limits import ShellLimits
+from agentworld_sim.engines.shell._live import LiveShell
+from agentworld_sim.engines.shell._unknown import Misnamed, Unanswered, UnknownCommands
+from agentworld_sim.errors import EngineFailure, ModelFailure
+from agentworld_sim.exchanges import Exchange
+from agentworld_sim.state._changes import WorldState
+from agentworld_sim.state._files import Blobs
+from agentworld_sim.tools import ToolCall, ToolSpec
+
+MOST_RUNS = 200
+"""Of one turn, beside those for answers: names are learned in a few."""
+
+BringUp = Callable[[WorldState, Blobs], LiveShell]
+
+
+class ImaginingSession(ShellEngineSession):
+    """Implements `EngineSession` with a `CommandImaginer`."""
+
+    def __init__(
+        self,
+        live: LiveShell,
+        state: WorldState,
+        blobs: Blobs,
+        *,
+        bring_up: BringUp,
+        imaginer: CommandImaginer,
+        unknown: UnknownCommands,
+        limits: ShellLimits,
+    ) -> None:
+        """
+        Args:
+            live: The machine, in `state`.
+            state: Where the session begins.
+            blobs: Where contents are found.
+            bring_up: Makes another machine in a given state; blocking.
+            imaginer: Answers the commands.
+            unknown: What `live` and every other machine of `bring_up` asks.
+            limits: Of a turn.
+        """
+        super().__init__(live, state, blobs)
+        self._bring_up = bring_up
+        self._imaginer = imaginer
+        self._unknown = unknown
+        self._limits = limits
+        self._down = False
+        self._closed = False
+        self._past_known = False
+
+    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+        here = is_quick(call, tool) and self._unknown.names.simple
+        exchanges: tuple[Exchange, ...] = ()
+        asked = 0
+        self._unknown.start_turn()
+        for _ in range(MOST_RUNS + self._limits.imagined_commands):
+            await self._require_up(context)
+            self._unknown.start_run()
+            try:
+                answer = await self._computed(call, tool, context, here=here)
+            except Misnamed as misnamed:
+                self._take_down()
+                self._unknown.learn(misnamed)
+            except Unanswered as unanswered:
+                self._take_down()
+                if await self._is_known(unanswered, context):
+                    continue
+                asked += 1
+                self._require_within(asked, unanswered)
+                try:
+                    imagined = await self._asked(unanswered, context)
+                except ModelFailure as failure:
+                    failure.exchanges = exchanges + failure.exchanges
+                    raise
+                exchanges += imagined.exchanges
+                self._unknown.give(unanswered, imagined.answer)
+            else:
+                inner = self._unknown.turn.inner()
+                if not inner:
+                    return answer
+                observation = replace(answer.observation, provenance="imagined")
+                return replace(answer, observation=observation, inner=inner, exchanges=exchanges)
+        raise EngineFailure(
+            f"The call {call.name!r} found new commands in each of {MOST_RUNS} runs. Name commands"
+            " literally, or give them the route 'compute'."
+        )
+
+    def close(self) -> None:
+        self._closed = True
+        if not self._down:
+            super().close()
+
+    def _take_down(self) -> None:
+        """Frees the machine: it is in the middle of a turn."""
+        self._down = True
+        self._live.close()
+
+    async def _require_up(self, context: TurnContext) -> None:
+        """Brings the machine up in the state before the turn, if it is down."""
+        if not self._down:
+            return
+        loop = asyncio.get_running_loop()
+        self._live = await loop.run_in_executor(
+            threads, self._bring_up, context.state, context.blobs
+        )
+        self._down = False
+        if self._closed:
+            self._take_down()
+            raise EngineFailure("the world was closed while one of its commands was being answered")
+
+    async def _is_known(self, unanswered: Unanswered, context: TurnContext) -> bool:
+        """Whether an earlier turn has the answer; asked at the session's first command only."""
+        if self._past_known:
+            return False
+        self._past_known = True
+        self._unknown.remember(await context.history())
+        return self._unknown.known_answer(unanswered.question.digest)
+
+    def _require_within(self, asked: int, unanswered: Unanswered) -> None:
+        if asked > self._limits.imagined_commands:
+            raise EngineFailure(
+                f"The script {unanswered.question.script[:300]!r} calls more than"
+                f" {self._limits.imagined_commands} commands that have to be imagined"
+                " (ShellLimits.imagined_commands). Raise the limit, or call fewer."
+            )
+
+    async def _asked(self, unanswered: Unanswered, context: TurnContext) -> ImaginedCommand:
+        imagined = await self._imaginer.answer(
+            unanswered.question,
+            tuple(self._unknown.turn.asked),
+            context,
+            unanswered.validate,
+        )
+        problem = unanswered.validate(imagined.answer)
+        if problem is not None:
+            words = " ".join(unanswered.question.argv)
+            raise EngineFailure(
+                f"The imaginer's answer to the command {words[:300]!r} cannot be used: {problem}."
+                " It has to ask `validate` before it gives an answer."
+            )
+        return imagined

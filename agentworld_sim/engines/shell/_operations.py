@@ -1,0 +1,285 @@
+"""File operations of imagined commands: whether they can be carried out, and carrying them out.
+
+Both work on the same plan: the operations are first played on the tree as it is in the middle of the
+turn, and only a plan that went through touches the files. So it is all of a command's changes or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from agentworld_sim.engines.shell._command import ShellFiles
+from agentworld_sim.engines.shell._imagined import CommandAnswer, FileOperation
+from agentworld_sim.engines.shell._limits import ShellLimits
+from agentworld_sim.state._files import FileEntry, FileTree, normal_path, parent_of
+
+MOST_OPERATIONS = 500
+
+LONGEST_PATH = 4_095
+"""Linux's `PATH_MAX`, without the closing zero."""
+LONGEST_NAME = 255
+
+SYSTEM = ("/dev", "/proc", "/sys", "/usr/bin")
+"""Made by the machine; no command changes what is there."""
+
+MAX_LINKS = 40
+
+
+class Impossible(Exception):
+    """An operation cannot be carried out; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation, with the places that it really means."""
+
+    operation: FileOperation
+    place: str
+    target: str = ""
+
+
+class Plan:
+    """The file tree in the middle of a turn, and what operations would make of it."""
+
+    def __init__(
+        self,
+        base: FileTree,
+        changed: Mapping[str, FileEntry | None],
+        *,
+        cwd: str,
+        limits: ShellLimits,
+    ) -> None:
+        """
+        Args:
+            base: The tree as the turn began.
+            changed: What the turn has changed so far.
+            cwd: Where the command runs.
+            limits: How much may be written.
+        """
+        self._base = base
+        self._changed = dict(changed)
+        self._cwd = cwd
+        self._limits = limits
+        self.steps: list[Step] = []
+
+    def add(self, operation: FileOperation) -> None:
+        """Plays one operation.
+
+        Raises:
+            Impossible: it cannot be carried out.
+        """
+        place = self._place(operation.path, follow=operation.kind in ("write", "append", "chmod"))
+        match operation.kind:
+            case "write" | "append":
+                self._write(operation, place)
+            case "mkdir":
+                self._mkdir(operation, place)
+            case "delete":
+                self._present(place)
+                self._movable(place)
+                for path in [place, *self._below(place)]:
+                    self._changed[path] = None
+            case "move":
+                self._move(operation, place)
+                return
+            case "chmod":
+                entry = self._present(place)
+                if operation.mode is None:
+                    raise Impossible("`chmod` needs a mode")
+                self._changed[place] = replace(entry, mode=operation.mode)
+        self.steps.append(Step(operation, place))
+
+    def check_size(self) -> None:
+        """Raises `Impossible` when the files have become too many or too large."""
+        sizes = [entry.size for _, entry in self._entries() if entry.kind == "file"]
+        if len(sizes) > self._limits.files:
+            raise Impossible(
+                f"the world would hold {len(sizes):,} files, and at most {self._limits.files:,} are"
+                " allowed"
+            )
+        if sum(sizes) > self._limits.total_bytes:
+            raise Impossible(
+                f"all files together would hold {sum(sizes):,} bytes, and at most"
+                f" {self._limits.total_bytes:,} are allowed"
+            )
+
+    # The operations
+
+    def _write(self, operation: FileOperation, place: str) -> None:
+        held = self._get(place)
+        if held is not None and held.kind != "file":
+            raise Impossible(f"{place} is a {held.kind}, not a file")
+        self._make_parents(place)
+        size = len(operation.content.encode())
+        if operation.kind == "append" and held is not None:
+            size += held.size
+        if size > self._limits.file_bytes:
+            raise Impossible(
+                f"{place} would have {size:,} bytes, and at most {self._limits.file_bytes:,} are"
+                " allowed"
+            )
+        mode = operation.mode if operation.mode is not None else held.mode if held else 0o644
+        self._changed[place] = FileEntry("file", mode, size=size)
+
+    def _mkdir(self, operation: FileOperation, place: str) -> None:
+        held = self._get(place)
+        if held is not None and held.kind != "directory":
+            raise Impossible(f"{place} is a {held.kind} already")
+        self._make_parents(place)
+        mode = operation.mode if operation.mode is not None else 0o755
+        self._changed[place] = replace(held, mode=mode) if held else FileEntry("directory", mode)
+
+    def _move(self, operation: FileOperation, place: str) -> None:
+        entry = self._present(place)
+        self._movable(place)
+        if not operation.target:
+            raise Impossible("`move` needs a target")
+        target = self._place(operation.target, follow=False)
+        held = self._get(target)
+        if target == place or target.startswith(place + "/"):
+            raise Impossible(f"{place} cannot be moved into itself")
+        if held is not None and (held.kind == "directory" or entry.kind == "directory"):
+            raise Impossible(f"there is a {held.kind} at {target} already")
+        self._make_parents(target)
+        for path in [place, *self._below(place)]:
+            self._changed[target + path[len(place) :]] = self._get(path)
+            self._changed[path] = None
+        self.steps.append(Step(operation, place, target))
+
+    # The tree
+
+    def _place(self, path: str, *, follow: bool) -> str:
+        """Where `path` really lies; its parents' links are followed, the last part's with `follow`."""
+        if not path or "\0" in path:
+            raise Impossible(f"not a path: {path!r}")
+        _require_text(path, "the path")
+        if len(path) > LONGEST_PATH or any(len(p.encode()) > LONGEST_NAME for p in path.split("/")):
+            raise Impossible(f"the path is too long: {path[:80]!r}…")
+        full = path if path.startswith("/") else f"{self._cwd.rstrip('/')}/{path}"
+        done, todo, hops = "", [part for part in full.split("/") if part not in ("", ".")], 0
+        while todo:
+            part = todo.pop(0)
+            if part == "..":
+                done = "" if done.count("/") <= 1 else parent_of(done)
+                continue
+            step = f"{done}/{part}"
+            held = self._get(step)
+            if held is None or held.kind != "symlink" or not (todo or follow):
+                done = step
+                continue
+            hops += 1
+            if hops > MAX_LINKS:
+                raise Impossible(f"too many symbolic links on the way to {path!r}")
+            parts = [one for one in held.content.split("/") if one not in ("", ".")]
+            done = "" if held.content.startswith("/") else done
+            todo = parts + todo
+        done = done or "/"
+        self._require_free(done, path)
+        return done
+
+    def _require_free(self, place: str, path: str) -> None:
+        for system in SYSTEM:
+            if place == system or place.startswith(system + "/"):
+                raise Impossible(f"{path!r} lies in {system}, which the machine itself keeps")
+
+    def _movable(self, place: str) -> None:
+        if any(one == place or one.startswith(place.rstrip("/") + "/") for one in SYSTEM):
+            raise Impossible(f"{place} holds parts of the system and has to stay")
+        here = normal_path(self._cwd)
+        if here == place or here.startswith(place + "/"):
+            raise Impossible(f"{place} holds the working directory and has to stay")
+
+    def _present(self, place: str) -> FileEntry:
+        entry = self._get(place)
+        if entry is None:
+            raise Impossible(f"there is no {place}")
+        return entry
+
+    def _make_parents(self, place: str) -> None:
+        above = parent_of(place)
+        if above == place:
+            return
+        held = self._get(above)
+        if held is None:
+            self._make_parents(above)
+            self._changed[above] = FileEntry("directory", 0o755)
+        elif held.kind != "directory":
+            raise Impossible(f"{above} is a {held.kind}, not a directory")
+
+    def _get(self, path: str) -> FileEntry | None:
+        return self._changed[path] if path in self._changed else self._base.get(path)
+
+    def _below(self, place: str) -> list[str]:
+        prefix = place.rstrip("/") + "/"
+        return [path for path, _ in self._entries() if path.startswith(prefix)]
+
+    def _entries(self) -> Iterator[tuple[str, FileEntry]]:
+        for path, entry in self._base.items():
+            if path not in self._changed:
+                yield path, entry
+        for path, entry in self._changed.items():
+            if entry is not None:
+                yield path, entry
+
+
+def planned(answer: CommandAnswer, plan: Plan) -> tuple[Step, ...]:
+    """The steps that carry out an answer's operations.
+
+    Raises:
+        Impossible: the answer cannot be used; says why, for whoever has to answer again.
+    """
+    if not 0 <= answer.exit_code <= 255:
+        raise Impossible(f"the exit code is {answer.exit_code}, and must be from 0 to 255")
+    _require_text(answer.stdout, "stdout")
+    _require_text(answer.stderr, "stderr")
+    if len(answer.operations) > MOST_OPERATIONS:
+        raise Impossible(
+            f"there are {len(answer.operations):,} file operations, and at most {MOST_OPERATIONS}"
+            " are allowed"
+        )
+    for number, operation in enumerate(answer.operations, 1):
+        try:
+            _require_text(operation.content, "the content")
+            if operation.mode is not None and not 0 <= operation.mode <= 0o7777:
+                raise Impossible(f"the mode {operation.mode:o} is none")
+            plan.add(operation)
+        except Impossible as problem:
+            raise Impossible(
+                f"operation {number} ({operation.kind} {operation.path[:200]!r}): {problem}"
+            ) from None
+    if answer.operations:
+        plan.check_size()
+    return tuple(plan.steps)
+
+
+def carry_out(steps: tuple[Step, ...], files: ShellFiles) -> None:
+    """Does what was planned."""
+    for step in steps:
+        operation, place = step.operation, step.place
+        match operation.kind:
+            case "write":
+                files.mkdir(parent_of(place), parents=True)
+                files.write(place, operation.content.encode(), mode=operation.mode)
+            case "append":
+                files.mkdir(parent_of(place), parents=True)
+                data = files.read(place) if files.exists(place) else b""
+                files.write(place, data + operation.content.encode(), mode=operation.mode)
+            case "mkdir":
+                files.mkdir(place, parents=True)
+                if operation.mode is not None:
+                    files.chmod(place, operation.mode)
+            case "delete":
+                files.remove(place, recursive=files.lstat(place).kind == "directory")
+            case "move":
+                files.mkdir(parent_of(step.target), parents=True)
+                files.rename(place, step.target)
+            case "chmod":
+                files.chmod(place, operation.mode or 0)
+
+
+def _require_text(text: str, what: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Impossible(f"{what} holds half of a surrogate pair, which is no text") from None

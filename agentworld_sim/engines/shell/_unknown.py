@@ -1,0 +1,442 @@
+"""What one world's shell does with commands that it does not have.
+
+A script is run; when it calls such a command and the turn has no answer for it yet, the script is
+stopped (`Unanswered`), somebody is asked, and the turn is computed again from its beginning with the
+answer at hand. A name that turns out to be a command only while the script runs is learned in the same
+way (`Misnamed`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+
+from bashkit import Bash, ScriptAnalysis
+
+from agentworld_sim.engines.shell import _words
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
+from agentworld_sim.engines.shell._files import LiveFiles
+from agentworld_sim.engines.shell._guise import HELPER
+from agentworld_sim.engines.shell._imagined import CommandAnswer, CommandQuestion, Validate
+from agentworld_sim.engines.shell._limits import ShellLimits
+from agentworld_sim.engines.shell._operations import Impossible, Plan, carry_out, planned
+from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
+from agentworld_sim.engines.shell._programs import (
+    PROGRAM_FOLDERS,
+    Program,
+    executables,
+    in_path,
+    names_of,
+    program_at,
+)
+from agentworld_sim.engines.shell._question import (
+    digest_of,
+    question_of,
+    stdin_hash,
+    sum_after,
+    sum_of,
+)
+from agentworld_sim.engines.shell._routes import Routes
+from agentworld_sim.engines.shell._simple import SIMPLE_COMMANDS
+from agentworld_sim.engines.shell._uninstalled import UNINSTALLED
+from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.commands.builtins import BUILTINS
+from agentworld_sim.errors import AccessRefused, EngineFailure
+from agentworld_sim.state._files import FileTree, normal_path
+from agentworld_sim.turns import InnerAnswer, Turn
+
+Key = tuple[tuple[str, ...], str, int]
+"""Words of the command, hash of its input, how often the two came before in the turn."""
+
+MOST_KNOWN = 3_000
+"""Words kept from one script to the next."""
+
+
+class Unanswered(BaseException):
+    """The turn cannot go on without an answer. No failure: nothing may catch it on the way."""
+
+    def __init__(self, key: Key, question: CommandQuestion, validate: Validate) -> None:
+        super().__init__(question.argv)
+        self.key = key
+        self.question = question
+        self.validate = validate
+
+
+class Misnamed(BaseException):
+    """The turn has to be computed again because names meant something else than was thought."""
+
+    def __init__(self, *, commands: Iterable[str] = (), files: Iterable[str] = ()) -> None:
+        super().__init__()
+        self.commands = frozenset(commands)
+        self.files = frozenset(files)
+
+
+@lru_cache(maxsize=1)
+def _embedded() -> frozenset[str]:
+    """What the embedded shell has."""
+    return frozenset(Bash().capabilities().builtins)
+
+
+class CommandNames:
+    """Which commands are computed and which are not: the same for all worlds of an engine."""
+
+    def __init__(self, routes: Routes) -> None:
+        self.routes = routes
+        self.programs = frozenset(name for name in UNINSTALLED if routes.of(name) != "compute")
+        """What looks installed: a file in `/usr/bin` that is imagined."""
+        plain = {name for name in (*_embedded(), *COMMANDS, *COMMAND_NAMES) if name.isascii()}
+        mine = {name for name in plain if "/" not in name and name not in BUILTINS}
+        self.overridden = frozenset(
+            name
+            for name in mine
+            if routes.of(name) in ("imagine", "refuse")
+            or (name in MISSING and routes.of(name) is None)
+        )
+        """What the shell has and does not answer."""
+        self.absent = MISSING - self.programs
+        """What is not there for those who ask, though the embedded shell has it."""
+        self._known = (mine - MISSING) | BUILTINS.keys() | self.programs
+        self.simple = not self.overridden & SIMPLE_COMMANDS
+        """Whether the scripts that are run without care can be."""
+
+    def is_known(self, name: str) -> bool:
+        """Whether the shell can call `name` by itself."""
+        return name in self._known or name in self.overridden
+
+    def is_computed(self, name: str) -> bool:
+        return name in self._known - self.programs - self.overridden
+
+    def is_foreign(self, program: Program) -> bool:
+        """Whether the shell cannot run a program of the world's own."""
+        words = program.interpreter
+        return words is not None and not (words and self.is_computed(words[0]))
+
+
+@dataclass(slots=True)
+class TurnAnswers:
+    """The answers of one turn, kept while it is computed again and again."""
+
+    given: dict[Key, tuple[CommandAnswer, str]] = field(
+        default_factory=dict[Key, tuple[CommandAnswer, str]]
+    )
+    """Answers and the digests of their questions."""
+    asked: list[tuple[CommandQuestion, CommandAnswer]] = field(
+        default_factory=list[tuple[CommandQuestion, CommandAnswer]]
+    )
+    """In the order of asking."""
+    seen: Counter[tuple[tuple[str, ...], str]] = field(
+        default_factory=Counter[tuple[tuple[str, ...], str]]
+    )
+    """How often each command came in this run of the turn."""
+
+    def inner(self) -> tuple[InnerAnswer, ...]:
+        """What goes into the turn, in one order whatever a pipeline started first.
+
+        Raises:
+            EngineFailure: an answer was not used: the turn did not go the same way again.
+        """
+        used = {(*name, n) for name, count in self.seen.items() for n in range(count)}
+        for key in self.given.keys() - used:
+            raise EngineFailure(
+                f"The command {' '.join(key[0])!r} was answered, and not called when the turn was"
+                " computed again: the shell did not do the same twice. Please report this script."
+            )
+        return tuple(
+            InnerAnswer(*key, {**answer.to_json(), "digest": digest})
+            for key, (answer, digest) in sorted(self.given.items(), key=lambda item: item[0])
+        )
+
+
+class UnknownCommands:
+    """The commands that one world's shell does not have, and their answers."""
+
+    def __init__(self, names: CommandNames, limits: ShellLimits) -> None:
+        self.names = names
+        self.words: dict[str, None] = {}
+        """Names that the shell hands over."""
+        self.turn = TurnAnswers()
+        self._limits = limits
+        self._files: set[str] = set()
+        self._both: set[str] = set()
+        self._missed: set[str] = set()
+        self._pure: dict[str, CommandAnswer] = {}
+        self._sum: tuple[FileTree, int] | None = None
+        self._foreign: dict[str, bool] = {}
+
+    @property
+    def handed_over(self) -> list[str]:
+        """All names that the shell hands over."""
+        return [*sorted(self.names.overridden), *self.words]
+
+    # The turn
+
+    def start_turn(self) -> None:
+        """Forgets the answers of the turn before."""
+        self.turn = TurnAnswers()
+        if len(self.words) > MOST_KNOWN:
+            self.words = {}
+
+    def start_run(self) -> None:
+        """The turn is computed from its beginning."""
+        self.turn.seen.clear()
+        self._missed = set()
+
+    def remember(self, turns: Iterable[Turn]) -> None:
+        """Takes over the answers of earlier turns that changed nothing."""
+        for turn in turns:
+            for inner in turn.inner:
+                digest = inner.answer.get("digest")
+                if isinstance(digest, str):
+                    answer = CommandAnswer.from_json(inner.answer)
+                    self._keep(digest, answer)
+
+    def give(self, unanswered: Unanswered, answer: CommandAnswer) -> None:
+        """Puts an answer where the next run finds it."""
+        self.turn.given[unanswered.key] = (answer, unanswered.question.digest)
+        self.turn.asked.append((unanswered.question, answer))
+        self._keep(unanswered.question.digest, answer)
+
+    def known_answer(self, digest: str) -> bool:
+        """Whether the same was answered before, without a change to the files."""
+        return digest in self._pure
+
+    def _keep(self, digest: str, answer: CommandAnswer) -> None:
+        if not answer.operations:
+            self._pure.setdefault(digest, answer)
+
+    def learn(self, misnamed: Misnamed) -> None:
+        """Takes names as what they turned out to be."""
+        self._both |= misnamed.commands & self._files
+        self.words.update(dict.fromkeys(sorted(misnamed.commands)))
+        for name in misnamed.files:
+            self.words.pop(name, None)
+        self._files |= misnamed.files
+
+    # Names
+
+    def prepare(
+        self,
+        script: str,
+        memory: bytes | None,
+        cwd: str,
+        *,
+        path: str,
+        analyze: Callable[[str], ScriptAnalysis],
+        files: LiveFiles,
+    ) -> bool:
+        """Finds the names in a script that may be unknown commands.
+
+        Args:
+            script: The script about to run.
+            memory: What the shell keeps: functions and aliases may call commands too.
+            cwd: Where it starts.
+            path: The search path.
+            analyze: Parses a script.
+            files: The world's files.
+
+        Returns:
+            Whether there are new ones.
+        """
+        analysis = _words.analysed(script, analyze)
+        names = _words.plain_names(analysis) if analysis is not None and not memory else None
+        folders = [cwd]
+        if names is None:
+            read = partial(_read, files)
+            texts, folders = _words.texts_of(script, cwd, read)
+            reenters = analysis is None or analysis.has_interpreter_reentry
+            nested = texts if reenters else texts[1:]
+            hidden = set[str]().union(*(_words.looked_up(text) for text in nested))
+            if memory:
+                texts.append(memory.decode("utf-8", "replace").replace("\\n", "\n"))
+            found = [
+                *(analysis.command_names if analysis else ()),
+                *(word for text in texts for word in _words.candidates(text)),
+            ]
+            names = {word: None for word in found if word not in hidden}
+            names = [*names, *self._programs(folders, files)]
+        if all(name in self.words or self.names.is_known(name) for name in names):
+            return False
+        env = {"PATH": path}
+        new = _words.limited(
+            name
+            for name in names
+            if name not in self.words and self._is_unknown(name, folders, env, files)
+        )
+        self.words.update(dict.fromkeys(new))
+        return bool(new)
+
+    def absent_in(self, script: str) -> frozenset[str]:
+        """Names in `script` that are not there for those who ask (`command -v`)."""
+        words = set(_words.WORD.findall(script))
+        return frozenset(self.names.absent | (self.words.keys() & words))
+
+    def note(self, text: str) -> None:
+        """Notes names of which the shell said that they are no commands."""
+        if "not found" in text or "No such file" in text:
+            for name in _words.not_found(text):
+                if self._can_be_learned(name):
+                    self._missed.add(name)
+
+    def settle(self) -> None:
+        """Raises `Misnamed` when names were noted."""
+        if self._missed:
+            raise Misnamed(commands=self._missed)
+
+    def _can_be_learned(self, name: str) -> bool:
+        if name in self.words:
+            return False
+        if "/" in name:
+            return name.startswith("/") and name.rpartition("/")[0] in PROGRAM_FOLDERS
+        return not self.names.is_known(name) and self.names.routes.of(name) != "compute"
+
+    def _is_unknown(
+        self, name: str, folders: list[str], env: Mapping[str, str], files: LiveFiles
+    ) -> bool:
+        if name in self._files:
+            return False
+        if "/" not in name:
+            if self.names.is_known(name):
+                return False
+            program = in_path(name, env, folders[0], files)
+            if program is not None:
+                return self.names.is_foreign(program)
+            return self.names.routes.of(name) != "compute"
+        if name.startswith(("/dev/", "/proc/", "/sys/")):
+            return False
+        paths = [name] if name.startswith("/") else [f"{folder}/{name}" for folder in folders]
+        programs = [program_at(normal_path(path), files) for path in paths]
+        if any(program and self.names.is_foreign(program) for program in programs):
+            return True
+        return not any(files.exists(normal_path(path)) for path in paths)
+
+    def _programs(self, folders: list[str], files: LiveFiles) -> Iterable[str]:
+        """How the world's own programs that the shell cannot run may be called."""
+        tree = files.tree
+        for path in executables(tree):
+            content = tree[path].content
+            if content not in self._foreign:
+                program = program_at(path, files)
+                self._foreign[content] = bool(program and self.names.is_foreign(program))
+            if self._foreign[content]:
+                yield from names_of(path, folders)
+
+    # Answers
+
+    def answer(
+        self, call: CommandCall, files: LiveFiles, *, script: str, suspicious: bool
+    ) -> CommandResult:
+        """Answers a command, or stops the turn until somebody has.
+
+        Args:
+            call: The command; its files are `files`.
+            files: The world's files.
+            script: Where it stands.
+            suspicious: Files may have changed without a new time.
+
+        Raises:
+            AccessRefused: its route is `refuse`.
+            Unanswered: somebody has to be asked.
+            Misnamed: it is no unknown command.
+        """
+        argv = self._argv(call, files)
+        if isinstance(argv, CommandResult):
+            return argv
+        self._require_allowed(argv[0], script)
+        named = (argv, stdin_hash(call.stdin))
+        key = (*named, self.turn.seen[named])
+        self.turn.seen[named] += 1
+        if key not in self.turn.given:
+            pending = files.pending(suspicious=suspicious)
+            digest = digest_of(argv, call, sum_after(self._total(files.tree), files.tree, pending))
+            if digest not in self._pure:
+                question = question_of(argv, call, files, script=script, digest=digest)
+                plan = partial(Plan, files.tree, pending, cwd=call.cwd, limits=self._limits)
+                raise Unanswered(key, question, partial(_problem, plan))
+            self.turn.given[key] = (self._pure[digest], digest)
+        answer, _ = self.turn.given[key]
+        if answer.operations:
+            pending = files.pending(suspicious=suspicious)
+            plan = Plan(files.tree, pending, cwd=call.cwd, limits=self._limits)
+            try:
+                carry_out(planned(answer, plan), files)
+            except (Impossible, OSError) as problem:
+                raise EngineFailure(
+                    f"The answer to the command {' '.join(argv)!r} cannot be carried out: {problem}"
+                ) from None
+        return CommandResult(answer.stdout, answer.stderr, answer.exit_code)
+
+    def _total(self, tree: FileTree) -> int:
+        if self._sum is None or self._sum[0] is not tree:
+            self._sum = (tree, sum_of(tree))
+        return self._sum[1]
+
+    def _argv(self, call: CommandCall, files: LiveFiles) -> tuple[str, ...] | CommandResult:
+        """The words to answer; or what the shell says of a program that it may not imagine."""
+        name = call.name
+        if name == HELPER:
+            return tuple(call.argv[1:])
+        if "/" in name:
+            path = name if name.startswith("/") else normal_path(f"{call.cwd}/{name}")
+            program = program_at(path, files)
+            if program is None and (files.exists(path) or not _is_in_program_folder(name, call)):
+                raise Misnamed(files=[name])
+        elif self.names.is_known(name):
+            program = None
+        else:
+            program = in_path(name, call.env, call.cwd, files)
+        if program is None:
+            return (name, *call.argv)
+        if not self.names.is_foreign(program):
+            if name not in self._both:
+                raise Misnamed(files=[name])
+            return call.native(program=program.path)
+        words = program.interpreter or ()
+        if words and self.names.routes.of(words[0]) == "compute":
+            return _no_interpreter(name, program)
+        return (*words, name if "/" in name else program.path, *call.argv)
+
+    def _require_allowed(self, name: str, script: str) -> None:
+        bare = name.rpartition("/")[2]
+        if self.names.routes.of(bare) == "refuse":
+            raise AccessRefused(
+                f"the command {bare!r} may not be answered: the route of"
+                f" {self.names.routes.setting(bare)!r} is 'refuse' (`routes` of the shell engine,"
+                f" `routes.commands` of a scenario). It stands in the script {script[:300]!r}."
+            )
+
+
+def _problem(plan: Callable[[], Plan], answer: CommandAnswer) -> str | None:
+    try:
+        planned(answer, plan())
+    except Impossible as problem:
+        return str(problem)
+    return None
+
+
+def _read(files: LiveFiles, path: str) -> bytes | None:
+    try:
+        if path.startswith(("/usr/bin/", "/dev/", "/proc/")) or files.stat(path).kind != "file":
+            return None
+        return files.read(path)
+    except OSError:
+        return None
+
+
+def _is_in_program_folder(name: str, call: CommandCall) -> bool:
+    folder = name.rpartition("/")[0]
+    return name.startswith("/") and (
+        folder in PROGRAM_FOLDERS or folder in call.env.get("PATH", "").split(":")
+    )
+
+
+def _no_interpreter(name: str, program: Program) -> CommandResult:
+    """What bash says of a script whose interpreter is not installed."""
+    words = program.interpreter or ("",)
+    if program.line.endswith("/env"):
+        return CommandResult(
+            "", f"{program.line}: \u2018{words[0]}\u2019: No such file or directory\n", 127
+        )
+    message = f"bash: line 1: {name}: {program.line}: bad interpreter: No such file or directory\n"
+    return CommandResult("", message, 126)
