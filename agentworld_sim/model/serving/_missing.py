@@ -106,9 +106,10 @@ def gpu_obstacles(
     smallest = min(gpu.gigabytes for gpu in gpus)
     if size is None or not smallest:
         return found
-    share = size / options.tensor_parallel_size + AROUND
+    spread = needed if weights.is_mixture else options.tensor_parallel_size
+    share = size / spread + AROUND
     if share > smallest * USABLE:
-        found.append(Obstacle(_too_large(options, size, share, gpus, smallest), fatal=False))
+        found.append(Obstacle(_too_large(spread, size, share, gpus, smallest), fatal=False))
     return found
 
 
@@ -128,11 +129,9 @@ def port_taken(host: str, port: int) -> str | None:
     return None
 
 
-def _too_large(
-    options: ServerOptions, size: float, share: float, gpus: Sequence[Gpu], smallest: float
-) -> str:
+def _too_large(spread: int, size: float, share: float, gpus: Sequence[Gpu], smallest: float) -> str:
     text = (
-        f"GPU memory: about {size:.0f} GB of weights over {options.tensor_parallel_size} card(s) is"
+        f"GPU memory: about {size:.0f} GB of weights over {spread} card(s) is"
         f" {share:.0f} GB on each with what else is needed, and {gpus[0]} lets {USABLE:.0%} be used,"
         f" {smallest * USABLE:.0f} GB."
     )

@@ -21,6 +21,8 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _BILLIONS = re.compile(r"(?<![A-Za-z0-9])(\d+(?:\.\d+)?)B(?![A-Za-z])", re.IGNORECASE)
 """`35B` in a model's name, but not `A3B`, the active part."""
 
+_ACTIVE = re.compile(r"-A\d+(?:\.\d+)?B(?![A-Za-z])", re.IGNORECASE)
+
 _BYTES_PER_PARAMETER = (
     # Published checkpoints of this size: 36.8 GB in FP8, 20 to 22 GB in 4 bits, 70 GB in BF16.
     (re.compile(r"fp8|int8|8bit|w8a", re.IGNORECASE), 1.05),
@@ -47,6 +49,18 @@ class Weights:
     def declares_vision(self) -> bool:
         """Whether the config promises a vision part that a text-only checkpoint does not have."""
         return "agentworld" in self.model.lower() or self.config.get("model_type") == "qwen3_5_moe"
+
+    @property
+    def is_mixture(self) -> bool:
+        """Whether it is a Mixture of Experts: those are spread over replicas, not repeated in each."""
+        experts = any("num_experts" in name or "n_routed" in name for name in self._all_settings)
+        return experts or _ACTIVE.search(self.model) is not None
+
+    @property
+    def _all_settings(self) -> set[str]:
+        inner = self.config.get("text_config")
+        text = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+        return {*self.config, *text}
 
     @property
     def thinks_like_qwen(self) -> bool:

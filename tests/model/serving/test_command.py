@@ -264,6 +264,16 @@ def test_what_the_cards_lack_is_said_with_numbers(
         assert one.fatal == (not gpus)
 
 
+def test_replicas_of_a_mixture_of_experts_share_their_experts() -> None:
+    options = ServerOptions(data_parallel_size=4)
+    mixture, dense = Weights(DEFAULT, gigabytes=70.0), Weights("org/Dense-35B", gigabytes=70.0)
+    assert gpu_obstacles(options, mixture, [SMALL] * 4) == []
+    assert len(gpu_obstacles(options, dense, [SMALL] * 4)) == 1
+    inner = {"text_config": {"num_experts": 8}}
+    assert Weights("tiny", config=inner).is_mixture
+    assert not Weights("tiny", config={"text_config": {}}).is_mixture
+
+
 def test_a_card_of_another_maker_is_left_to_the_server() -> None:
     assert gpu_obstacles(ServerOptions(), Weights(DEFAULT, gigabytes=70.0), [], other=True) == []
 
