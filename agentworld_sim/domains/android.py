@@ -56,18 +56,17 @@ class ElementRows:
         last = -1
         for line in lines:
             row = ROW.match(line)
-            # A text with a line break continues on the next line.
-            if row is None:
-                continue
-            if len(row["index"]) > 6 or int(row["index"]) <= last:
-                return (
-                    f"row [{row['index']}] follows row [{last}]; count the rows up from the first"
-                )
-            last = int(row["index"])
+            # A text with a line break continues its row on the next line.
+            if row is not None:
+                if len(row["index"]) > 6 or int(row["index"]) <= last:
+                    return (
+                        f"row [{row['index'][:9]}] follows row [{last}]; count the rows up from 0"
+                    )
+                last = int(row["index"])
             bounds = _BOUNDS.search(line)
             if bounds and not _BOX.match(bounds["bounds"].strip()):
                 return (
-                    f"row [{last}] has bounds {bounds['bounds'].strip()!r}; write"
+                    f"row [{last}] has bounds {bounds['bounds'].strip()[:40]!r}; write"
                     " bounds=[left,top][right,bottom]"
                 )
         return None

@@ -63,7 +63,7 @@ class SearchResults:
         for header, end in zip(headers, ends, strict=True):
             problem = _block_problem(header, text[header.end() : end], last)
             if problem:
-                return f"result [{header['number']}] {problem}"
+                return f"result [{header['number'][:9]}] {problem}"
             last = int(header["number"])
         return None
 
