@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from agentworld_sim.cli._model_options import ModelChoice
 from agentworld_sim.errors import UsageError
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.state import MemoryStore, WorldStore
@@ -47,7 +48,11 @@ def world_options(command: F) -> F:
 
 
 async def named_world(
-    world_id: str | None, scenario: str | None, folder: Path | None, seed: int | None
+    world_id: str | None,
+    scenario: str | None,
+    folder: Path | None,
+    seed: int | None,
+    model_choice: ModelChoice,
 ) -> World:
     """The world that `world_options` describe: reopened if it exists, else made.
 
@@ -57,6 +62,7 @@ async def named_world(
     """
     if scenario and folder:
         raise UsageError("--scenario and --from both say how to begin. Give one of them.")
+    model = model_choice.find()
     store: WorldStore = open_store() if world_id else MemoryStore()
     if world_id and any(one.id == world_id for one in store.worlds()):
         given = "--scenario" if scenario else "--from" if folder else "--seed"
@@ -65,10 +71,10 @@ async def named_world(
                 f"the world {world_id!r} exists already, and {given} says how to begin one. Leave"
                 f" {given} out, choose another id, or `agentworld world rm {world_id}` first."
             )
-        return await World.open(world_id, store=store)
+        return await World.open(world_id, store=store, model=model)
     chosen = None
     if scenario:
         chosen = Scenario.load(scenario)
     elif folder:
         chosen = Scenario.from_directory(folder, domains=("terminal", "swe"))
-    return await World.create(chosen, id=world_id, store=store, seed=seed)
+    return await World.create(chosen, id=world_id, store=store, seed=seed, model=model)

@@ -6,6 +6,7 @@ import asyncio
 import re
 import signal
 import sys
+from collections.abc import Coroutine
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, cast
 
 import click
 
+from agentworld_sim.cli._model_options import ModelChoice, model_options
 from agentworld_sim.cli._options import named_world, world_options
 from agentworld_sim.errors import AgentworldError
 from agentworld_sim.tools import ToolCall, ToolSpec
@@ -27,6 +29,7 @@ SESSION = ToolSpec(name="bash-session", binds_to="shell/session")
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.option("-c", "command", metavar="COMMAND", help="Run this, as `bash -c` would, and exit.")
 @world_options
+@model_options
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def shell(
     command: str | None,
@@ -35,8 +38,12 @@ def shell(
     folder: Path | None,
     seed: int | None,
     arguments: tuple[str, ...],
+    model_choice: ModelChoice,
 ) -> None:
     """A shell in a simulated Debian machine. Nothing on this host is read or changed.
+
+    What the machine cannot compute (git, npm, kubectl, …) is not found, as on a machine without it;
+    with a language world model (--model-url) it is imagined, on the same files.
 
     With -c it stands in for `bash -c`: the same standard output, standard error and exit code, and
     standard input is passed on. ARGUMENTS are $0, $1, … as there.
@@ -47,19 +54,15 @@ def shell(
       printf 'b\\na\\n' | agentworld shell -c sort
       agentworld shell --world lab -c 'echo hello > note'; agentworld shell --world lab -c 'cat note'
     """
-    code = asyncio.run(_shell(command, world_id, scenario, folder, seed, arguments))
+    opening = named_world(world_id, scenario, folder, seed, model_choice)
+    code = asyncio.run(_shell(command, opening, arguments))
     sys.exit(code)
 
 
 async def _shell(
-    command: str | None,
-    world_id: str | None,
-    scenario: str | None,
-    folder: Path | None,
-    seed: int | None,
-    arguments: tuple[str, ...],
+    command: str | None, opening: Coroutine[Any, Any, World], arguments: tuple[str, ...]
 ) -> int:
-    async with await named_world(world_id, scenario, folder, seed) as world:
+    async with await opening as world:
         if command is not None:
             world.add_tools([RUN])
             return await _run_once(world, command, arguments)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from agentworld_sim.checks import praise, pretence
+from agentworld_sim.checks._praise import praise
+from agentworld_sim.checks._pretence import pretence
 from agentworld_sim.domains import Domain, domain
 from agentworld_sim.engines._base import TurnContext
 from agentworld_sim.engines.shell._imagined import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -56,10 +55,10 @@ class ModelEngine:
             UsageError: `binds_to` names a domain that does not exist.
         """
         if tool.binds_to is None:
-            name = tool.domain or _known_domain(tool) or "mcp"
+            name = _known_domain(tool) or tool.domain or "mcp"
             return replace(tool, domain=name, binds_to=PREFIX + name)
         if not tool.binds_to.startswith(PREFIX):
-            name = tool.domain or _known_domain(tool)
+            name = _known_domain(tool) or tool.domain
             return name and replace(tool, domain=name)
         wanted = tool.binds_to.removeprefix(PREFIX)
         for name in get_args(DomainName):
@@ -166,11 +165,12 @@ def _domain_of(tool: ToolSpec) -> Domain:
 
 
 def _known_domain(tool: ToolSpec) -> DomainName | None:
-    """The domain of a well-known tool; its shell form unless it takes keystrokes."""
+    """The domain of a tool that the shell knows: a terminal's only if it takes keystrokes, since the
+    others return no screen."""
     from agentworld_sim.engines.shell._bindings import binding_for
 
     known = binding_for(tool)
     if known is None:
         return None
-    keys = "keystrokes" in json.dumps(sorted(tool.input_schema.get("properties", {})))
+    keys = "keystrokes" in tool.input_schema.get("properties", {})
     return known.domain if keys or known.domain != "terminal" else "swe"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from agentworld_sim.errors import BudgetSpent, ContextOverflow, ModelFailure, UnusableReply
 from agentworld_sim.exchanges import Exchange
 from agentworld_sim.model._chat import ChatMessage, ChatReply, ChatRequest, Watch
+from agentworld_sim.model._conversation import tokens
 from agentworld_sim.model._faults import loop_watch, reply_fault
 from agentworld_sim.model._parsing import Parsed, parse_reply
 from agentworld_sim.state._files import BlobId, Blobs, blob_id
@@ -26,6 +27,9 @@ DEFAULT_CONTEXT_TOKENS = 262_144
 
 OVERFLOWS = 4
 """How often a prompt that the server finds too long is cut further."""
+
+SHRINKING = 0.6
+"""What is left of a prompt that turned out to be too long for the server."""
 
 BYTES_PER_THOUGHT = 4
 """Of thinking, per token; for ending it at its limit."""
@@ -71,7 +75,8 @@ class Interview(Generic[T]):
     """By the world, before this turn."""
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
     _thinking: bool = True
-    _shrunk: float = 1.0
+    _most_tokens: int | None = None
+    """Of a prompt, once one was found to be too long."""
 
     async def usable(self, *, asked: int = 0, reason: str = "") -> T:
         """The first answer that can be used.
@@ -110,6 +115,8 @@ class Interview(Generic[T]):
             reason = fault
             if reply.interruption.startswith(THOUGHT_TOO_LONG):
                 self._thinking = False
+            if _squeezed(reply):
+                self._shrink(messages)
         raise UnusableReply(
             f"{settings.model or 'the model'} at {settings.url} gave no usable answer about"
             f" {self.question.about!r} in {settings.reasks + 1} tries. The last one: {reason}"
@@ -126,7 +133,7 @@ class Interview(Generic[T]):
             limit = (await self.model.client.served()).context_tokens or DEFAULT_CONTEXT_TOKENS
         reserved = min(settings.max_tokens, max(1, limit // 2))
         for overflow in range(OVERFLOWS + 1):
-            budget = int((limit - reserved) * self._shrunk)
+            budget = min(limit - reserved, self._most_tokens or limit)
             messages = self.question.messages(budget_tokens=budget, correction=correction)
             request = ChatRequest(
                 messages=messages,
@@ -141,8 +148,11 @@ class Interview(Generic[T]):
                 if overflow == OVERFLOWS:
                     raise
                 # The estimate was too low for this text.
-                self._shrunk *= 0.75
+                self._shrink(messages)
         raise AssertionError("the last overflow is raised")
+
+    def _shrink(self, messages: Sequence[ChatMessage]) -> None:
+        self._most_tokens = int(sum(tokens(one.content) for one in messages) * SHRINKING)
 
     def _watch(self) -> Watch:
         looping = loop_watch()
@@ -195,6 +205,17 @@ class Interview(Generic[T]):
         data = text.encode("utf-8", "surrogatepass")
         name = blob_id(data)
         return name if name in self.known else self.blobs.put(data)
+
+
+def _squeezed(reply: ChatReply) -> bool:
+    """Whether the reply was cut because the prompt left it less room than was asked for.
+
+    vLLM (0.32) lowers `max_tokens` to what the context leaves, and says nothing.
+    """
+    written, allowed = reply.usage.get("completion_tokens"), reply.parameters.get("max_tokens")
+    if reply.finish_reason != "length" or written is None or not isinstance(allowed, int):
+        return False
+    return written < allowed
 
 
 def sampler_seed(seed: int, about: str, attempt: int) -> int:

@@ -6,6 +6,7 @@ import gc
 
 import click
 
+from agentworld_sim.cli._model_options import ModelChoice, model_options
 from agentworld_sim.errors import UsageError
 
 UPSTREAM_SECONDS = 30.0
@@ -43,6 +44,7 @@ UPSTREAM_SECONDS = 30.0
     show_default=True,
     help="How long the upstream may take to start and list its tools.",
 )
+@model_options
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
 @click.argument("upstream", nargs=-1, type=click.UNPROCESSED)
 def mcp(
@@ -54,12 +56,14 @@ def mcp(
     upstream_timeout: float,
     verbose: bool,
     upstream: tuple[str, ...],
+    model_choice: ModelChoice,
 ) -> None:
     """Stand in front of the MCP server UPSTREAM and answer its tools from a world.
 
     UPSTREAM is the command that starts it, or its http(s) URL. It is asked for its tools and closed
-    again: no call ever reaches it. Tools that bind to what a world can compute are answered there; the
-    others return an error that says why. Without UPSTREAM the world's own tools are served.
+    again: no call ever reaches it. Tools that bind to what a world can compute are answered there; with
+    a language world model (--model-url) the others are imagined, and without one they return an error
+    that says why. Without UPSTREAM the world's own tools are served.
 
     \b
       agentworld mcp --scenario failing-test
@@ -78,7 +82,9 @@ def mcp(
         raise UsageError(
             "--bind is for an upstream's tools. Name the upstream's command after `--`."
         )
-    choice = WorldChoice(world_id=world_id, scenario=scenario, store=store, memory=memory)
+    choice = WorldChoice(
+        world_id=world_id, scenario=scenario, store=store, memory=memory, model=model_choice
+    )
     check_choice(choice)
     _log_to_stderr(verbose)
     # Before the imports: it comes up while we load.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from agentworld_sim.cli._model_options import ModelChoice
 from agentworld_sim.errors import UnknownWorldError, UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ class WorldChoice:
     """The store's file, instead of the user's own."""
     memory: bool = False
     """Keep it in memory: gone with the process."""
+    model: ModelChoice = field(default_factory=ModelChoice)
+    """The language world model that imagines what cannot be computed."""
 
 
 def check_choice(choice: WorldChoice) -> None:
@@ -50,17 +53,18 @@ async def open_world(choice: WorldChoice) -> World:
     from agentworld_sim.state._home import open_store
 
     scenario = None if choice.scenario is None else Scenario.load(choice.scenario)
+    model = await asyncio.to_thread(choice.model.find)
     if choice.memory:
-        return await world.create(scenario, id=choice.world_id, store=MemoryStore())
+        return await world.create(scenario, id=choice.world_id, store=MemoryStore(), model=model)
     store = await asyncio.to_thread(open_store, choice.store)
     if choice.world_id is None:
-        return await world.create(scenario, store=store)
+        return await world.create(scenario, store=store, model=model)
     for _ in range(2):
         try:
             record = await asyncio.to_thread(store.world, choice.world_id)
         except UnknownWorldError:
             try:
-                return await world.create(scenario, id=choice.world_id, store=store)
+                return await world.create(scenario, id=choice.world_id, store=store, model=model)
             except UsageError:
                 # Another process may have made it just now; if not, the second round says why.
                 continue
@@ -70,8 +74,8 @@ async def open_world(choice: WorldChoice) -> World:
                 f"the world {choice.world_id!r} began with the scenario {began!r}, and --scenario"
                 f" says {scenario.name!r}. Leave --scenario out, or choose another id."
             )
-        return await world.open(choice.world_id, store=store)
-    return await world.create(scenario, id=choice.world_id, store=store)
+        return await world.open(choice.world_id, store=store, model=model)
+    return await world.create(scenario, id=choice.world_id, store=store, model=model)
 
 
 def put_away(world: World, choice: WorldChoice) -> None:
