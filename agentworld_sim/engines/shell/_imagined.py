@@ -34,8 +34,8 @@ class CommandQuestion:
     script: str = ""
     """The script it stands in."""
     digest: str = ""
-    """Hash of everything the answer may depend on: the above without clock and script, and all
-    files."""
+    """Hash of everything the answer may depend on: the above without clock and script, all files,
+    and the other commands imagined before that may have changed what no file tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

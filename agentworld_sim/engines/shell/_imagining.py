@@ -78,7 +78,7 @@ class ImaginingSession(ShellEngineSession):
                 self._unknown.learn(misnamed)
             except Unanswered as unanswered:
                 self._take_down()
-                if await self._is_known(unanswered, context):
+                if await self._learned_past(context):
                     continue
                 asked += 1
                 self._require_within(asked, unanswered)
@@ -91,6 +91,7 @@ class ImaginingSession(ShellEngineSession):
                 self._unknown.give(unanswered, imagined.answer)
             else:
                 inner = self._unknown.turn.inner()
+                self._unknown.end_turn()
                 if not inner:
                     return answer
                 observation = replace(answer.observation, provenance="imagined")
@@ -123,13 +124,14 @@ class ImaginingSession(ShellEngineSession):
             self._take_down()
             raise EngineFailure("the world was closed while one of its commands was being answered")
 
-    async def _is_known(self, unanswered: Unanswered, context: TurnContext) -> bool:
-        """Whether an earlier turn has the answer; asked at the session's first command only."""
+    async def _learned_past(self, context: TurnContext) -> bool:
+        """Looks at the turns before the session, once; whether commands were answered in them."""
         if self._past_known:
             return False
         self._past_known = True
-        self._unknown.remember(await context.history())
-        return self._unknown.known_answer(unanswered.question.digest)
+        history = await context.history()
+        self._unknown.remember(history)
+        return any(turn.inner for turn in history)
 
     def _require_within(self, asked: int, unanswered: Unanswered) -> None:
         if asked > self._limits.imagined_commands:

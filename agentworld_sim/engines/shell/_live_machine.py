@@ -270,7 +270,10 @@ class LiveMachine:
             seconds_left=self._seconds_left,
         )
         try:
-            return command(call)
+            result = command(call)
+            if name == HELPER and context.argv[0] == "compgen" and self._unknown is not None:
+                return self._unknown.without_names(result)
+            return result
         except RecursionError:
             self._failure = unfaithful("arguments nested too deeply", f"{name} …")
             self._bash.cancel()

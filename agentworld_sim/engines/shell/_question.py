@@ -79,10 +79,22 @@ def question_of(
     )
 
 
-def digest_of(argv: tuple[str, ...], call: CommandCall, files_sum: int) -> str:
-    """Hash of all that an answer may depend on. Times are left out: they differ at every call."""
-    told = [argv, stdin_hash(call.stdin), call.cwd, sorted(call.env.items()), str(files_sum)]
-    text = json.dumps([*told, call.machine.user, call.machine.hostname])
+def digest_of(
+    argv: tuple[str, ...],
+    call: CommandCall,
+    files_sum: int,
+    others: Sequence[tuple[tuple[str, ...], str]],
+) -> str:
+    """Hash of all that an answer may depend on. Times are left out: they differ at every call.
+
+    Args:
+        argv: The command.
+        call: Its input, directory and environment.
+        files_sum: The hash of all files.
+        others: Commands before it that may have changed what no file tells.
+    """
+    about = (call.cwd, sorted(call.env.items()), call.machine.user, call.machine.hostname)
+    text = json.dumps([argv, stdin_hash(call.stdin), *about, str(files_sum), others])
     return blob_id(text.encode("utf-8", "surrogatepass"))
 
 

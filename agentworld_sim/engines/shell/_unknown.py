@@ -21,6 +21,7 @@ from agentworld_sim.engines.shell._files import LiveFiles
 from agentworld_sim.engines.shell._guise import HELPER
 from agentworld_sim.engines.shell._imagined import CommandAnswer, CommandQuestion, Validate
 from agentworld_sim.engines.shell._limits import ShellLimits
+from agentworld_sim.engines.shell._looking import only_looks
 from agentworld_sim.engines.shell._operations import Impossible, Plan, carry_out, planned
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
 from agentworld_sim.engines.shell._programs import (
@@ -46,6 +47,9 @@ from agentworld_sim.engines.shell.commands.builtins import BUILTINS
 from agentworld_sim.errors import AccessRefused, EngineFailure
 from agentworld_sim.state._files import FileTree, normal_path
 from agentworld_sim.turns import InnerAnswer, Turn
+
+Named = tuple[tuple[str, ...], str]
+"""Words of a command and the hash of its input."""
 
 Key = tuple[tuple[str, ...], str, int]
 """Words of the command, hash of its input, how often the two came before in the turn."""
@@ -126,26 +130,25 @@ class TurnAnswers:
         default_factory=list[tuple[CommandQuestion, CommandAnswer]]
     )
     """In the order of asking."""
-    seen: Counter[tuple[tuple[str, ...], str]] = field(
-        default_factory=Counter[tuple[tuple[str, ...], str]]
-    )
+    seen: Counter[Named] = field(default_factory=Counter[Named])
     """How often each command came in this run of the turn."""
+    used: list[Key] = field(default_factory=list[Key])
+    """What was answered in this run of the turn, in order."""
 
     def inner(self) -> tuple[InnerAnswer, ...]:
-        """What goes into the turn, in one order whatever a pipeline started first.
+        """What goes into the turn, in the order in which the shell called the commands.
 
         Raises:
             EngineFailure: an answer was not used: the turn did not go the same way again.
         """
-        used = {(*name, n) for name, count in self.seen.items() for n in range(count)}
-        for key in self.given.keys() - used:
+        for key in self.given.keys() - set(self.used):
             raise EngineFailure(
                 f"The command {' '.join(key[0])!r} was answered, and not called when the turn was"
                 " computed again: the shell did not do the same twice. Please report this script."
             )
         return tuple(
-            InnerAnswer(*key, {**answer.to_json(), "digest": digest})
-            for key, (answer, digest) in sorted(self.given.items(), key=lambda item: item[0])
+            InnerAnswer(*key, {**self.given[key][0].to_json(), "digest": self.given[key][1]})
+            for key in self.used
         )
 
 
@@ -162,6 +165,7 @@ class UnknownCommands:
         self._both: set[str] = set()
         self._missed: set[str] = set()
         self._pure: dict[str, CommandAnswer] = {}
+        self._done: list[Named] = []
         self._sum: tuple[FileTree, int] | None = None
         self._foreign: dict[str, bool] = {}
 
@@ -181,12 +185,15 @@ class UnknownCommands:
     def start_run(self) -> None:
         """The turn is computed from its beginning."""
         self.turn.seen.clear()
+        self.turn.used.clear()
         self._missed = set()
 
     def remember(self, turns: Iterable[Turn]) -> None:
-        """Takes over the answers of earlier turns that changed nothing."""
+        """Takes over the commands of earlier turns, and their answers that changed nothing."""
+        self._done = []
         for turn in turns:
             for inner in turn.inner:
+                self._done.append((inner.argv, inner.stdin_hash))
                 digest = inner.answer.get("digest")
                 if isinstance(digest, str):
                     answer = CommandAnswer.from_json(inner.answer)
@@ -198,9 +205,9 @@ class UnknownCommands:
         self.turn.asked.append((unanswered.question, answer))
         self._keep(unanswered.question.digest, answer)
 
-    def known_answer(self, digest: str) -> bool:
-        """Whether the same was answered before, without a change to the files."""
-        return digest in self._pure
+    def end_turn(self) -> None:
+        """The turn has been computed to its end."""
+        self._done += [(argv, stdin) for argv, stdin, _ in self.turn.used]
 
     def _keep(self, digest: str, answer: CommandAnswer) -> None:
         if not answer.operations:
@@ -245,8 +252,9 @@ class UnknownCommands:
         if names is None:
             read = partial(_read, files)
             texts, folders = _words.texts_of(script, cwd, read)
-            reenters = analysis is None or analysis.has_interpreter_reentry
-            nested = texts if reenters else texts[1:]
+            # A shell inside the script is asked without our help: what is looked up there is left
+            # out until it is called.
+            nested = texts if _words.starts_shells(analysis) else texts[1:]
             hidden = set[str]().union(*(_words.looked_up(text) for text in nested))
             if memory:
                 texts.append(memory.decode("utf-8", "replace").replace("\\n", "\n"))
@@ -271,6 +279,11 @@ class UnknownCommands:
         """Names in `script` that are not there for those who ask (`command -v`)."""
         words = set(_words.WORD.findall(script))
         return frozenset(self.names.absent | (self.words.keys() & words))
+
+    def without_names(self, listed: CommandResult) -> CommandResult:
+        """A listing of commands without those that only the embedded shell sees."""
+        lines = [line for line in listed.stdout.splitlines() if line not in self.words]
+        return CommandResult("".join(f"{line}\n" for line in lines), "", 0 if lines else 1)
 
     def note(self, text: str) -> None:
         """Notes names of which the shell said that they are no commands."""
@@ -349,12 +362,14 @@ class UnknownCommands:
         self.turn.seen[named] += 1
         if key not in self.turn.given:
             pending = files.pending(suspicious=suspicious)
-            digest = digest_of(argv, call, sum_after(self._total(files.tree), files.tree, pending))
+            files_sum = sum_after(self._total(files.tree), files.tree, pending)
+            digest = digest_of(argv, call, files_sum, self._others(named))
             if digest not in self._pure:
                 question = question_of(argv, call, files, script=script, digest=digest)
                 plan = partial(Plan, files.tree, pending, cwd=call.cwd, limits=self._limits)
                 raise Unanswered(key, question, partial(_problem, plan))
             self.turn.given[key] = (self._pure[digest], digest)
+        self.turn.used.append(key)
         answer, _ = self.turn.given[key]
         if answer.operations:
             pending = files.pending(suspicious=suspicious)
@@ -366,6 +381,11 @@ class UnknownCommands:
                     f"The answer to the command {' '.join(argv)!r} cannot be carried out: {problem}"
                 ) from None
         return CommandResult(answer.stdout, answer.stderr, answer.exit_code)
+
+    def _others(self, named: Named) -> list[Named]:
+        """The commands before this one that may have changed what no file tells."""
+        here = [(argv, stdin) for argv, stdin, _ in self.turn.used]
+        return [one for one in (*self._done, *here) if one != named and not only_looks(one[0])]
 
     def _total(self, tree: FileTree) -> int:
         if self._sum is None or self._sum[0] is not tree:

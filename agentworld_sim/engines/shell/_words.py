@@ -66,6 +66,13 @@ def plain_names(analysis: ScriptAnalysis) -> set[str] | None:
     return names
 
 
+def starts_shells(analysis: ScriptAnalysis | None) -> bool:
+    """Whether a script may start shells of its own: `bash -c`, a script file."""
+    if analysis is None or analysis.has_interpreter_reentry:
+        return True
+    return any("/" in name for name in analysis.command_names)
+
+
 def candidates(text: str) -> Iterator[str]:
     """The words of `text` that may be commands, lookups left out."""
     text = _LOOKUP.sub(" ", text)

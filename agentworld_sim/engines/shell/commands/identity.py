@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import MISSING
 from agentworld_sim.engines.shell.commands._accounts import (
     Account,
     accounts,
@@ -270,8 +269,6 @@ def _in_path(call: CommandCall, name: str) -> list[str]:
         full = name if name.startswith("/") else f"{call.cwd.rstrip('/')}/{name}"
         return [name] if _is_program(call, full) else []
     folders = call.env.get("PATH", "").split(":")
-    if name in MISSING:
-        folders = [folder for folder in folders if folder not in ("/usr/bin", "/bin")]
     return [f"{folder}/{name}" for folder in folders if _is_program(call, f"{folder}/{name}")]
 
 
