@@ -261,6 +261,9 @@ class Limits(Strict):
             loop_iterations=self.loop_iterations,
             memory_bytes=self.memory_bytes,
             output_bytes=self.output_bytes,
+            file_bytes=self.file_bytes,
+            files=self.files,
+            total_bytes=self.total_bytes,
         )
 
 
