@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from agentworld_sim.errors import ModelFailure
 from agentworld_sim.model._chat import ChatReply, ChatRequest, ServedModel, Watch
 from agentworld_sim.model._dialect import Dialect
+from agentworld_sim.model._flights import Ended
 from agentworld_sim.model._http import Line, Lines
 from agentworld_sim.model._posting import Posting
 from agentworld_sim.model._question import Question
@@ -19,6 +22,8 @@ from agentworld_sim.model._retry import Sleep, retried
 from agentworld_sim.model._served import names_served, served_model, wrong_name
 from agentworld_sim.model._settings import ModelSettings
 from agentworld_sim.model._stream import ReplyReader
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +71,8 @@ class ChatClient:
             logger.debug("a reply of %d characters comes from the cache", len(known.content))
             return replace(known, source="cache", seconds=0.0, first_token_seconds=None)
         line = await self._lines.of_this_loop()
-        reply, joined = await line.flights.share(
-            question.key, lambda: self._fetch(line, question, watch)
+        reply, joined = await self._shared(
+            line, question.key, lambda: self._fetch(line, question, watch)
         )
         if not joined:
             return reply
@@ -86,8 +91,7 @@ class ChatClient:
         if self._served is not None:
             return self._served
         line = await self._lines.of_this_loop()
-        found: ServedModel
-        found, _ = await line.flights.share("served", lambda: self._look_up(line))
+        found, _ = await self._shared(line, "served", lambda: self._look_up(line))
         self._served = found
         self._posting.failures.model = found.name
         return found
@@ -95,6 +99,15 @@ class ChatClient:
     async def close(self) -> None:
         """Closes the connections of the running event loop. The client can be used again."""
         await self._lines.close()
+
+    async def _shared(
+        self, line: Line, key: bytes | str, work: Callable[[], Coroutine[Any, Any, T]]
+    ) -> tuple[T, bool]:
+        try:
+            return await line.flights.share(key, work)
+        except Ended:
+            failure = self._posting.failures.closed()
+        raise failure
 
     async def _look_up(self, line: Line) -> ServedModel:
         return await retried(

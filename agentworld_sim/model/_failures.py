@@ -62,7 +62,7 @@ class Failures:
                 " the host in NO_PROXY if it needs none."
             )
         what = "cannot be reached" if isinstance(error, httpx2.ConnectError) else "broke off"
-        detail = quoted(str(error), self.settings.api_key) or type(error).__name__
+        detail = quoted(str(error), self.settings.api_key).rstrip(".") or type(error).__name__
         return ModelUnavailable(f"{self.place} {what}: {detail}. Look into the server's log.")
 
     def silence(self, seconds: float) -> ModelUnavailable:
@@ -73,6 +73,11 @@ class Failures:
 
     def broken(self, what: str) -> ModelUnavailable:
         return ModelUnavailable(f"{self.place} {what}. Look into the server's log.")
+
+    def closed(self) -> ModelUnavailable:
+        return ModelUnavailable(
+            f"{self.place} was not waited for: the client was closed. Close it when all is answered."
+        )
 
     def nonsense(self, what: str, hint: str = "") -> ModelUnavailable:
         return ModelUnavailable(

@@ -8,9 +8,13 @@ from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from agentworld_sim.errors import ModelFailure, ModelUnavailable
+from agentworld_sim.errors import ModelFailure
 
 T = TypeVar("T")
+
+
+class Ended(Exception):
+    """The work was given up while somebody waited for it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,6 +38,9 @@ class Flights(Generic[T]):
 
         A failure reaches everyone who waits, each with an exception of its own. The work is
         cancelled once nobody waits any more, and has ended when this returns.
+
+        Raises:
+            Ended: see `end`.
         """
         flight = self._under_way.get(key)
         joined = flight is not None
@@ -51,7 +58,7 @@ class Flights(Generic[T]):
                 task.cancel()
                 await asyncio.wait((task,))
         if task.cancelled():
-            raise ModelUnavailable("the model client was closed while it waited for a reply.")
+            raise Ended
         error = task.exception()
         if isinstance(error, ModelFailure):
             # Whoever catches it attaches its own exchanges.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import aclosing, suppress
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
@@ -22,6 +22,7 @@ from agentworld_sim.model._stream import (
     EventReader,
     Malformed,
     ReplyReader,
+    too_large,
 )
 
 LEFTOVER_SECONDS = 0.5
@@ -39,8 +40,10 @@ class Posting:
         self._silence = settings.silence_seconds
         self._url = settings.url
         try:
-            httpx2.URL(settings.url)
-        except httpx2.InvalidURL as error:
+            # Parsed once, not for every request. A port that is none shows only when it is looked at.
+            self._chat_url = httpx2.URL(self.address("/chat/completions"))
+            _ = urlsplit(self._url).port
+        except (httpx2.InvalidURL, ValueError) as error:
             raise UsageError(f"the model URL {shown(self._url)!r} is not one: {error}.") from None
 
     def address(self, path: str, *, below: str = "") -> str:
@@ -59,10 +62,9 @@ class Posting:
             ModelFailure: it would not.
         """
         problem: Exception
-        nonsense = ""
+        nonsense: Malformed | None = None
         try:
-            url = self.address("/chat/completions")
-            async with http.stream("POST", url, content=body) as response:
+            async with http.stream("POST", self._chat_url, content=body) as response:
                 if response.status_code != 200:
                     return await self._refusal(response)
                 await _read_reply(response, reader)
@@ -71,8 +73,8 @@ class Posting:
         except (httpx2.ReadTimeout, httpx2.WriteTimeout):
             problem = self.failures.silence(self._silence)
         except Malformed as error:
-            nonsense = str(error)
-            problem = self.failures.nonsense(nonsense)
+            nonsense = error
+            problem = self.failures.nonsense(str(error), error.hint)
         except Broken as error:
             problem = Temporary(self.failures.broken(str(error)))
         except httpx2.HTTPError as error:
@@ -81,8 +83,8 @@ class Posting:
             if reader.refusal is None or reader.refusal.status in (400, 404, 422):
                 return reader.refusal
             problem = self._reported(reader)
-        if nonsense and not reader.began:
-            problem = self.failures.nonsense(nonsense, await self.where_it_answers(http))
+        if nonsense and not nonsense.hint and not reader.began:
+            problem = self.failures.nonsense(str(nonsense), await self.where_it_answers(http))
         # Raised out here so that it drags no request, and no key in its headers, along.
         raise problem
 
@@ -104,7 +106,7 @@ class Posting:
         except httpx2.ReadTimeout:
             problem = self.failures.silence(seconds)
         except Malformed as error:
-            problem = self.failures.nonsense(str(error))
+            problem = self.failures.nonsense(str(error), error.hint)
         except httpx2.HTTPError as error:
             problem = self._connection(error)
         else:
@@ -203,10 +205,5 @@ async def _read_all(response: httpx2.Response) -> bytes:
         pieces.append(data)
         size += len(data)
         if size > LARGEST_REPLY:
-            raise Malformed(f"sends more than {LARGEST_REPLY >> 20} MB")
+            raise too_large("an answer")
     return b"".join(pieces)
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """A JSON value as an object; an empty one when it is none."""
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}

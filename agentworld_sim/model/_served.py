@@ -9,13 +9,13 @@ import httpx2
 
 from agentworld_sim.errors import ModelRefused, nearest
 from agentworld_sim.model._chat import ServedModel
-from agentworld_sim.model._posting import Posting, mapping
+from agentworld_sim.model._posting import Posting
 from agentworld_sim.model._refusals import Refusal
 from agentworld_sim.model._retry import Temporary
 from agentworld_sim.model._settings import MODEL_VARIABLE
-from agentworld_sim.model._stream import Malformed
+from agentworld_sim.model._stream import Malformed, mapping
 
-NO_LIST = (404, 405, 501)
+NO_LIST = (404, 405)
 """What servers without a list of models answer."""
 
 CONTEXT = ("max_model_len", "context_length", "max_context_length")

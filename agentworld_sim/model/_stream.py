@@ -26,6 +26,19 @@ BROKEN_OFF = frozenset({"abort", "error"})
 class Malformed(Exception):
     """The server sends what is no reply. Trying again would not help."""
 
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.hint = hint
+        """What to do about it, when that is particular."""
+
+
+def too_large(what: str) -> Malformed:
+    """More than any model says."""
+    return Malformed(
+        f"sends {what} of more than {LARGEST_REPLY >> 20} MB",
+        " No model writes that much: look into the server's log.",
+    )
+
 
 class Broken(Exception):
     """The reply ended before its end."""
@@ -56,7 +69,7 @@ class EventReader:
             self._pending.append(rest)
             self._size += len(rest)
             if self._size > LARGEST_REPLY:
-                raise Malformed(f"sends a line of more than {LARGEST_REPLY >> 20} MB")
+                raise too_large("a line")
 
     def end(self) -> Iterator[bytes]:
         """The data of an event that the end of the stream completes."""
@@ -162,7 +175,8 @@ class ReplyReader:
             piece = cast(dict[str, Any], choice.get(part) or {})
             self._add(self._thinking, piece.get("reasoning") or piece.get("reasoning_content"))
             self._add(self._content, piece.get("content"))
-            self.finish_reason = choice.get("finish_reason") or self.finish_reason
+            if reason := choice.get("finish_reason"):
+                self.finish_reason = str(reason)
         except (AttributeError, KeyError, TypeError):
             raise Malformed("sends JSON that is no chat completion") from None
 
@@ -174,7 +188,7 @@ class ReplyReader:
         pieces.append(text)
         self._size += len(text)
         if self._size > LARGEST_REPLY:
-            raise Malformed(f"sends a reply of more than {LARGEST_REPLY >> 20} MB")
+            raise too_large("a reply")
 
     def _look(self) -> None:
         if self.watch is None or self.finish_reason or self._size < self._look_at:
@@ -187,11 +201,9 @@ class ReplyReader:
 
 def usage_of(told: object) -> dict[str, int]:
     """The tokens of a reply by our names, as far as the server tells."""
-    if not isinstance(told, dict):
-        return {}
-    usage = cast(dict[str, Any], told)
-    prompt = cast(dict[str, Any], usage.get("prompt_tokens_details") or {})
-    completion = cast(dict[str, Any], usage.get("completion_tokens_details") or {})
+    usage = mapping(told)
+    prompt = mapping(usage.get("prompt_tokens_details"))
+    completion = mapping(usage.get("completion_tokens_details"))
     found = {
         "prompt_tokens": usage.get("prompt_tokens"),
         "completion_tokens": usage.get("completion_tokens"),
@@ -210,6 +222,11 @@ def _json_object(data: bytes, otherwise: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Malformed("sends JSON that is no chat completion")
     return cast(dict[str, Any], value)
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """A JSON value as an object; an empty one when it is none."""
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def _joined(pieces: list[str]) -> str:
