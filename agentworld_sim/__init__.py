@@ -11,18 +11,20 @@ async with await World.create(Scenario.load("failing-test")) as world:
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agentworld_sim._version import __version__
 from agentworld_sim.checks import Check, CheckInput
 from agentworld_sim.controls import Control, ControlInput
-from agentworld_sim.engines import Answer, Engine, EngineSession, FunctionEngine
+from agentworld_sim.engines import Answer, Engine, EngineSession, FunctionEngine, TurnContext
 from agentworld_sim.errors import (
     AccessRefused,
     AgentworldError,
     ArgumentsError,
     EngineFailure,
     HeadMoved,
+    ModelFailure,
     ObservationRejected,
     ScenarioError,
     StoreError,
@@ -31,6 +33,7 @@ from agentworld_sim.errors import (
     UsageError,
     WorldFailure,
 )
+from agentworld_sim.exchanges import Exchange, FailedStep
 from agentworld_sim.state import (
     FileChange,
     FileEntry,
@@ -42,7 +45,7 @@ from agentworld_sim.state import (
     WorldState,
     WorldStore,
 )
-from agentworld_sim.tools import Access, DomainName, ToolCall, ToolSpec
+from agentworld_sim.tools import Access, DomainName, Route, ToolCall, ToolSpec
 from agentworld_sim.turns import (
     Action,
     CheckVerdict,
@@ -54,6 +57,7 @@ from agentworld_sim.turns import (
 )
 
 if TYPE_CHECKING:
+    from agentworld_sim.model import ModelSettings, WorldModel
     from agentworld_sim.scenario import Scenario
     from agentworld_sim.world import World
 
@@ -73,15 +77,20 @@ __all__ = [
     "Engine",
     "EngineFailure",
     "EngineSession",
+    "Exchange",
+    "FailedStep",
     "FileChange",
     "FileEntry",
     "FileTree",
     "FunctionEngine",
     "HeadMoved",
     "MemoryStore",
+    "ModelFailure",
+    "ModelSettings",
     "Observation",
     "ObservationRejected",
     "Provenance",
+    "Route",
     "Scenario",
     "ScenarioError",
     "SqliteStore",
@@ -91,11 +100,13 @@ __all__ = [
     "ToolSpec",
     "Trajectory",
     "Turn",
+    "TurnContext",
     "UnknownToolError",
     "UnknownWorldError",
     "UsageError",
     "World",
     "WorldFailure",
+    "WorldModel",
     "WorldRef",
     "WorldState",
     "WorldStore",
@@ -104,14 +115,16 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "ModelSettings": "agentworld_sim.model",
+    "Scenario": "agentworld_sim.scenario",
+    "World": "agentworld_sim.world",
+    "WorldModel": "agentworld_sim.model",
+}
+
+
 def __getattr__(name: str) -> Any:
-    # These two bring pydantic and bashkit: nobody who only reads a trajectory should wait for them.
-    if name == "World":
-        from agentworld_sim.world import World
-
-        return World
-    if name == "Scenario":
-        from agentworld_sim.scenario import Scenario
-
-        return Scenario
+    # These bring pydantic, bashkit and httpx2: nobody who only reads a trajectory should wait for them.
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

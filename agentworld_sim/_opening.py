@@ -85,17 +85,15 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     )
 
 
-def model_for(scenario: Scenario, model: WorldModel | None) -> WorldModel | None:
+def model_for(scenario: Scenario, model: WorldModel | str | None) -> WorldModel | None:
     """The model of a world: the one given, else what the environment or the scenario names."""
     spec = scenario.model
-    if model is not None or not (spec.url or os.environ.get("AGENTWORLD_MODEL_URL")):
-        return model
+    url = model or os.environ.get("AGENTWORLD_MODEL_URL") or spec.url
+    if not isinstance(url, str):
+        return url
     from agentworld_sim.model import WorldModel
 
-    found = WorldModel.find(
-        url=os.environ.get("AGENTWORLD_MODEL_URL") or spec.url,
-        model=os.environ.get("AGENTWORLD_MODEL") or spec.name,
-    )
+    found = WorldModel.find(url=url, model=os.environ.get("AGENTWORLD_MODEL") or spec.name)
     assert found is not None, "a URL was given"
     return found
 

@@ -114,7 +114,7 @@ class World:
         store: WorldStore | None = None,
         seed: int | None = None,
         engines: Sequence[Engine] | None = None,
-        model: WorldModel | None = None,
+        model: WorldModel | str | None = None,
         checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
     ) -> World:
@@ -126,8 +126,9 @@ class World:
             store: Where it lives; in memory by default.
             seed: Instead of the scenario's.
             engines: What answers; by default the shell engine, and the model behind it.
-            model: The language world model that imagines what the shell cannot compute; by default
-                the one that AGENTWORLD_MODEL_URL or the scenario names, and otherwise none.
+            model: The language world model that imagines what the shell cannot compute, or the URL
+                of its server; by default what AGENTWORLD_MODEL_URL or the scenario names, and
+                otherwise none.
             checks: Rules that every answer must pass.
             controls: Perturbations, in order.
 
@@ -178,7 +179,7 @@ class World:
         store: WorldStore,
         at: WorldRef | None = None,
         engines: Sequence[Engine] | None = None,
-        model: WorldModel | None = None,
+        model: WorldModel | str | None = None,
         checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
     ) -> World:
@@ -550,7 +551,7 @@ class World:
 
 
 def _model(
-    scenario: Scenario, model: WorldModel | None, engines: Sequence[Engine] | None
+    scenario: Scenario, model: WorldModel | str | None, engines: Sequence[Engine] | None
 ) -> WorldModel | None:
     if engines is None:
         return model_for(scenario, model)

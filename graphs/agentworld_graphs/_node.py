@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
@@ -23,6 +23,9 @@ from agentworld_graphs._refs import CHANNEL, channel_in, ref_in
 from agentworld_graphs._seat import seat_of, world_of
 from agentworld_graphs._simulate import SimulatedTool
 from agentworld_sim import Access, AccessRefused, World, WorldRef, WorldStore
+
+if TYPE_CHECKING:
+    from agentworld_sim.model import WorldModel
 
 Result = ToolMessage | Command[Any]
 Execute = Callable[[ToolCallRequest], Result]
@@ -56,6 +59,7 @@ class SimToolNode(ToolNode):
         *,
         world: World | str | None = None,
         store: WorldStore | None = None,
+        model: WorldModel | str | None = None,
         access: Mapping[str, Access] | None = None,
         binds_to: Mapping[str, str] | None = None,
         wrap_tool_call: Wrapper | None = None,
@@ -68,6 +72,8 @@ class SimToolNode(ToolNode):
             world: The world that answers; the id of one in `store`; or nothing, for a fresh empty
                 machine.
             store: Where the world of that id lives.
+            model: The language world model that imagines what cannot be computed, or its URL, for a
+                world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
             access: By exact tool name: `real` lets the real tool run, `refuse` fails the run when the
                 agent calls it. All others are simulated.
             binds_to: By tool name: what it is, for example `{"sh": "claude-code/Bash"}`.
@@ -81,7 +87,7 @@ class SimToolNode(ToolNode):
         """
         self._wrapper = wrap_tool_call
         self._async_wrapper = awrap_tool_call
-        self._world = world_of(world, store)
+        self._world = world_of(world, store, model)
         self._seat = seat_of(self._world)
         self._start = self._world.ref
         self._key = options.get("messages_key", "messages")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from weakref import WeakKeyDictionary, ref
 
 from langgraph.errors import GraphBubbleUp
@@ -22,6 +22,9 @@ from agentworld_sim import (
     WorldStore,
 )
 from agentworld_sim._sync import run_sync
+
+if TYPE_CHECKING:
+    from agentworld_sim.model import WorldModel
 
 ToolAccess = Literal["simulate", "refuse"]
 
@@ -129,24 +132,35 @@ def seat_of(world: World) -> Seat:
         return seat
 
 
-def world_of(world: World | str | None, store: WorldStore | None = None) -> World:
+def world_of(
+    world: World | str | None,
+    store: WorldStore | None = None,
+    model: WorldModel | str | None = None,
+) -> World:
     """The world that is meant.
 
     Args:
         world: The world; or the id of one in `store`; or `None` for a fresh one, an empty machine in
             memory.
         store: Where the world lives; only with an id.
+        model: The language world model of a world that is opened here, or its URL.
 
     Raises:
-        UsageError: an id without a store, or a store without an id.
+        UsageError: an id without a store, a store without an id, or a model for a world that is open.
     """
     if isinstance(world, str):
         if store is None:
             raise UsageError(f"world={world!r} is an id: say in which store it is (store=…).")
-        return run_sync(World.open(world, store=store))
+        return run_sync(World.open(world, store=store, model=model))
     if store is not None:
         raise UsageError("store=… goes with a world's id (world='…').")
-    return run_sync(World.create()) if world is None else world
+    if world is None:
+        return run_sync(World.create(model=model))
+    if model is not None:
+        raise UsageError(
+            "model=… goes with a world that is made or opened here. Give it to World.create."
+        )
+    return world
 
 
 def _same(one: ToolSpec, other: ToolSpec) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.messages import ToolCall as CallOfModel
 from langchain_core.messages import ToolMessage
@@ -32,6 +32,9 @@ from agentworld_sim import (
     WorldStore,
 )
 from agentworld_sim._sync import run_sync
+
+if TYPE_CHECKING:
+    from agentworld_sim.model import WorldModel
 
 Runtime = ToolRuntime[Any, Any]
 
@@ -239,6 +242,7 @@ def simulate(
     world: World | str | None = None,
     *,
     store: WorldStore | None = None,
+    model: WorldModel | str | None = None,
     binds_to: str | None = None,
     access: ToolAccess = "simulate",
 ) -> SimulatedTool:
@@ -253,6 +257,8 @@ def simulate(
         world: The world that answers; the id of one in `store`; or nothing, for a fresh empty machine
             of this tool's own.
         store: Where the world of that id lives.
+        model: The language world model that imagines what cannot be computed, or its URL, for a world
+            that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
         binds_to: What the tool is, for example `claude-code/Bash`; found by its name and schema by
             default.
         access: `refuse` keeps the tool, and fails the run when it is called.
@@ -267,7 +273,7 @@ def simulate(
             " SimToolNode(access={…: 'real'})."
         )
     real = tool if isinstance(tool, BaseTool) else tool_from(tool)
-    return simulated(real, world_of(world, store), binds_to=binds_to, access=access)
+    return simulated(real, world_of(world, store, model), binds_to=binds_to, access=access)
 
 
 def simulated(
