@@ -42,11 +42,12 @@ def agentworld(tmp_path: Path, environment: dict[str, str]) -> Run:
 def test_help_teaches_and_names_every_command(agentworld: Run) -> None:
     done = agentworld("--help")
     assert done.returncode == 0
-    for word in ("demo", "mcp", "shell", "version", "world", "agentworld world diff mine --patch"):
+    names = ("demo", "doctor", "mcp", "serve", "shell", "version", "world")
+    for word in (*names, "agentworld world diff mine --patch"):
         assert word in done.stdout
 
 
-@pytest.mark.parametrize("command", ["demo", "mcp", "shell", "version", "world"])
+@pytest.mark.parametrize("command", ["demo", "doctor", "mcp", "serve", "shell", "version", "world"])
 def test_every_command_has_help(agentworld: Run, command: str) -> None:
     done = agentworld(command, "--help")
     assert done.returncode == 0
