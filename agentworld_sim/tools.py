@@ -106,9 +106,24 @@ def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
 
 
 def schema_problem(schema: Mapping[str, Any], value: Any) -> str | None:
-    """The first way in which `value` does not fit `schema`; `None` when it fits."""
+    """The first way in which `value` does not fit `schema`, and where; `None` when it fits."""
     error = _first_error(schema, value)
-    return error and error.message
+    if error is None:
+        return None
+    from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
+
+    # Of alternatives none of which fits, the one that came closest says what is wrong.
+    nearer = cast("ValidationError", best_match([error]))
+    message = _shortened(nearer.message)
+    if nearer.validator in ("anyOf", "oneOf"):
+        wanted = canonical_json(cast("object", nearer.validator_value))
+        message += f"; wanted one of {_shortened(wanted)}"
+    return message + (f" (at {nearer.json_path})" if nearer.absolute_path else "")
+
+
+def _shortened(message: str) -> str:
+    """Without the middle when long: a message quotes the value, which may be megabytes."""
+    return message if len(message) <= 400 else f"{message[:200]} … {message[-180:]}"
 
 
 def _first_error(schema: Mapping[str, Any], value: Any) -> ValidationError | None:
