@@ -1,0 +1,191 @@
+"""Worlds that imagine: throughput, memory, overhead and requests saved, against a scripted server.
+
+The server is a process of its own, so that it does not share our interpreter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from statistics import median
+
+import httpx2
+
+from agentworld_sim import ModelSettings, ToolCall, ToolSpec, Turn, World, WorldModel
+from bench._rows import Row, run
+
+WORLDS = 64
+TURNS = 10
+DELAY_S = 1.0
+MANY = 1000
+HISTORY = 20
+GROUP = 8
+GROUP_TURNS = 5
+ANSWER = "The parcel is in Utrecht and arrives tomorrow. " * 8
+
+TRACK = ToolSpec(
+    name="track",
+    description="Where a parcel is.",
+    input_schema={"type": "object", "properties": {"number": {"type": "integer"}}},
+)
+
+
+def rows() -> list[Row]:
+    """All figures about imagined worlds."""
+    return [*run(_throughput()), *_many(), *run(_overhead()), *run(_saved())]
+
+
+@contextmanager
+def served(delay_s: float) -> Generator[str]:
+    """A scripted server in a process of its own; gives its URL."""
+    command = [sys.executable, "-m", "agentworld_sim.model.scripted"]
+    command += ["--observation", "--reply", ANSWER, "--delay", str(delay_s)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+async def worlds_of(model: WorldModel, count: int) -> list[World]:
+    """Worlds that share nothing but the model."""
+    made = [await World.create(model=model, seed=seed) for seed in range(count)]
+    for world in made:
+        world.add_tools([TRACK])
+    return made
+
+
+async def stepped(world: World, turns: int) -> list[Turn]:
+    """Some steps, one after another."""
+    return [await world.step(ToolCall("track", {"number": number})) for number in range(turns)]
+
+
+async def _throughput() -> list[Row]:
+    with served(DELAY_S) as url:
+        model = WorldModel(ModelSettings(url=url))
+        worlds = await worlds_of(model, WORLDS)
+        began = time.perf_counter()
+        await asyncio.gather(*(stepped(world, TURNS) for world in worlds))
+        seconds = time.perf_counter() - began
+        for world in worlds:
+            await world.close()
+    ideal = WORLDS / DELAY_S
+    ours = WORLDS * TURNS / seconds
+    return [
+        Row(
+            f"{WORLDS} worlds in parallel, a model that takes {DELAY_S:g} s",
+            ours,
+            unit="turns/s",
+            alternative="no time but the model's",
+            theirs=ideal,
+            target="95 %",
+            met=ours >= 0.95 * ideal,
+        )
+    ]
+
+
+def _many() -> list[Row]:
+    with served(DELAY_S) as url:
+        code = f"from bench.model import many; many({url!r})"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+    megabytes, seconds = map(float, done.stdout.split())
+    return [
+        Row(
+            f"memory of {MANY} worlds imagining in parallel",
+            megabytes,
+            unit="MB",
+            target="500 MB",
+            met=megabytes < 500,
+        ),
+        Row(
+            f"{MANY} worlds, 3 turns each, a model that takes {DELAY_S:g} s",
+            seconds,
+            unit="s",
+            alternative="no time but the model's",
+            theirs=3 * DELAY_S,
+        ),
+    ]
+
+
+def many(url: str) -> None:
+    """Many worlds at once, in a process of its own; prints peak memory in MB and seconds."""
+    import resource
+
+    async def work() -> float:
+        model = WorldModel(ModelSettings(url=url, concurrency=MANY))
+        worlds = await worlds_of(model, MANY)
+        began = time.perf_counter()
+        await asyncio.gather(*(stepped(world, 3) for world in worlds))
+        seconds = time.perf_counter() - began
+        for world in worlds:
+            await world.close()
+        return seconds
+
+    seconds = asyncio.run(work())
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, seconds)
+
+
+async def _overhead() -> list[Row]:
+    with served(0.0) as url:
+        model = WorldModel(ModelSettings(url=url, cache_entries=0))
+        async with await World.create(model=model) as world:
+            world.add_tools([TRACK])
+            await stepped(world, HISTORY)
+            at = world.ref
+            ours: list[float] = []
+            theirs: list[float] = []
+            async with httpx2.AsyncClient(timeout=60) as http:
+                for number in range(100):
+                    began = time.perf_counter()
+                    turn = await world.step(ToolCall("track", {"number": 1000 + number}), at=at)
+                    ours.append(time.perf_counter() - began)
+                    asked = turn.exchanges[0]
+                    messages = [
+                        {"role": role, "content": world.store.blobs.get(blob).decode()}
+                        for role, blob in asked.messages
+                    ]
+                    body = {**asked.parameters, "messages": messages}
+                    began = time.perf_counter()
+                    (await http.post(f"{url}/chat/completions", json=body)).raise_for_status()
+                    theirs.append(time.perf_counter() - began)
+    over = (median(ours) - median(theirs)) * 1000
+    return [
+        Row(
+            f"World.step with a model, {HISTORY} turns of history, beyond the bare request",
+            over,
+            alternative="the same request with httpx2 alone",
+            theirs=median(theirs) * 1000,
+            target="2 ms",
+            met=over < 2,
+        )
+    ]
+
+
+async def _saved() -> list[Row]:
+    with served(0.2) as url:
+        model = WorldModel(ModelSettings(url=url))
+        first = await World.create(model=model)
+        first.add_tools([TRACK])
+        group = [first, *[await first.fork() for _ in range(GROUP - 1)]]
+        rollouts = await asyncio.gather(*(stepped(world, GROUP_TURNS) for world in group))
+        sources = [one.source for turns in rollouts for turn in turns for one in turn.exchanges]
+        for world in group:
+            await world.close()
+    asked = sources.count("server")
+    return [
+        Row(
+            f"requests of a group of {GROUP} with equal prefixes, {GROUP_TURNS} turns",
+            asked,
+            unit="requests",
+            alternative="without cache and sharing",
+            theirs=len(sources),
+        )
+    ]
