@@ -191,14 +191,18 @@ class LiveShell(LiveMachine):
 
     def _learn_names(self, script: str, session: ShellSession) -> None:
         """Makes the interpreter know the names in `script` that may be unknown commands."""
-        if self._unknown is not None and self._unknown.prepare(
+        if self._unknown is None:
+            return
+        exact = self._unknown.prepare(
             script,
-            session.memory,
-            session.cwd or self.machine.workdir,
+            session,
+            cwd=session.cwd or self.machine.workdir,
             path=environment(self.machine)["PATH"],
             analyze=self._bash.analyze,
             files=self.files,
-        ):
+        )
+        words = self._unknown.words.keys()
+        if words - self._learned or (exact and self._learned - words):
             self._renew()
 
     def _run_simple(self, script: str, *, merge: bool) -> ShellRun | None:

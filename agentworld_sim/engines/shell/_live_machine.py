@@ -101,7 +101,7 @@ class LiveMachine:
         self.files = LiveFiles(_weakly(self._run_touch), self._mounts)
         self._janitor: Bash | None = None
         self._natives: dict[str, Bash] = {}
-        self._callbacks: dict[str, Callable[[BuiltinContext], BuiltinResult]] = {
+        self._own_callbacks: dict[str, Callable[[BuiltinContext], BuiltinResult]] = {
             folder + name: _weakly(self._call, name, command)
             for name, command in commands.items()
             # A machine with programs reaches our commands through them.
@@ -109,8 +109,9 @@ class LiveMachine:
         }
         self._unknown = unknown
         self._script = ""
+        self._learned: frozenset[str] = frozenset()
+        """The words that the interpreter knows beside its own."""
         self._renew()
-        self._snapshots: dict[bytes, bytes] = {}
         self._random = Random(0)
         self._failure: BaseException | None = None
         self._look = False
@@ -126,8 +127,14 @@ class LiveMachine:
 
     def _renew(self) -> None:
         """A new interpreter on the same files, that knows the commands there are now."""
-        handed: list[str] = [] if self._unknown is None else self._unknown.handed_over
-        self._callbacks |= {name: _weakly(self._call_unknown, name) for name in handed}
+        handed: set[str] = set()
+        if self._unknown is not None:
+            handed = {*self._unknown.names.overridden, *self._unknown.words}
+            self._learned = frozenset(self._unknown.words)
+        self._callbacks = {
+            **self._own_callbacks,
+            **{name: _weakly(self._call_unknown, name) for name in sorted(handed)},
+        }
         in_order = {
             name: _weakly(self._answer, name, self._commands[name.rpartition("/")[2]])
             for name in self._callbacks
@@ -139,6 +146,8 @@ class LiveMachine:
         # What `exec` redirects outlives a restored snapshot; the prelude puts these two back.
         self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
         self._fresh = self._bash.snapshot(exclude_filesystem=True)
+        # A snapshot fits interpreters with the same commands only.
+        self._snapshots: dict[bytes, bytes] = {}
         self._pristine: bool | None = None
         self._open: set[str] = set()
 
@@ -187,7 +196,8 @@ class LiveMachine:
         Without it they live for ever: an interpreter holds its callbacks, which hold this object,
         and Python's collector does not see into the interpreter.
         """
-        self._callbacks.clear()
+        self._callbacks = {}
+        self._own_callbacks = {}
         self._natives.clear()
         self._janitor = None
         self._running = None
@@ -272,7 +282,9 @@ class LiveMachine:
         try:
             result = command(call)
             if name == HELPER and context.argv[0] == "compgen" and self._unknown is not None:
-                return self._unknown.without_names(result)
+                lines = [x for x in result.stdout.splitlines() if x not in self._learned]
+                listed = "".join(f"{line}\n" for line in lines)
+                return CommandResult(listed, "", 0 if lines else 1)
             return result
         except RecursionError:
             self._failure = unfaithful("arguments nested too deeply", f"{name} …")

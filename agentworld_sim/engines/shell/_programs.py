@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from posixpath import relpath
 
 from agentworld_sim.engines.shell._files import LiveFiles
 from agentworld_sim.state._files import FileTree, normal_path
@@ -83,9 +84,8 @@ def names_of(path: str, folders: Sequence[str]) -> Iterable[str]:
     """How a script that stands in one of `folders` may call the program at `path`."""
     yield path
     for folder in folders:
-        prefix = folder.rstrip("/") + "/"
-        if path.startswith(prefix):
-            rest = path[len(prefix) :]
+        rest = relpath(path, folder)
+        if not rest.startswith(".."):
             yield f"./{rest}"
-            if "/" in rest:
-                yield rest
+        if "/" in rest:
+            yield rest

@@ -20,6 +20,7 @@ from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell._files import LiveFiles
 from agentworld_sim.engines.shell._guise import HELPER
 from agentworld_sim.engines.shell._imagined import CommandAnswer, CommandQuestion, Validate
+from agentworld_sim.engines.shell._kept import kept_by
 from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._looking import only_looks
 from agentworld_sim.engines.shell._operations import Impossible, Plan, carry_out, planned
@@ -40,6 +41,7 @@ from agentworld_sim.engines.shell._question import (
     sum_of,
 )
 from agentworld_sim.engines.shell._routes import Routes
+from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._simple import SIMPLE_COMMANDS
 from agentworld_sim.engines.shell._uninstalled import UNINSTALLED
 from agentworld_sim.engines.shell.commands import COMMANDS
@@ -53,9 +55,6 @@ Named = tuple[tuple[str, ...], str]
 
 Key = tuple[tuple[str, ...], str, int]
 """Words of the command, hash of its input, how often the two came before in the turn."""
-
-MOST_KNOWN = 3_000
-"""Words kept from one script to the next."""
 
 
 class Unanswered(BaseException):
@@ -158,7 +157,7 @@ class UnknownCommands:
     def __init__(self, names: CommandNames, limits: ShellLimits) -> None:
         self.names = names
         self.words: dict[str, None] = {}
-        """Names that the shell hands over."""
+        """Names in this turn that may be unknown commands."""
         self.turn = TurnAnswers()
         self._limits = limits
         self._files: set[str] = set()
@@ -169,18 +168,14 @@ class UnknownCommands:
         self._sum: tuple[FileTree, int] | None = None
         self._foreign: dict[str, bool] = {}
 
-    @property
-    def handed_over(self) -> list[str]:
-        """All names that the shell hands over."""
-        return [*sorted(self.names.overridden), *self.words]
-
     # The turn
 
     def start_turn(self) -> None:
         """Forgets the answers of the turn before."""
         self.turn = TurnAnswers()
-        if len(self.words) > MOST_KNOWN:
-            self.words = {}
+        # Names are found anew in each turn: what one finds must not depend on those before it, or
+        # a reopened world would go on in another way.
+        self.words, self._files, self._both = {}, set(), set()
 
     def start_run(self) -> None:
         """The turn is computed from its beginning."""
@@ -226,28 +221,31 @@ class UnknownCommands:
     def prepare(
         self,
         script: str,
-        memory: bytes | None,
-        cwd: str,
+        session: ShellSession,
         *,
+        cwd: str,
         path: str,
         analyze: Callable[[str], ScriptAnalysis],
         files: LiveFiles,
     ) -> bool:
-        """Finds the names in a script that may be unknown commands.
+        """Finds the names in a script that may be unknown commands, and adds them to `words`.
 
         Args:
             script: The script about to run.
-            memory: What the shell keeps: functions and aliases may call commands too.
+            session: What the shell keeps: functions and aliases may call commands too.
             cwd: Where it starts.
-            path: The search path.
+            path: The search path of a fresh shell.
             analyze: Parses a script.
             files: The world's files.
 
         Returns:
-            Whether there are new ones.
+            Whether the shell must know `words` and no others: the script may ask for names.
         """
         analysis = _words.analysed(script, analyze)
-        names = _words.plain_names(analysis) if analysis is not None and not memory else None
+        kept = kept_by(session)
+        names = None if analysis is None else _words.plain_names(analysis)
+        if names is not None and (kept.always or names & kept.functions.keys()):
+            names = None
         folders = [cwd]
         if names is None:
             read = partial(_read, files)
@@ -256,34 +254,29 @@ class UnknownCommands:
             # out until it is called.
             nested = texts if _words.starts_shells(analysis) else texts[1:]
             hidden = set[str]().union(*(_words.looked_up(text) for text in nested))
-            if memory:
-                texts.append(memory.decode("utf-8", "replace").replace("\\n", "\n"))
+            texts += [*kept.always, *kept.functions.values(), *kept.values]
             found = [
                 *(analysis.command_names if analysis else ()),
                 *(word for text in texts for word in _words.candidates(text)),
             ]
             names = {word: None for word in found if word not in hidden}
             names = [*names, *self._programs(folders, files)]
+        exact = not isinstance(names, set)
         if all(name in self.words or self.names.is_known(name) for name in names):
-            return False
-        env = {"PATH": path}
+            return exact
+        env = {"PATH": kept.path or path}
         new = _words.limited(
             name
             for name in names
             if name not in self.words and self._is_unknown(name, folders, env, files)
         )
         self.words.update(dict.fromkeys(new))
-        return bool(new)
+        return exact
 
     def absent_in(self, script: str) -> frozenset[str]:
         """Names in `script` that are not there for those who ask (`command -v`)."""
         words = set(_words.WORD.findall(script))
         return frozenset(self.names.absent | (self.words.keys() & words))
-
-    def without_names(self, listed: CommandResult) -> CommandResult:
-        """A listing of commands without those that only the embedded shell sees."""
-        lines = [line for line in listed.stdout.splitlines() if line not in self.words]
-        return CommandResult("".join(f"{line}\n" for line in lines), "", 0 if lines else 1)
 
     def note(self, text: str) -> None:
         """Notes names of which the shell said that they are no commands."""
