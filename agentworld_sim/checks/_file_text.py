@@ -12,6 +12,7 @@ _SEPARATORS = ("\t", "→", "|", "| ", " | ", ": ", ":", " ", "  ", ". ", ") ", 
 _SEPARATOR_CHARS = " \t→|│:.)"
 _CUT = re.compile(
     r"truncat|omitted|\.\.\. ?[\[(]|\[\.\.\.|not shown|^\s*(?:\.\.\.|…)\s*$"
+    r"|\blines? \d+ ?(?:-|–|to) ?\d+ of \d+"
     r"|\b\d+ (?:more )?(?:lines|characters|bytes) (?:more|left|remain|not)|\bmore lines\b|<snip",
     re.IGNORECASE,
 )
@@ -43,7 +44,7 @@ def disagreement(shown: str, content: str, *, part: bool) -> str | None:
     held = lines_of(content)
     body = "\n".join(held).strip("\n")
     if not body.strip():
-        full = sum(bool(line.strip()) for line in lines_of(shown)) > 3
+        full = sum(not _is_envelope(line) for line in lines_of(shown)) > 3
         return "it is empty, and the answer shows content" if full else None
     seen = "\n".join(lines_of(shown))
     if any(form in seen for form in _forms(body, seen)):
@@ -52,9 +53,8 @@ def disagreement(shown: str, content: str, *, part: bool) -> str | None:
     numbered = _numbered_problem(rows, held, part=part)
     if numbered == "":
         return None
-    if (part or _is_cut(rows, held)) and _is_part(rows, held):
-        return None
-    if _is_escaped(seen) and (part or _is_cut(rows, held)):
+    partly = part or len(rows) >= _PAGE_LINES or _is_cut(rows, held)
+    if partly and (_is_part(rows, held) or _is_escaped(seen)):
         return None
     return numbered or _difference(rows, held)
 
