@@ -82,7 +82,7 @@ async def _accepted(
         except ModelFailure as failure:
             failure.exchanges = exchanges + failure.exchanges
             raise
-        judged = await _judged(given, answer, context, checks, attempt)
+        judged = await _judged(given, engine, answer, context, checks, attempt)
         verdicts += judged
         reasons = refusals(judged)
         if not reasons:
@@ -100,12 +100,17 @@ async def _accepted(
 
 async def _judged(
     given: ControlInput,
+    engine: Engine,
     answer: Answer,
     context: TurnContext,
     checks: Sequence[Check],
     attempt: int,
 ) -> tuple[CheckVerdict, ...]:
-    imagined = answer.observation.provenance == "imagined"
+    # What an engine computed around imagined parts agrees with the state; the parts were judged when
+    # they were given.
+    imagined = engine.route == "imagine"
+    if not imagined:
+        checks = [check for check in checks if check.scope == "all"]
     if imagined and given.tool.domain is not None:
         checks = (*checks, *domain(given.tool.domain).checks)
     history = await context.history() if imagined else ()
