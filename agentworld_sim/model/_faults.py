@@ -7,7 +7,14 @@ import re
 from typing import Any
 
 from agentworld_sim.model._chat import ChatReply, Watch
-from agentworld_sim.model._parsing import ANSWER_TAG, Parsed, mentions_thinking
+from agentworld_sim.model._parsing import (
+    ANSWER_TAG,
+    THINKING_TAG,
+    Known,
+    Parsed,
+    mentions_thinking,
+    text_of,
+)
 
 __all__ = ["LOOP_CHARS", "THINKING_LOOP_CHARS", "loop_watch", "repeats", "reply_fault"]
 
@@ -77,11 +84,12 @@ _REASONING = re.compile(
     r"|here(?:'s| is) (?:a|my) (?:thinking|thought|reasoning) process\b",
     re.IGNORECASE,
 )
+_THINKING = (f"<{THINKING_TAG}>", f"</{THINKING_TAG}>")
 _OTHER_THINKING = re.compile(r"<(?:thinking|thought|reasoning|\|thinking\|)>", re.IGNORECASE)
 
 
 def reply_fault(
-    reply: ChatReply, parsed: Parsed, *, enforced: bool = False, known: str = ""
+    reply: ChatReply, parsed: Parsed, *, enforced: bool = False, known: Known = ""
 ) -> str | None:
     """Why a reply cannot be used, written for the model that must answer again; `None` when it can.
 
@@ -92,7 +100,8 @@ def reply_fault(
         parsed: What `parse_reply` made of its content.
         enforced: The server held the content to a schema, so that it is JSON without a tag.
         known: What the model was shown of the world. What stands there may be said again, whatever
-            it looks like.
+            it looks like. Leave out what the model was told of its own replies: the reasons here
+            quote them.
     """
     if reply.finish_reason == "interrupted":
         return f"the reply was broken off: {reply.interruption or 'it did not end'}. {_ending()}"
@@ -159,11 +168,12 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _thinking_fault(parsed: Parsed, known: str) -> str | None:
+def _thinking_fault(parsed: Parsed, known: Known) -> str | None:
     said = "thinking stands inside the observation"
     if parsed.leaked:
         return f"{said}. {_FORM}"
-    if mentions_thinking(parsed.text) and not mentions_thinking(known):
+    tags = any(tag in parsed.text for tag in _THINKING)
+    if tags and not mentions_thinking(known):
         return f"{said}: there is a <think> or </think> tag in it. {_FORM}"
     head = parsed.text[:_HEAD_CHARS].lstrip()
     opening = _OTHER_THINKING.match(head)
@@ -174,7 +184,7 @@ def _thinking_fault(parsed: Parsed, known: str) -> str | None:
     return f"{said}: it begins with {_shown(head)}. {_FORM}"
 
 
-def _prose(parsed: Parsed, known: str) -> str | None:
+def _prose(parsed: Parsed, known: Known) -> str | None:
     head = parsed.text[:_HEAD_CHARS].lstrip()
     opening = _PROSE.match(head) or (None if parsed.tagged else _UNTAGGED_PROSE.match(head))
     if opening is not None and not _is_known(head, known):
@@ -198,8 +208,8 @@ def _first_line(text: str) -> str:
     return text.partition("\n")[0].strip()
 
 
-def _is_known(text: str, known: str) -> bool:
-    return _first_line(text) in known
+def _is_known(text: str, known: Known) -> bool:
+    return _first_line(text) in text_of(known)
 
 
 def _shown(text: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from agentworld_sim.errors import BudgetSpent, ContextOverflow, ModelFailure, UnusableReply
 from agentworld_sim.exchanges import Exchange
 from agentworld_sim.model._chat import ChatMessage, ChatReply, ChatRequest, Watch
-from agentworld_sim.model._conversation import tokens
+from agentworld_sim.model._conversation import corrected, tokens
 from agentworld_sim.model._faults import loop_watch, reply_fault
 from agentworld_sim.model._parsing import Parsed, parse_reply
 from agentworld_sim.state._files import BlobId, Blobs, blob_id
@@ -100,8 +101,8 @@ class Interview(Generic[T]):
         for attempt in range(asked, settings.reasks + 1):
             self._check_budget()
             reply, messages = await self._reply(attempt, reason)
-            parsed = parse_reply(reply.content)
-            shown = "\n".join(one.content for one in messages)
+            shown = partial(_shown, messages, reason)
+            parsed = parse_reply(reply.content, enforced=reply.enforced, known=shown)
             fault = reply_fault(reply, parsed, enforced=reply.enforced, known=shown)
             value: T | None = None
             if fault is None:
@@ -205,6 +206,14 @@ class Interview(Generic[T]):
         data = text.encode("utf-8", "surrogatepass")
         name = blob_id(data)
         return name if name in self.known else self.blobs.put(data)
+
+
+def _shown(messages: Sequence[ChatMessage], correction: str) -> str:
+    """What the model was shown of the world: not what it was told of itself or of its replies."""
+    shown = [one.content for one in messages if one.role != "system"]
+    if correction and shown:
+        shown[-1] = shown[-1].removesuffix(corrected(correction))
+    return "\n".join(shown)
 
 
 def _squeezed(reply: ChatReply) -> bool:

@@ -17,15 +17,20 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 ANSWER_TAG = "predicted_observation"
 THINKING_TAG = "think"
 MARKER = "**Environment Observation:**"
 
 _TAG = re.compile(rf"<(/?)({THINKING_TAG}|{ANSWER_TAG})>", re.IGNORECASE | re.ASCII)
+_MENTION = re.compile(rf"< ?/?{THINKING_TAG}>")
 _FENCE = re.compile(r"(`{3,})([\w+.#-]{0,40})[ \t\r]*")
+
+Known = str | Callable[[], str]
+"""What the model was shown of the world; a function where it costs something to collect."""
 
 _Span = tuple[int, int]
 
@@ -54,7 +59,7 @@ class _Tag:
     opens: bool
 
 
-def parse_reply(content: str, *, enforced: bool = False, known: str = "") -> Parsed:
+def parse_reply(content: str, *, enforced: bool = False, known: Known = "") -> Parsed:
     """Reads a reply's content. Takes time linear in its length, whatever it is.
 
     Args:
@@ -69,7 +74,7 @@ def parse_reply(content: str, *, enforced: bool = False, known: str = "") -> Par
     tags = _tags(content)
     if not tags:
         return Parsed(_unwrapped(_without_blank_ends(content)), tagged=False)
-    removed = _thinking(tags, len(content), quotes=mentions_thinking(known))
+    removed = _thinking(tags, len(content), known)
     thinking = "\n".join(filter(None, (_bare(content[a:b]) for a, b in removed)))
     answers = [tag for tag in _outside(tags, removed) if not tag.thinking]
     last = next((i for i in range(len(answers) - 1, -1, -1) if answers[i].opens), None)
@@ -89,9 +94,14 @@ def parse_reply(content: str, *, enforced: bool = False, known: str = "") -> Par
     )
 
 
-def mentions_thinking(text: str) -> bool:
-    """Whether a thinking tag stands in `text`."""
-    return any(tag in text for tag in (f"<{THINKING_TAG}>", f"</{THINKING_TAG}>"))
+def text_of(known: Known) -> str:
+    """What is known, collected."""
+    return known if isinstance(known, str) else known()
+
+
+def mentions_thinking(known: Known) -> bool:
+    """Whether a thinking tag stands in it, as it is or as prompts write it: `< think>`."""
+    return _MENTION.search(text_of(known)) is not None
 
 
 def _tags(content: str) -> list[_Tag]:
@@ -101,12 +111,17 @@ def _tags(content: str) -> list[_Tag]:
     ]
 
 
-def _thinking(tags: Sequence[_Tag], length: int, *, quotes: bool) -> list[_Span]:
+def _thinking(tags: Sequence[_Tag], length: int, known: Known) -> list[_Span]:
     """The stretches of thinking, tags included, in order and apart from each other."""
     spans: list[_Span] = []
     pending: deque[_Tag] = deque()
     orphaned = 0
     index = 0
+
+    @cache
+    def quotes() -> bool:
+        return mentions_thinking(known)
+
     while index < len(tags):
         tag = tags[index]
         index += 1
@@ -117,7 +132,7 @@ def _thinking(tags: Sequence[_Tag], length: int, *, quotes: bool) -> list[_Span]
         elif tag.thinking:
             orphaned = tag.end
         elif tag.opens and not pending:
-            index = _past_quotes(tags, index, quotes=quotes)
+            index = _past_quotes(tags, index, quotes)
     if orphaned:
         spans.append((0, orphaned))
     openings = [tag.start for tag in tags if not tag.thinking and tag.opens]
@@ -128,16 +143,16 @@ def _thinking(tags: Sequence[_Tag], length: int, *, quotes: bool) -> list[_Span]
     return _merged(spans)
 
 
-def _past_quotes(tags: Sequence[_Tag], index: int, *, quotes: bool) -> int:
+def _past_quotes(tags: Sequence[_Tag], index: int, quotes: Callable[[], bool]) -> int:
     """Where to go on after an opened answer: behind the tags that are part of it."""
     end, depth, paired = index, 0, True
     while end < len(tags) and tags[end].thinking:
         depth += 1 if tags[end].opens else -1
         paired = paired and depth >= 0
         end += 1
-    if end == len(tags) or tags[end].opens:
+    if end in (index, len(tags)) or tags[end].opens:
         return index
-    return end if quotes or depth or not paired else index
+    return end if depth or not paired or quotes() else index
 
 
 def _merged(spans: list[_Span]) -> list[_Span]:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentworld_sim import ToolCall
+from agentworld_sim.errors import UnusableReply
 from agentworld_sim.model._chat import ChatReply
 from agentworld_sim.model._faults import (
     LOOP_CHARS,
@@ -19,6 +21,8 @@ from agentworld_sim.model._faults import (
     reply_fault,
 )
 from agentworld_sim.model._parsing import parse_reply
+from agentworld_sim.model.scripted import ScriptedReply
+from tests.model.conftest import Open
 
 O, C = "<predicted_observation>", "</predicted_observation>"
 USED, BRIEFLY = "thinking used up", "Think briefly, then answer."
@@ -335,3 +339,31 @@ def test_the_watch_looks_at_each_part_of_a_reply_a_fixed_number_of_times() -> No
     for end in range(400, 400_001, 400):
         assert watch(Counted(text[:end]), "") is None
     assert looked <= 5 * len(text)
+
+
+@pytest.mark.parametrize("content", ["total 0", f"{O}total 0{C}", "<think>x</think>total 0"])
+def test_what_was_shown_is_collected_only_when_it_matters(content: str) -> None:
+    def known() -> str:
+        raise AssertionError("collected in vain")
+
+    reply = ChatReply(content=content, finish_reason="stop")
+    parsed = parse_reply(content, known=known)
+    assert reply_fault(reply, parsed, known=known) is None
+
+
+async def test_a_mistake_is_not_excused_by_the_reason_that_quotes_it(imagining: Open) -> None:
+    prose = ScriptedReply(content="Here is the predicted observation:\n\nSunny.")
+    opened = await imagining([prose] * 3, reasks=2)
+    with pytest.raises(UnusableReply) as told:
+        await opened.world.step(ToolCall("weather", {"city": "Oslo"}))
+    problems = {one.problem for one in told.value.exchanges}
+    assert problems == {
+        f"there is prose before the observation: 'Here is the predicted observation:'. {ASK}"
+    }
+
+
+async def test_thinking_tags_that_an_action_names_may_stand_in_the_answer(imagining: Open) -> None:
+    text = "<think>Oslo</think>: no such city"
+    opened = await imagining([f"<predicted_observation>\n{text}\n</predicted_observation>"])
+    turn = await opened.world.step(ToolCall("weather", {"city": "<think>Oslo</think>"}))
+    assert turn.observation.text == text
