@@ -32,7 +32,8 @@ _PRETENCE = re.compile(
     r"|\bpredicted (?:observation|terminal|screen|tool (?:output|response|result)|command output)\b"
     r"|\bpredicted_observation\b"
     rf"|[\[(<](?:simulated|imagined)(?: {_PRODUCT}| mode| environment)?[\])>]"
-    rf"|^[ \t#/*>-]{{0,20}}(?:note:? )?(?:simulated|imagined)(?: {_PRODUCT})?[ *]{{0,4}}(?::|$)"
+    rf"|^[ \t#/*>-]{{0,20}}(?:note:? )?(?:simulated|imagined)"
+    rf"(?: {_PRODUCT}[ *]{{0,4}}(?::|$)|[ *]{{0,4}}:)"
     r"|\"(?:is_?)?simulated\": ?true\b"
     r"|\bfor the purposes? of this (?:simulation|prediction)\b"
     # A model speaks.

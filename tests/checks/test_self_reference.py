@@ -38,6 +38,7 @@ PRETENCE = [
 NO_PRETENCE = [
     "",
     "total 0",
+    "imagined",
     "NOTE: This is only a simulation!\n      apt-get needs root privileges for real execution.",
     "WARNING: in simulation mode so not modifying filesystem.",
     "Simulated annealing is a probabilistic technique.",
