@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from agentworld_sim.checks._praise import praise
-from agentworld_sim.checks._pretence import pretence
+from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import Domain, domain
 from agentworld_sim.engines._base import TurnContext
 from agentworld_sim.engines.shell._imagined import (
@@ -144,13 +143,16 @@ class _CommandQuestion:
     def read(self, text: str) -> CommandAnswer:
         answer = read_answer(text)
         said = f"{answer.stdout}\n{answer.stderr}"
-        known = "\n".join(
-            (*self.command.argv, self.command.stdin or "", *self.command.files.values())
-        )
+        known = self._known
         for reason in (pretence(said, known), praise(said, known), self.validate(answer)):
             if reason:
                 raise ValueError(reason)
         return answer
+
+    def _known(self) -> str:
+        """What stood in the world before, and may therefore be said again."""
+        parts = self.conversation.parts
+        return "\n".join(text for one in parts for text in (one.action.text, one.answer or ""))
 
 
 def read_answer(text: str) -> CommandAnswer:
