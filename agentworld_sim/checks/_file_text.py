@@ -12,7 +12,7 @@ _SEPARATORS = ("\t", "→", "|", "| ", " | ", ": ", ":", " ", "  ", ". ", ") ", 
 _SEPARATOR_CHARS = " \t→|│:.)"
 _CUT = re.compile(
     r"truncat|omitted|\.\.\. ?[\[(]|\[\.\.\.|not shown|^\s*(?:\.\.\.|…)\s*$"
-    r"|\blines? \d+ ?(?:-|–|to) ?\d+ of \d+"
+    r"|\blines? \d+ ?(?:-|to) ?\d+ of \d+"
     r"|\b\d+ (?:more )?(?:lines|characters|bytes) (?:more|left|remain|not)|\bmore lines\b|<snip",
     re.IGNORECASE,
 )

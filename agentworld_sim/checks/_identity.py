@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 from agentworld_sim.checks._base import CheckInput
@@ -85,7 +86,7 @@ class IdentityCheck:
                 or not family & _family(turn.call.name)
             ):
                 continue
-            for before in _objects(said, family):
+            for before in _objects(said, family, now):
                 same = now.get(before.identity)
                 if same is None or not _is_comparable(same, before, given.call, turn.call):
                     continue
@@ -96,6 +97,7 @@ class IdentityCheck:
         return None
 
 
+@lru_cache(maxsize=4096)
 def _family(name: str) -> frozenset[str]:
     """The nouns of a tool's name in the singular; the whole name when it has none."""
     # What stands before the last double underscore names a server.
@@ -103,7 +105,7 @@ def _family(name: str) -> frozenset[str]:
     nouns = {_singular(word) for word in words if word not in _READING and not word.isdigit()}
     return frozenset(
         nouns - {"by", "all", "for", "of", "my", "the", "details", "detail", "id"}
-    ) or (frozenset({name}))
+    ) or frozenset({name})
 
 
 def _singular(word: str) -> str:
@@ -148,8 +150,12 @@ def _nouns_in(name: str) -> set[str]:
     return {_singular(word) for word in words_of(name)}
 
 
-def _objects(observation: Observation, family: frozenset[str]) -> Iterator[_Object]:
-    """The objects with an id in an answer; of several with one id, none."""
+def _objects(
+    observation: Observation,
+    family: frozenset[str],
+    wanted: Mapping[Identity, _Object] | None = None,
+) -> Iterator[_Object]:
+    """The objects with an id in an answer, or the `wanted` ones; of several with one id, none."""
     found: dict[Identity, _Object | None] = {}
     pending: list[tuple[str, Any, int]] = [("", _content(observation), 0)]
     while pending and len(found) < _MOST_OBJECTS:
@@ -160,9 +166,14 @@ def _objects(observation: Observation, family: frozenset[str]) -> Iterator[_Obje
             pending += [(place, one, depth + 1) for one in cast("list[Any]", value)]
         elif isinstance(value, dict):
             fields = cast("dict[str, Any]", value)
-            pending += [(_place(key, family), one, depth + 1) for key, one in fields.items()]
-            one = _object(place, fields)
-            if one is not None:
+            pending += [
+                (_place(key, family), one, depth + 1)
+                for key, one in fields.items()
+                if isinstance(one, dict | list)
+            ]
+            identity = _identity(place, fields)
+            if identity is not None and (wanted is None or identity in wanted):
+                one = _object(identity, fields)
                 known = found.get(one.identity, one)
                 found[one.identity] = one if known == one else None
     yield from (one for one in found.values() if one is not None)
@@ -180,23 +191,25 @@ def _content(observation: Observation) -> Any:
         return None
 
 
+@lru_cache(maxsize=4096)
 def _place(key: str, family: frozenset[str]) -> str:
     """The kind of object that stands under a key; the tool's own kind is the empty one."""
     noun = _singular(key.lower())
     return "" if noun in _PLAIN_PLACES or noun in family else noun
 
 
-def _object(place: str, fields: Mapping[str, Any]) -> _Object | None:
+def _identity(place: str, fields: Mapping[str, Any]) -> Identity | None:
     found = _id_of(fields)
-    if found is None:
-        return None
-    name, value = found
+    return found and (place, *found)
+
+
+def _object(identity: Identity, fields: Mapping[str, Any]) -> _Object:
     scalars = {
         key: cast("Scalar", one)
         for key, one in fields.items()
-        if isinstance(one, str | int | float) and key != name and not _is_volatile(key)
+        if isinstance(one, str | int | float) and key != identity[1] and not _is_volatile(key)
     }
-    return _Object((place, name, value), scalars, frozenset(fields))
+    return _Object(identity, scalars, frozenset(fields))
 
 
 def _id_of(fields: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -215,6 +228,7 @@ def _id_of(fields: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def _is_volatile(key: str) -> bool:
     return _VOLATILE.search(_CAMEL.sub("_", key).lower()) is not None
 
