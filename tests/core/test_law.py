@@ -8,13 +8,24 @@ files, modes, times, directory, variables, functions, options, traps, `$?`, cloc
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim import Scenario, SqliteStore, ToolCall, ToolSpec, Turn, World
+from agentworld_sim import MemoryStore, Scenario, SqliteStore, ToolCall, ToolSpec, Turn, World
+from agentworld_sim.engines._base import TurnContext
+from agentworld_sim.engines.shell import (
+    CommandAnswer,
+    CommandQuestion,
+    FileOperation,
+    ImaginedCommand,
+    ShellEngine,
+    Validate,
+)
+from agentworld_sim.state._changes import WorldState
 
 MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
 
@@ -69,9 +80,50 @@ def call_of(tool: str, command: str) -> ToolCall:
     return ToolCall(tool, {"command": command})
 
 
-calls = st.builds(
-    call_of, st.sampled_from(["session", "session", "run"]), st.sampled_from(COMMANDS)
+TOOL_NAMES = st.sampled_from(["session", "session", "run"])
+
+calls = st.builds(call_of, TOOL_NAMES, st.sampled_from(COMMANDS))
+
+IMAGINED = (
+    "git status; git status | cat",
+    "kit one > made; echo $RANDOM",
+    "f() { kit f; }; f; f",
+    "kit write; kit append; cat /root/log",
+    "x=ki; ${x}t dynamic; echo $?",
+    "for i in 1 2; do echo $i | kit -; done; kit -x",
 )
+
+imagined_calls = st.builds(call_of, TOOL_NAMES, st.sampled_from((*IMAGINED, *COMMANDS)))
+
+
+class Imaginer:
+    """Implements `CommandImaginer`."""
+
+    def __init__(self, *, at_hand: bool = True) -> None:
+        self.at_hand = at_hand
+
+    async def answer(
+        self,
+        question: CommandQuestion,
+        earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
+        context: TurnContext,
+        validate: Validate,
+    ) -> ImaginedCommand:
+        assert self.at_hand, question.argv
+        words = question.argv
+        said = f"{' '.join(words)} {question.stdin} {len(earlier)} {question.digest}\n"
+        operations: tuple[FileOperation, ...] = ()
+        if words[1:] == ("write",):
+            operations = (FileOperation(kind="write", path="/root/log", content=said),)
+        if words[1:] == ("append",):
+            operations = (FileOperation(kind="append", path="/root/log", content=said),)
+        answer = CommandAnswer(stdout=said, exit_code=3 * ("-x" in words), operations=operations)
+        assert validate(answer) is None
+        return ImaginedCommand(answer)
+
+
+def imagining(*, at_hand: bool = True) -> tuple[ShellEngine]:
+    return (ShellEngine(imaginer=Imaginer(at_hand=at_hand)),)
 
 
 async def probed(world: World, ref: str) -> Turn:
@@ -113,6 +165,56 @@ async def test_every_point_reopens_as_it_was(session: list[ToolCall], branch: in
             assert repeated.observation.text == turn.observation.text
             assert repeated.ref == turn.ref
         again.close()
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(session=st.lists(imagined_calls, min_size=1, max_size=6))
+async def test_every_point_with_imagined_commands_reopens_with_nobody_to_ask(
+    session: list[ToolCall],
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "w.sqlite"
+        store = SqliteStore(path)
+        live: dict[str, tuple[Turn, WorldState]] = {}
+        async with await World.create(
+            MACHINE, store=store, id="w", seed=5, engines=imagining()
+        ) as world:
+            world.add_tools(TOOLS)
+            for call in session:
+                await world.step(call)
+                fork = await world.fork()
+                live[world.ref] = await fork.step(PROBE), await world.state()
+                await fork.close()
+        store.close()
+
+        again = SqliteStore(path)
+        for ref, (turn, state) in live.items():
+            engines = imagining(at_hand=False)
+            async with await World.open("w", store=again, at=ref, engines=engines) as reopened:
+                reopened.add_tools(TOOLS)
+                assert (await reopened.state(ref)).to_json() == state.to_json()
+                assert (await probed(reopened, ref)).ref == turn.ref
+        again.close()
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(before=st.lists(imagined_calls, max_size=4), call=imagined_calls)
+async def test_a_reopened_world_asks_and_answers_as_the_live_one(
+    before: list[ToolCall], call: ToolCall
+) -> None:
+    store = MemoryStore()
+    async with await World.create(
+        MACHINE, store=store, id="w", seed=5, engines=imagining()
+    ) as world:
+        world.add_tools(TOOLS)
+        for earlier in before:
+            await world.step(earlier)
+        base = world.ref
+        here = await world.step(call)
+    async with await World.open("w", store=store, at=base, engines=imagining()) as reopened:
+        reopened.add_tools(TOOLS)
+        there = await reopened.step(call, at=base)
+    assert there.ref == here.ref
 
 
 @settings(max_examples=15, deadline=None)

@@ -69,37 +69,45 @@ class ImaginingSession(ShellEngineSession):
         asked = 0
         self._unknown.start_turn()
         for _ in range(MOST_RUNS + self._limits.imagined_commands):
-            await self._require_up(context)
-            self._unknown.start_run()
-            try:
-                answer = await self._computed(call, tool, context, here=here)
-            except Misnamed as misnamed:
-                self._take_down()
-                self._unknown.learn(misnamed)
-            except Unanswered as unanswered:
-                self._take_down()
-                if await self._learned_past(context):
-                    continue
+            outcome = await self._run(call, tool, context, here=here)
+            if isinstance(outcome, Answer):
+                return self._finished(outcome, exchanges)
+            self._take_down()
+            if isinstance(outcome, Misnamed):
+                self._unknown.learn(outcome)
+            elif not await self._learned_past(context):
                 asked += 1
-                self._require_within(asked, unanswered)
+                self._require_within(asked, outcome)
                 try:
-                    imagined = await self._asked(unanswered, context)
+                    imagined = await self._asked(outcome, context)
                 except ModelFailure as failure:
                     failure.exchanges = exchanges + failure.exchanges
                     raise
                 exchanges += imagined.exchanges
-                self._unknown.give(unanswered, imagined.answer)
-            else:
-                inner = self._unknown.turn.inner()
-                self._unknown.end_turn()
-                if not inner:
-                    return answer
-                observation = replace(answer.observation, provenance="imagined")
-                return replace(answer, observation=observation, inner=inner, exchanges=exchanges)
+                self._unknown.give(outcome, imagined.answer)
         raise EngineFailure(
             f"The call {call.name!r} found new commands in each of {MOST_RUNS} runs. Name commands"
             " literally, or give them the route 'compute'."
         )
+
+    async def _run(
+        self, call: ToolCall, tool: ToolSpec, context: TurnContext, *, here: bool
+    ) -> Answer | Misnamed | Unanswered:
+        """Computes the turn as far as it can be."""
+        await self._require_up(context)
+        self._unknown.start_run()
+        try:
+            return await self._computed(call, tool, context, here=here)
+        except (Misnamed, Unanswered) as stopped:
+            return stopped
+
+    def _finished(self, answer: Answer, exchanges: tuple[Exchange, ...]) -> Answer:
+        inner = self._unknown.turn.inner()
+        self._unknown.end_turn()
+        if not inner:
+            return answer
+        observation = replace(answer.observation, provenance="imagined")
+        return replace(answer, observation=observation, inner=inner, exchanges=exchanges)
 
     def close(self) -> None:
         self._closed = True

@@ -258,13 +258,8 @@ def carry_out(steps: tuple[Step, ...], files: ShellFiles) -> None:
     for step in steps:
         operation, place = step.operation, step.place
         match operation.kind:
-            case "write":
-                files.mkdir(parent_of(place), parents=True)
-                files.write(place, operation.content.encode(), mode=operation.mode)
-            case "append":
-                files.mkdir(parent_of(place), parents=True)
-                data = files.read(place) if files.exists(place) else b""
-                files.write(place, data + operation.content.encode(), mode=operation.mode)
+            case "write" | "append":
+                _write(operation, place, files)
             case "mkdir":
                 files.mkdir(place, parents=True)
                 if operation.mode is not None:
@@ -276,6 +271,16 @@ def carry_out(steps: tuple[Step, ...], files: ShellFiles) -> None:
                 files.rename(place, step.target)
             case "chmod":
                 files.chmod(place, operation.mode or 0)
+
+
+def _write(operation: FileOperation, place: str, files: ShellFiles) -> None:
+    files.mkdir(parent_of(place), parents=True)
+    data, mode = operation.content.encode(), operation.mode
+    if files.exists(place):
+        # Writing anew would give the file a new file's mode.
+        mode = files.stat(place).mode if mode is None else mode
+        data = files.read(place) + data if operation.kind == "append" else data
+    files.write(place, data, mode=mode)
 
 
 def _require_text(text: str, what: str) -> None:

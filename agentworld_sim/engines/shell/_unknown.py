@@ -164,7 +164,8 @@ class UnknownCommands:
         self._both: set[str] = set()
         self._missed: set[str] = set()
         self._pure: dict[str, CommandAnswer] = {}
-        self._done: list[Named] = []
+        self._done: dict[str, Named] = {}
+        """The commands of all turns by digest; one that was answered from memory did nothing new."""
         self._sum: tuple[FileTree, int] | None = None
         self._foreign: dict[str, bool] = {}
 
@@ -185,12 +186,11 @@ class UnknownCommands:
 
     def remember(self, turns: Iterable[Turn]) -> None:
         """Takes over the commands of earlier turns, and their answers that changed nothing."""
-        self._done = []
         for turn in turns:
             for inner in turn.inner:
-                self._done.append((inner.argv, inner.stdin_hash))
                 digest = inner.answer.get("digest")
                 if isinstance(digest, str):
+                    self._done.setdefault(digest, (inner.argv, inner.stdin_hash))
                     answer = CommandAnswer.from_json(inner.answer)
                     self._keep(digest, answer)
 
@@ -202,7 +202,7 @@ class UnknownCommands:
 
     def end_turn(self) -> None:
         """The turn has been computed to its end."""
-        self._done += [(argv, stdin) for argv, stdin, _ in self.turn.used]
+        self._done = self._done_so_far()
 
     def _keep(self, digest: str, answer: CommandAnswer) -> None:
         if not answer.operations:
@@ -377,8 +377,14 @@ class UnknownCommands:
 
     def _others(self, named: Named) -> list[Named]:
         """The commands before this one that may have changed what no file tells."""
-        here = [(argv, stdin) for argv, stdin, _ in self.turn.used]
-        return [one for one in (*self._done, *here) if one != named and not only_looks(one[0])]
+        done = self._done_so_far().values()
+        return [one for one in done if one != named and not only_looks(one[0])]
+
+    def _done_so_far(self) -> dict[str, Named]:
+        done = dict(self._done)
+        for argv, stdin, n in self.turn.used:
+            done.setdefault(self.turn.given[argv, stdin, n][1], (argv, stdin))
+        return done
 
     def _total(self, tree: FileTree) -> int:
         if self._sum is None or self._sum[0] is not tree:
