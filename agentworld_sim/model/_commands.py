@@ -57,7 +57,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 }
 """What the model answers about one command."""
 
-_OPTIONAL = {"stdout": "", "stderr": "", "exit_code": 0, "operations": []}
+_OPTIONAL: Mapping[str, Any] = {"stdout": "", "stderr": "", "exit_code": 0, "operations": []}
 """What is meant by leaving a key out, for a server that cannot enforce the schema."""
 
 HIDDEN_VARIABLES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
@@ -170,7 +170,7 @@ def read_answer(text: str) -> CommandAnswer:
         ) from None
     if not isinstance(value, dict):
         raise ValueError("the answer must be one JSON object, not another JSON value.")  # noqa: TRY004 -- it is the text that is wrong
-    whole = {**_OPTIONAL, **cast("dict[str, Any]", value)}
+    whole: dict[str, Any] = {**_OPTIONAL, **cast("dict[str, Any]", value)}
     problem = schema_problem(ANSWER_SCHEMA, whole)
     if problem:
         raise ValueError(f"the answer is not of the form asked for: {problem}")
