@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.model._flights import Flights
+from agentworld_sim.model._lanes import IDLE_SECONDS, Lanes
 from agentworld_sim.model._settings import KEY_VARIABLE, ModelSettings
-
-IDLE_SECONDS = 4.0
-"""How long an idle connection is kept. uvicorn, under vLLM and SGLang, closes it after 5 s by
-default; a request sent in that moment would be lost."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +43,7 @@ class Lines:
         self._settings = settings
         self._headers = _headers(settings.api_key)
         self._lines: list[Line] = []
+        self._verify: ssl.SSLContext | None = None
         self._lock = threading.Lock()
 
     async def of_this_loop(self) -> Line:
@@ -53,7 +52,7 @@ class Lines:
         for line in self._lines:
             if line.loop is loop:
                 return line
-        http = _http_client(self._settings, self._headers)
+        http = _http_client(self._settings, self._headers, self._certificates())
         closing = _closed_with_the_loop(http)
         line = Line(loop, http, asyncio.Semaphore(self._settings.concurrency), closing)
         with self._lock:
@@ -62,6 +61,16 @@ class Lines:
         # Runs up to its `yield` without giving way, so that no second line is made meanwhile.
         await anext(closing)
         return line
+
+    def _certificates(self) -> ssl.SSLContext:
+        """What is trusted, read once: that takes tens of milliseconds."""
+        with self._lock:
+            if self._verify is None:
+                tls = urlsplit(self._settings.url).scheme == "https"
+                self._verify = (
+                    httpx2.create_ssl_context() if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                )
+            return self._verify
 
     async def close(self) -> None:
         """Closes the line of the running loop."""
@@ -82,39 +91,40 @@ async def _closed_with_the_loop(http: httpx2.AsyncClient) -> AsyncGenerator[None
         await http.aclose()
 
 
-def _http_client(settings: ModelSettings, headers: dict[str, str]) -> httpx2.AsyncClient:
-    parts = urlsplit(settings.url)
-    limits = httpx2.Limits(
-        # The slots are the limit on connections.
-        max_connections=None,
-        max_keepalive_connections=settings.concurrency,
-        keepalive_expiry=IDLE_SECONDS,
-    )
+def _http_client(
+    settings: ModelSettings, headers: dict[str, str], verify: ssl.SSLContext
+) -> httpx2.AsyncClient:
     timeout = httpx2.Timeout(
         connect=settings.connect_seconds,
         read=settings.silence_seconds,
         write=settings.silence_seconds,
         pool=None,
     )
-    # Reading the trusted certificates takes milliseconds, for nothing where no TLS is spoken.
-    verify: ssl.SSLContext | bool = (
-        True if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    )
-    # A transport of its own keeps the proxies of the environment out: they cannot reach this host.
-    local = (
-        httpx2.AsyncHTTPTransport(verify=verify, limits=limits)
-        if is_loopback(parts.hostname or "")
-        else None
+    if not _behind_a_proxy(settings.url):
+        return httpx2.AsyncClient(headers=headers, timeout=timeout, transport=Lanes(verify))
+    limits = httpx2.Limits(
+        # The slots are the limit on connections.
+        max_connections=None,
+        max_keepalive_connections=settings.concurrency,
+        keepalive_expiry=IDLE_SECONDS,
     )
     try:
-        return httpx2.AsyncClient(
-            headers=headers, timeout=timeout, limits=limits, verify=verify, transport=local
-        )
+        return httpx2.AsyncClient(headers=headers, timeout=timeout, limits=limits, verify=verify)
     except ImportError as error:
         raise UsageError(
             "the proxy named in the environment is a SOCKS proxy, for which a package is missing."
             " Install it with: pip install 'httpx2[socks]'"
         ) from error
+
+
+def _behind_a_proxy(url: str) -> bool:
+    """Whether the environment names a proxy for a URL. One cannot reach this host as we do."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    proxies = getproxies()
+    if not (parts.scheme in proxies or "all" in proxies) or is_loopback(host):
+        return False
+    return not proxy_bypass(host)
 
 
 def is_loopback(host: str) -> bool:
