@@ -44,7 +44,11 @@ class ModelChoice:
             "thinking": self.thinking,
         }
         if not (self.url or os.environ.get("AGENTWORLD_MODEL_URL")):
-            given = [f"--{name}".replace("_", "-") for name, value in others.items() if value]
+            given = [
+                f"--{'no-' if value is False else ''}{name}".replace("_", "-")
+                for name, value in others.items()
+                if value is not None
+            ]
             given += ["--model"] * bool(self.name)
             if given:
                 raise UsageError(

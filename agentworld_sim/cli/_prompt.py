@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.exchanges import Exchange
+from agentworld_sim.exchanges import Exchange, Source
 from agentworld_sim.state import WorldStore
 from agentworld_sim.state._home import open_store
 from agentworld_sim.world import World
@@ -60,8 +60,9 @@ async def _show(
         click.echo(line)
     if not told:
         click.echo("No model was asked for it.")
+    shown: dict[tuple[int, str, str], int] = {}
     for number, one in enumerate(told, 1):
-        one.print(f"request {number} of {len(told)}", thinking=thinking)
+        one.print(number, len(told), shown, thinking=thinking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +81,18 @@ class _Told:
         value["messages"] = [{"role": role, "content": text} for role, text in self.messages]
         return value
 
-    def print(self, title: str, *, thinking: bool) -> None:
+    def print(
+        self, number: int, count: int, shown: dict[tuple[int, str, str], int], *, thinking: bool
+    ) -> None:
+        """Prints it; a message that stands in `shown` is named by the request that had it first."""
         one = self.exchange
-        _rule(f"{title}: {one.about} (answered by the {one.source})")
-        click.echo(json.dumps(dict(one.parameters), ensure_ascii=False))
-        for role, text in self.messages:
+        _rule(f"request {number} of {count}: {one.about} ({_SOURCES[one.source]})")
+        click.echo(_parameters(one.parameters))
+        for place, (role, text) in enumerate(self.messages):
+            before = shown.setdefault((place, role, text), number)
+            if before < number:
+                _rule(f"{role}: as in request {before}")
+                continue
             _rule(role)
             click.echo(text)
         if thinking and one.thinking:
@@ -93,10 +101,12 @@ class _Told:
         _rule("reply")
         click.echo(one.content)
         _rule("")
-        usage = ", ".join(f"{name} {count:,}" for name, count in one.usage.items())
+        usage = ", ".join(f"{name} {tokens:,}" for name, tokens in one.usage.items())
         click.echo(f"{usage or 'usage not told'}; {one.seconds:.2f} s; {one.finish_reason}")
         if one.problem:
             click.echo(f"not used: {one.problem}")
+        elif not one.tagged:
+            click.echo("used, though it stood in no tag")
 
 
 async def _turn(world: World, wanted: str | None) -> _Found:
@@ -105,14 +115,18 @@ async def _turn(world: World, wanted: str | None) -> _Found:
     if wanted is None:
         if not asked:
             raise UsageError(
-                f"no model was asked in any of the {len(turns)} turns of {world.id!r}."
+                f"no model was asked in any turn of {world.id!r}; it has {len(turns)}."
                 " For a step that failed: --failed."
             )
         number = asked[-1]
     elif wanted.isdecimal() and len(wanted) < 8:
         number = int(wanted)
         if not 1 <= number <= len(turns):
-            raise UsageError(f"{world.id!r} has the turns 1 to {len(turns)}, and no {number}.")
+            has = f"the turns 1 to {len(turns)}" if turns else "no turns"
+            raise UsageError(
+                f"{world.id!r} has {has}, and turn {number} was asked for."
+                f" `agentworld world show {world.id}` lists them."
+            )
     else:
         fitting = [n for n, turn in enumerate(turns, 1) if turn.ref.startswith(wanted)]
         if len(fitting) != 1:
@@ -143,6 +157,22 @@ def _messages(exchange: Exchange, store: WorldStore) -> tuple[tuple[str, str], .
     return tuple(
         (role, store.blobs.get(blob).decode("utf-8", "replace")) for role, blob in exchange.messages
     )
+
+
+_SOURCES: Mapping[Source, str] = {
+    "server": "answered by the server",
+    "cache": "answered by the cache",
+    "shared": "answered with an equal request that was under way",
+}
+
+
+def _parameters(parameters: Mapping[str, Any]) -> str:
+    """The request without its messages, on one line; a schema is named, since it can be long."""
+    told = {name: value for name, value in parameters.items() if name != "response_format"}
+    line = json.dumps(told, ensure_ascii=False)
+    if "response_format" in parameters:
+        line += "\nwith a JSON schema for the answer (--json shows it)"
+    return line
 
 
 def _rule(title: str) -> None:

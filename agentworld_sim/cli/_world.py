@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from agentworld_sim.state import FileChange
 from agentworld_sim.state._home import open_store
 from agentworld_sim.world import World
+
+if TYPE_CHECKING:
+    from agentworld_sim.model import WorldUsage
 
 
 @click.group()
@@ -82,20 +87,34 @@ async def _cost(world_id: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(usage.to_json()))
         return
+    for name, told in _cost_lines(usage):
+        click.echo(f"{name:10}  {told}")
+
+
+def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(usage.by_provenance.items()))
-    click.echo(f"turns       {usage.turns}{f' ({kinds})' if kinds else ''}")
-    click.echo(f"failed      {usage.failed_steps} steps that gave no turn")
-    click.echo(f"commands    {usage.commands} imagined inside of turns")
-    click.echo(
-        f"requests    {usage.requests} to the server, {usage.saved} saved by the cache;"
-        f" {usage.refused} replies not used, {usage.untagged} without the tag"
+    yield "turns", f"{usage.turns}{f': {kinds}' if kinds else ''}"
+    if usage.failed_steps:
+        yield "failed", f"{_counted(usage.failed_steps, 'step')} gave no turn"
+    if not usage.requests + usage.saved:
+        yield "model", "was not asked"
+        return
+    if usage.commands:
+        yield "commands", f"{usage.commands} imagined inside of turns"
+    yield (
+        "requests",
+        f"{usage.requests} to the server, {usage.saved} saved by the cache of replies",
     )
+    yield "replies", f"{usage.refused} not used, {usage.untagged} without the tag"
     share = usage.cached_tokens / usage.prompt_tokens if usage.prompt_tokens else 0.0
-    click.echo(
-        f"tokens      {usage.prompt_tokens:,} read ({share:.0%} from the prefix cache),"
-        f" {usage.completion_tokens:,} written ({usage.thinking_tokens:,} of them thinking)"
-    )
-    click.echo(f"time        {usage.seconds:.1f} s of requests")
+    read = f"{usage.prompt_tokens:,} read ({share:.0%} from the server's prefix cache)"
+    written = f"{usage.completion_tokens:,} written ({usage.thinking_tokens:,} of them thinking)"
+    yield "tokens", f"{read}, {written}"
+    yield "time", f"{usage.seconds:.1f} s of requests, one after another"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 @world.command("diff")

@@ -40,6 +40,7 @@ def graph(node: SimToolNode) -> Any:
     return builder.compile()
 
 
+@pytest.mark.promise("imagined-is-marked")
 def test_a_node_imagines_what_the_model_is_named_for() -> None:
     with ScriptedModelServer([ON_ITS_WAY]) as server:
         node = SimToolNode([track_parcel], model=server.url)
@@ -65,6 +66,7 @@ def test_a_single_tool_imagines(monkeypatch: pytest.MonkeyPatch) -> None:
         run_sync(simulated.world.close())
 
 
+@pytest.mark.promise("model-failure")
 def test_a_model_that_is_down_ends_the_run_and_is_no_message() -> None:
     with ScriptedModelServer([ErrorReply(status=400)]) as server:
         node = SimToolNode([track_parcel], model=server.url, handle_tool_errors=True)
@@ -74,6 +76,7 @@ def test_a_model_that_is_down_ends_the_run_and_is_no_message() -> None:
         run_sync(node.world.close())
 
 
+@pytest.mark.promise("no-model")
 def test_without_a_model_the_tool_binds_to_nothing() -> None:
     with pytest.raises(AccessRefused, match="track_parcel"):
         SimToolNode([track_parcel])

@@ -47,6 +47,7 @@ async def test_structured_content_is_imagined_in_the_tools_own_schema(
     assert promised["properties"] in [one.get("properties") for one in asked["anyOf"]]
 
 
+@pytest.mark.promise("model-failure")
 async def test_a_model_that_is_down_is_a_protocol_error_and_no_result(
     shim: Shim, upstream: list[str]
 ) -> None:

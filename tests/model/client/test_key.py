@@ -39,6 +39,7 @@ FAULTS: tuple[Reply, ...] = (
 )
 
 
+@pytest.mark.promise("key-stays-secret")
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_it_is_in_no_error_and_no_log(
     connect: Connect, fault: Reply, caplog: pytest.LogCaptureFixture
@@ -64,6 +65,7 @@ async def test_it_is_in_no_error_and_no_log(
     assert SECRET.encode() not in pickle.dumps(error)
 
 
+@pytest.mark.promise("key-stays-secret")
 async def test_it_reaches_the_server_and_is_not_in_the_reply(connect: Connect) -> None:
     with ScriptedModelServer(["fine"], api_key=SECRET) as server:
         client = connect(server.url, api_key=SECRET)

@@ -85,6 +85,7 @@ def test_a_dry_run_prints_what_would_be_run_and_what_is_missing(variables: dict[
     assert not Path(variables["AGENTWORLD_HOME"]).exists()
 
 
+@pytest.mark.promise("key-stays-secret")
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_a_dry_run_never_shows_the_key(variables: dict[str, str], engine: str) -> None:
     done = serve({**variables, "AGENTWORLD_API_KEY": "sk-secret"}, "--dry-run", "--engine", engine)

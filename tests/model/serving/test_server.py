@@ -116,6 +116,7 @@ def test_the_server_does_not_outlive_a_process_that_was_killed(
     assert gone(pids)
 
 
+@pytest.mark.promise("key-stays-secret")
 def test_a_key_reaches_vllm_through_the_environment_only(
     fake_environment: MakeEnvironment, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_key_reaches_vllm_through_the_environment_only(
     assert "AGENTWORLD_API_KEY" not in seen["environment"]
 
 
+@pytest.mark.promise("key-stays-secret")
 def test_a_key_reaches_sglang_through_a_private_file_and_stays_out_of_the_log(
     fake_environment: MakeEnvironment,
     tiny_model: Path,
