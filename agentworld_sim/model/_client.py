@@ -136,7 +136,7 @@ class ChatClient:
             fields = dialect.spoken(question.fields)
             body = question.body(fields)
             reader = ReplyReader(watch)
-            refusal = await self._posting.chat(line.http, body, reader)
+            refusal = await self._posting.chat(line.http, body, reader, session=question.session)
             if refusal is None:
                 break
             taught = dialect.taught(refusal, fields)

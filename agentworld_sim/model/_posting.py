@@ -28,6 +28,9 @@ from agentworld_sim.model._stream import (
 LEFTOVER_SECONDS = 0.5
 """How long to wait for the end of a stream that has said it is done, to keep its connection."""
 
+SESSION_HEADER = "X-Session-ID"
+"""What vLLM's router (0.1.17) sends to one replica with its policy `consistent_hash`."""
+
 LISTING_SECONDS = 60.0
 """How long a server may be silent that is asked for something that needs no model."""
 
@@ -53,9 +56,11 @@ class Posting:
         return urlunsplit((parts.scheme, parts.netloc, whole, parts.query, ""))
 
     async def chat(
-        self, http: httpx2.AsyncClient, body: bytes, reader: ReplyReader
+        self, http: httpx2.AsyncClient, body: bytes, reader: ReplyReader, *, session: str
     ) -> Refusal | None:
         """Posts a chat request and reads the reply; returns what the server has against it.
+
+        Requests of one `session` begin alike; a router may keep them together.
 
         Raises:
             Temporary: trying again may help.
@@ -64,7 +69,9 @@ class Posting:
         problem: Exception
         nonsense: Malformed | None = None
         try:
-            async with http.stream("POST", self._chat_url, content=body) as response:
+            async with http.stream(
+                "POST", self._chat_url, content=body, headers={SESSION_HEADER: session}
+            ) as response:
                 if response.status_code != 200:
                     return await self._refusal(response)
                 await _read_reply(response, reader)

@@ -25,6 +25,9 @@ class Question:
     fields: Mapping[str, Any]
     """Everything else in the body."""
     key: bytes
+    session: str
+    """The same for all requests that begin alike, for routers that keep such on one replica, where
+    the prefix cache holds their beginning."""
 
     @classmethod
     def of(cls, request: ChatRequest, settings: ModelSettings, model: str) -> Question:
@@ -41,7 +44,9 @@ class Question:
         fields = _fields(request, settings, model)
         key = blake2b(_json(fields), digest_size=32)
         key.update(messages)
-        return cls(messages, fields, key.digest())
+        beginning = _json([one.content for one in request.messages[:2]])
+        session = blake2b(beginning, digest_size=12).hexdigest()
+        return cls(messages, fields, key.digest(), session)
 
     def body(self, fields: Mapping[str, Any]) -> bytes:
         """The body with these fields beside the messages."""

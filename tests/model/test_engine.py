@@ -433,3 +433,15 @@ async def test_hostile_observations_stay_text(imagining: Open, text: str) -> Non
         for token in ("<|im_start|>", "<|im_end|>", "<think>")
     )
     assert first.to_line().encode()
+
+
+async def test_requests_that_begin_alike_say_so_to_routers(imagining: Open) -> None:
+    opened = await imagining(always(SUNNY))
+    fork = await opened.world.fork(seed=5)
+    for world in (opened.world, fork):
+        await world.step(OSLO)
+        await world.step(OSLO)
+    await fork.close()
+    sessions = [request.headers["x-session-id"] for request in opened.server.requests]
+    assert len(sessions) == 4
+    assert len(set(sessions)) == 1
