@@ -86,6 +86,7 @@ class ModelEngineSession:
         self._model = model
         self._briefing = briefing
         self._asked = 0
+        self._told: tuple[list[ToolSpec], str] | None = None
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         history = await context.history()
@@ -120,15 +121,7 @@ class ModelEngineSession:
         own = _domain_of(tool)
         briefing = self._briefing
         initial = briefing.initial_state.get(own.name, "")
-        offered = [one for one in context.tools.values() if one.domain == own.name]
-        system = self._model.prompts.system(
-            own.name,
-            tools=offered or [tool],
-            # What a first turn tells as its state is not said twice.
-            initial_state=initial if own.state == "never" else "",
-            demonstrations=briefing.demonstrations.get(own.name, ""),
-            instruction=briefing.instruction,
-        )
+        offered = [one for one in context.tools.values() if one.domain == own.name] or [tool]
 
         def belongs(turn: Turn) -> bool:
             known = context.tools.get(turn.call.name)
@@ -136,11 +129,27 @@ class ModelEngineSession:
 
         return Conversation(
             domain=own,
-            system=system,
+            system=self._system(own, offered),
             parts=parts_of(history, own.action(call, tool), own, belongs),
             task=briefing.task if own.name in TOLD_THE_TASK else "",
             initial_state=initial,
         )
+
+    def _system(self, own: Domain, offered: list[ToolSpec]) -> str:
+        # Tools are values: while they are the very same, so is what is said of them.
+        if self._told is not None and list(map(id, self._told[0])) == list(map(id, offered)):
+            return self._told[1]
+        briefing = self._briefing
+        system = self._model.prompts.system(
+            own.name,
+            tools=offered,
+            # What a first turn tells as its state is not said twice.
+            initial_state=briefing.initial_state.get(own.name, "") if own.state == "never" else "",
+            demonstrations=briefing.demonstrations.get(own.name, ""),
+            instruction=briefing.instruction,
+        )
+        self._told = (offered, system)
+        return system
 
 
 @dataclass(frozen=True, slots=True)
