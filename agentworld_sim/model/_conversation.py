@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agentworld_sim.domains import Domain
 from agentworld_sim.model._chat import ChatMessage
@@ -50,6 +50,19 @@ class Part:
     between: tuple[Turn, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A part as it stands in prompts."""
+
+    part: Part
+    previous: str | None
+    """The answer before it, which some domains tell again."""
+    asked: str
+    said: str | None
+    size: int
+    """Tokens of both messages, by estimate."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
     """What a prompt is made of."""
@@ -60,6 +73,8 @@ class Conversation:
     """The last one is the turn that is asked about."""
     task: str = ""
     initial_state: str = ""
+    memory: dict[int, Written] = field(default_factory=dict[int, Written])
+    """What was written of an earlier state of the same conversation, by place; reused while it holds."""
 
     def messages(self, *, budget_tokens: int, correction: str = "") -> tuple[ChatMessage, ...]:
         """The messages, oldest first.
@@ -72,16 +87,30 @@ class Conversation:
         digest_tokens = int(budget_tokens * DIGEST_SHARE)
         first = self._first_kept(budget_tokens, digest_tokens)
         messages = [ChatMessage("system", self.system)]
-        for place, part in enumerate(self.parts[first:], first):
-            cut = digest_tokens if place == first > 0 else 0
-            messages.append(ChatMessage("user", harmless(self._asked(place, cut))))
-            if part.answer is not None:
-                answer = harmless(part.answer)
-                messages.append(ChatMessage("assistant", f"{MARKER}\n{answer}"))
+        for place in range(first, len(self.parts)):
+            written = self._written(place)
+            cut = place == first > 0
+            asked = harmless(self._asked(place, digest_tokens)) if cut else written.asked
+            messages.append(ChatMessage("user", asked))
+            if written.said is not None:
+                messages.append(ChatMessage("assistant", written.said))
         if correction:
             last = messages[-1]
             messages[-1] = ChatMessage("user", f"{last.content}\n\n{corrected(correction)}")
         return tuple(messages)
+
+    def _written(self, place: int) -> Written:
+        part = self.parts[place]
+        previous = self.parts[place - 1].answer if place else None
+        held = self.memory.get(place)
+        if held is not None and held.part == part and held.previous == previous:
+            return held
+        asked = harmless(self._asked(place))
+        said = None if part.answer is None else f"{MARKER}\n{harmless(part.answer)}"
+        size = tokens(asked) + MESSAGE_TOKENS
+        size += 0 if said is None else tokens(said) + MESSAGE_TOKENS
+        written = self.memory[place] = Written(part, previous, asked, said, size)
+        return written
 
     def _asked(self, place: int, digest_tokens: int = 0) -> str:
         """The user message of a turn; with a digest when those before it are left out."""
@@ -128,7 +157,7 @@ class Conversation:
         went until it was down to its share. So two prompts in a row mostly begin alike.
         """
         fixed = tokens(self.system)
-        sizes = [self._size(place) for place in range(len(self.parts))]
+        sizes = [self._written(place).size for place in range(len(self.parts))]
         goal = max(fixed, budget_tokens * KEEP_AFTER_CUT)
         first, held = 0, fixed
         for place, size in enumerate(sizes):
@@ -141,11 +170,6 @@ class Conversation:
                 held -= sizes[first]
                 first += 1
         return first
-
-    def _size(self, place: int) -> int:
-        answer = self.parts[place].answer
-        size = tokens(self._asked(place)) + MESSAGE_TOKENS
-        return size if answer is None else size + tokens(answer) + MESSAGE_TOKENS * 2
 
 
 def parts_of(

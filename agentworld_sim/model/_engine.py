@@ -11,7 +11,7 @@ from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.model._chat import ChatMessage
-from agentworld_sim.model._conversation import TOLD_THE_TASK, Conversation, parts_of
+from agentworld_sim.model._conversation import TOLD_THE_TASK, Conversation, Written, parts_of
 from agentworld_sim.model._interview import Interview, known_messages, spent_by
 from agentworld_sim.model._schemas import enforceable
 from agentworld_sim.state._changes import StateChange, WorldState
@@ -86,6 +86,7 @@ class ModelEngineSession:
         self._model = model
         self._briefing = briefing
         self._asked = 0
+        self._memory: dict[str, dict[int, Written]] = {}
         self._told: tuple[list[ToolSpec], str] | None = None
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
@@ -133,6 +134,8 @@ class ModelEngineSession:
             parts=parts_of(history, own.action(call, tool), own, belongs),
             task=briefing.task if own.name in TOLD_THE_TASK else "",
             initial_state=initial,
+            # One session may answer tools of several domains; each is a conversation of its own.
+            memory=self._memory.setdefault(own.name, {}),
         )
 
     def _system(self, own: Domain, offered: list[ToolSpec]) -> str:
