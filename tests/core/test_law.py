@@ -70,6 +70,7 @@ COMMANDS = (
     "(exit 7)",
     "echo $RANDOM; mktemp",
     "nosuch",
+    "true & echo $!; (echo $BASHPID); ls | wc -l",
     "echo 'unfinished",
     "ls -l",
     "umask 022; echo new > fresh; sed -i s/n/m/ fresh",

@@ -72,6 +72,10 @@ _JOINS_OUTPUTS = re.compile(r"2>|&>|>&|\|&")
 """What can bring messages into standard output."""
 
 
+_SHOWS_PROCESSES = re.compile(r"(?<![&|<>\\])&(?![&>])|BASHPID")
+"""What can show the number of a process: a job in the background, or asking for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShellRun:
     """What came of one script."""
@@ -125,6 +129,10 @@ class LiveShell(LiveMachine):
                 return quick
         self._script = script
         self._learn_names(script, session)
+        if self._used and _SHOWS_PROCESSES.search(script):
+            # An interpreter counts its processes from its first script on; a reopened world's is new.
+            self._renew()
+        self._used = True
         bash = self._bash
         self._pristine = None
         bash.restore_snapshot(self._snapshot(session.memory))
@@ -235,8 +243,11 @@ class LiveShell(LiveMachine):
     def _after(self, before: ShellSession, exit_code: int, notes: Notes | None) -> ShellSession:
         """The session that goes on after a script; without notes, some of it is as before."""
         state = self._bash.shell_state()
-        if self._guise.cleanup:
-            self._bash.execute_sync(f"trap - EXIT; {self._guise.cleanup}")
+        # One more command whether there is something to clean up or not: what a shell keeps must
+        # not show which means its disguise took. `$_` stays what it was.
+        cleanup = self._guise.cleanup or ":"
+        last = quoted(state.variables.get("_", ""))
+        self._bash.execute_sync(f"trap - EXIT; {cleanup}; : {last}")
         traps = {
             name: command
             for name, command in state.traps.items()

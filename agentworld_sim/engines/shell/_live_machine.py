@@ -149,6 +149,8 @@ class LiveMachine:
         # A snapshot fits interpreters with the same commands only.
         self._snapshots: dict[bytes, bytes] = {}
         self._pristine: bool | None = None
+        self._used = False
+        """Whether a script has run in it."""
         self._open: set[str] = set()
 
     # The turn
