@@ -18,10 +18,14 @@ from agentworld_sim.cli._model_options import ModelChoice, model_options
 from agentworld_sim.cli._options import named_world, world_options
 from agentworld_sim.errors import AgentworldError
 from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.turns import Turn
 from agentworld_sim.world import World
 
 RUN = ToolSpec(name="bash-c", binds_to="shell/run")
 _LEAVES = re.compile(r"\s*(?:exit|logout)(?:\s+(\d+))?\s*;?\s*")
+
+QUIET_SECONDS = 1.0
+"""How long an interactive command may take before something is shown."""
 
 SESSION = ToolSpec(name="bash-session", binds_to="shell/session")
 
@@ -114,7 +118,8 @@ async def _interactive(world: World) -> int:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, step.cancel)
         try:
-            result = cast("dict[str, Any]", (await step).observation.structured)
+            turn = await _with_a_sign_of_life(step)
+            result = cast("dict[str, Any]", turn.observation.structured)
         except asyncio.CancelledError:
             click.echo("^C")
             continue
@@ -125,6 +130,17 @@ async def _interactive(world: World) -> int:
             loop.remove_signal_handler(signal.SIGINT)
         code = _print(result)
         prompt = await _prompt(world, result["cwd"])
+
+
+async def _with_a_sign_of_life(step: asyncio.Future[Turn]) -> Turn:
+    """Waits for a step; says so when it takes long, as it does when a model thinks."""
+    done, _ = await asyncio.wait({step}, timeout=QUIET_SECONDS)
+    if done:
+        return step.result()
+    from rich.console import Console
+
+    with Console(stderr=True).status("still working … (Ctrl-C stops it)"):
+        return await step
 
 
 async def _prompt(world: World, cwd: str | None = None) -> str:
