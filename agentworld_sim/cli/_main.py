@@ -58,6 +58,7 @@ def cli() -> None:
       agentworld mcp -- some-mcp-server        the server's tools, simulated
       agentworld serve --dry-run               what serving the world model takes
       agentworld doctor                        whether a model server is set up for it
+      agentworld prompt show mine              what the model was asked, and what it said
 
     \b
     Shell completion:

@@ -64,12 +64,13 @@ def parse_reply(content: str, *, enforced: bool = False, known: Known = "") -> P
 
     Args:
         content: What the model said, with or without its thinking.
-        enforced: The server held the content to a schema: it is JSON, and whatever looks like a tag
-            stands in a string.
+        enforced: The server was asked to hold the content to a schema, and agreed: it is JSON, and
+            whatever looks like a tag stands in a string. Some agree and do not hold it: what begins
+            with a tag, or with thinking, is read as any other reply.
         known: What the model was shown of the world: the call and earlier observations. Where these
             contain a thinking tag, one inside an answer is quoted and stays.
     """
-    if enforced:
+    if enforced and not content.lstrip().startswith("<"):
         return Parsed(content.strip(), tagged=False)
     tags = _tags(content)
     if not tags:

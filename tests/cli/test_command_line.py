@@ -42,12 +42,14 @@ def agentworld(tmp_path: Path, environment: dict[str, str]) -> Run:
 def test_help_teaches_and_names_every_command(agentworld: Run) -> None:
     done = agentworld("--help")
     assert done.returncode == 0
-    names = ("demo", "doctor", "mcp", "serve", "shell", "version", "world")
+    names = ("demo", "doctor", "mcp", "prompt", "serve", "shell", "version", "world")
     for word in (*names, "agentworld world diff mine --patch"):
         assert word in done.stdout
 
 
-@pytest.mark.parametrize("command", ["demo", "doctor", "mcp", "serve", "shell", "version", "world"])
+@pytest.mark.parametrize(
+    "command", ["demo", "doctor", "mcp", "prompt", "serve", "shell", "version", "world"]
+)
 def test_every_command_has_help(agentworld: Run, command: str) -> None:
     done = agentworld(command, "--help")
     assert done.returncode == 0

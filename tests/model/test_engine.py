@@ -445,3 +445,13 @@ async def test_requests_that_begin_alike_say_so_to_routers(imagining: Open) -> N
     sessions = [request.headers["x-session-id"] for request in opened.server.requests]
     assert len(sessions) == 4
     assert len(set(sessions)) == 1
+
+
+async def test_a_server_that_takes_a_schema_and_does_not_enforce_it_is_understood(
+    imagining: Open,
+) -> None:
+    tagged = ScriptedReply.observation('{"degrees": 21}')
+    opened = await imagining([tagged], tools=(TYPED,))
+    turn = await opened.world.step(OSLO)
+    assert "response_format" in turn.exchanges[0].parameters
+    assert turn.observation.structured == {"degrees": 21}
