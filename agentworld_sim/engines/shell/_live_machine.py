@@ -257,9 +257,15 @@ class LiveMachine:
         """A command that the shell does not have."""
         assert self._unknown is not None
         self._look = True
-        return self._unknown.answer(
-            call, self.files, script=self._script, suspicious=self._suspicious
+        answer = partial(
+            self._unknown.answer,
+            call,
+            self.files,
+            script=self._script,
+            suspicious=self._suspicious,
         )
+        # Looking at a file takes 0.2 ms inside a callback, and 5 µs on another thread.
+        return call_deep(answer)
 
     def _answer(self, name: str, command: Command, context: BuiltinContext) -> CommandResult:
         if name == HELPER and not context.argv:
