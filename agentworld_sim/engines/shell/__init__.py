@@ -8,6 +8,7 @@ from agentworld_sim.engines.shell._imagined import (
     CommandQuestion,
     FileOperation,
     ImaginedCommand,
+    NobodyImagines,
     Validate,
 )
 from agentworld_sim.engines.shell._limits import ShellLimits
@@ -23,6 +24,7 @@ __all__ = [
     "FileOperation",
     "ImaginedCommand",
     "Machine",
+    "NobodyImagines",
     "Route",
     "ShellEngine",
     "ShellLimits",

@@ -20,7 +20,7 @@ from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING, versi
 HELPER = "/proc/self/exe"
 """The command of ours that functions call. An agent sees an unreadable file of this name."""
 
-IMAGINE = "imagine"
+IMAGINE = "installed"
 """Its first word where it stands for a program that is not there."""
 
 _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if name != "[")
@@ -331,7 +331,7 @@ def unmasked(text: str, script: str, slept_us: int) -> str:
     text = _READ_ONLY.sub("Read-only file system", text)
     text = _NO_JOBS.sub(r"\1: no job control", text)
     text = _CLAP.sub(_complaint, text)
-    text = re.sub(rf"(?m)^\++ {re.escape(HELPER)}\b.*\n", "", text)
+    text = re.sub(rf"(?m)^\++ (?:exec )?{re.escape(HELPER)}\b.*\n", "", text)
     return re.sub(rf"(?m)^trap -- '{re.escape(HELPER)}' DEBUG\n", "", text)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
 from agentworld_sim.engines._base import TurnContext
+from agentworld_sim.errors import AccessRefused
 from agentworld_sim.exchanges import Exchange
 
 
@@ -105,6 +106,23 @@ class ImaginedCommand:
 
 Validate = Callable[[CommandAnswer], str | None]
 """`None` when the answer can be carried out, otherwise the reason, for whoever must answer again."""
+
+
+class NobodyImagines:
+    """Implements `CommandImaginer` where there is no model: refuses."""
+
+    async def answer(
+        self,
+        question: CommandQuestion,
+        earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
+        context: TurnContext,
+        validate: Validate,
+    ) -> ImaginedCommand:
+        words = " ".join(question.argv)
+        raise AccessRefused(
+            f"the command {words[:300]!r} has the route 'imagine', and this world has no language"
+            " world model. Name one (AGENTWORLD_MODEL_URL, or `model=`), or take the route away."
+        )
 
 
 class CommandImaginer(Protocol):

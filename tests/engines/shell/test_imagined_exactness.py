@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -75,12 +76,12 @@ async def answers(engine: ShellEngine, session: list[tuple[str, str]]) -> list[A
     tools = {tool.name: engine.bind(tool) or tool for tool in TOOLS}
     found: list[Answer] = []
 
-    async def history() -> tuple[Turn, ...]:
+    async def none() -> tuple[Any, ...]:
         return ()
 
     live = await engine.open(state, blobs)
     for seed, (tool, script) in enumerate(session):
-        context = TurnContext(state=state, seed=seed, blobs=blobs, history=history)
+        context = TurnContext(state=state, seed=seed, blobs=blobs, history=none, failures=none)
         call = ToolCall(tool, {"command": script})
         found.append(await live.answer(call, tools[tool], context))
         state = state.after(found[-1].change)

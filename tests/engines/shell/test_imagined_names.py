@@ -12,6 +12,7 @@ from agentworld_sim.engines.shell._packages import COMMAND_NAMES
 from agentworld_sim.engines.shell._uninstalled import UNINSTALLED
 from agentworld_sim.engines.shell.commands.builtins import BUILTINS
 from tests.engines.shell.imagining import FunctionImaginer, ImaginedWorld
+from tests.engines.shell.test_betrayal import betrayals
 
 
 async def test_common_commands_look_installed_and_all_who_tell_agree() -> None:
@@ -157,3 +158,19 @@ def test_a_route_that_does_not_exist_is_named() -> None:
 def test_a_builtin_of_the_shell_itself_cannot_be_routed_away() -> None:
     with pytest.raises(UsageError, match="'cd' cannot have the route 'imagine': it is a builtin"):
         ShellEngine(imaginer=FunctionImaginer(), routes={"cd": "imagine"})
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat /usr/bin/git; strings /usr/bin/npm; file /usr/bin/node; ls -l /usr/bin | head -40",
+        "set -x; git a; kit b; bash -x /usr/bin/git c; sh -xc 'kit d'",
+        "compgen -c | grep -x kit; type -a git; declare -F; alias; hash; git; hash",
+        "nosuch/tool; ./nope; /usr/local/bin/tool; sudo -l; help | head -3",
+    ],
+)
+async def test_nothing_shows_how_commands_are_answered(script: str) -> None:
+    async with await ImaginedWorld.create() as here:
+        text = await here.out(script)
+        assert betrayals(text) == []
+        assert "imagin" not in text
