@@ -149,14 +149,15 @@ def _plan(
     except serving.NoEnvironment as error:
         missing = [] if make else [f"package: {error}"]
     python = engine.python if engine else python_of(_folder(options.engine, folder))
-    command = serving.build_command(options, python=python, weights=weights)
+    cpu = engine.is_cpu_build if engine else "-cpu" in (package or "")
+    command = serving.build_command(options, python=python, weights=weights, cpu=cpu)
     obstacles = serving.find_obstacles(
         options,
         weights,
         engine,
         host=command.host,
         port=command.port,
-        cpu="-cpu" in (package or ""),
+        cpu=cpu,
     )
     return _Plan(
         command=command,

@@ -92,6 +92,7 @@ def build_command(
     *,
     python: str | os.PathLike[str],
     weights: Weights,
+    cpu: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> ServerCommand:
     """The command for these options.
@@ -100,6 +101,7 @@ def build_command(
         options: What is asked for.
         python: The interpreter that has the engine.
         weights: What is known of the model.
+        cpu: The engine computes on the processor.
         environment: Instead of this process's own; the key is read from it.
 
     Raises:
@@ -114,7 +116,7 @@ def build_command(
         port=_port(given.get("--port"), options.port),
         served_model_name=given.get("--served-model-name") or options.served_model_name,
     )
-    flags = _vllm(options, weights) if options.engine == "vllm" else _sglang(options, weights)
+    flags = _vllm(options, weights, cpu) if options.engine == "vllm" else _sglang(options, weights)
     ours = [part for flag, values in flags if _plain(flag) not in given for part in (flag, *values)]
     key = variables.get(KEY_VARIABLE) or variables.get("VLLM_API_KEY") or None
     added = {"DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
@@ -142,7 +144,7 @@ def build_command(
 Flags = list[tuple[str, tuple[str, ...]]]
 
 
-def _vllm(options: ServerOptions, weights: Weights) -> Flags:
+def _vllm(options: ServerOptions, weights: Weights, cpu: bool) -> Flags:
     flags: Flags = [("--model", (options.model,)), *_common(options)]
     if length := _context(options):
         flags.append(("--max-model-len", (str(length),)))
@@ -152,6 +154,11 @@ def _vllm(options: ServerOptions, weights: Weights) -> Flags:
         # Without it the start fails: the config declares a vision part that the weights lack.
         flags += [("--language-model-only", ()), ("--trust-remote-code", ())]
     flags += [("--enable-prefix-caching", ()), ("--enable-prompt-tokens-details", ())]
+    if cpu:
+        # There, a request with a seed whose prompt is computed in two steps kills the whole server
+        # ("CPU Generator does not use offset", vLLM 0.32.0), and our requests have seeds. Without
+        # splitting, vLLM makes its batches as long as the context by itself.
+        flags.append(("--no-enable-chunked-prefill", ()))
     return flags
 
 

@@ -63,7 +63,7 @@ def serve(
     fatal = [one.text for one in find_obstacles(options, weights, found) if one.fatal]
     if fatal:
         raise UsageError("\n".join(fatal))
-    command = build_command(options, python=found.python, weights=weights)
+    command = build_command(options, python=found.python, weights=weights, cpu=found.is_cpu_build)
     with ModelServer(command, timeout=timeout) as server:
         yield server
 

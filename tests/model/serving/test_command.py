@@ -71,6 +71,17 @@ def test_a_folder_is_known_by_its_config(tiny_model: Path, kind: str, only: bool
     assert "--reasoning-parser" in built
 
 
+def test_on_a_processor_no_prompt_is_split_unless_extra_arguments_say_so() -> None:
+    def built(*extra: str, **options: Any) -> tuple[str, ...]:
+        asked = ServerOptions(**options, extra=extra)
+        weights = Weights(DEFAULT)
+        return build_command(asked, python="python", weights=weights, cpu=True, environment={}).argv
+
+    assert built()[-1] == "--no-enable-chunked-prefill"
+    assert "--no-enable-chunked-prefill" not in built("--enable-chunked-prefill")
+    assert "--no-enable-chunked-prefill" not in built(engine="sglang")
+
+
 def test_extra_arguments_win_and_nothing_is_said_twice() -> None:
     built = flags(
         *("--max_model_len=65536", "-tp", "4", "--no-enable-prefix-caching"),

@@ -59,6 +59,7 @@ def test_a_served_model_answers_and_nothing_is_left_of_it(
         *("--model", str(tiny_model), "--host", "127.0.0.1", "--port", str(server.command.port)),
         *("--served-model-name", "tiny", "--reasoning-parser", "qwen3"),
         *("--enable-prefix-caching", "--enable-prompt-tokens-details"),
+        "--no-enable-chunked-prefill",
         *("--dtype", "float32", "--enforce-eager", "--block-size", "32"),
     ]
     assert seen["environment"]["DO_NOT_TRACK"] == seen["environment"]["VLLM_NO_USAGE_STATS"] == "1"
