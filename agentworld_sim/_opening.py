@@ -14,7 +14,7 @@ from agentworld_sim.engines._base import Engine
 from agentworld_sim.errors import UsageError
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._store import NewBlobs
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.tools import Route, ToolSpec
 
 if TYPE_CHECKING:
     from agentworld_sim.model import WorldModel
@@ -104,14 +104,23 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
 
     machine, limits = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
     if model is None:
-        return [ShellEngine(machine, limits)]
+        commands = scenario.routes.commands
+        if not commands:
+            return [ShellEngine(machine, limits)]
+        from agentworld_sim.engines.shell import NobodyImagines
+
+        # What no route names fails as on a real machine; what one names is refused aloud.
+        routes: dict[str, Route] = {"*": "compute"}
+        # Its place in a mapping is its rank: last, unless the scenario itself gives it another.
+        routes = dict(commands) if "*" in commands else {**commands, **routes}
+        return [ShellEngine(machine, limits, imaginer=NobodyImagines(), routes=routes)]
     model = model.limited(
         thinking=scenario.model.thinking,
         max_tokens=scenario.model.max_tokens,
         thinking_tokens=scenario.model.thinking_tokens,
         token_budget=scenario.model.token_budget,
     )
-    briefing = scenario.model.to_briefing(scenario.instruction)
+    briefing = scenario.model.to_briefing(scenario.instruction, scenario.machine.env)
     shell = ShellEngine(
         machine, limits, imaginer=model.imaginer(briefing), routes=scenario.routes.commands
     )

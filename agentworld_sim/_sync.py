@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import TimeoutError as TookTooLong
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+ENDING_SECONDS = 2.0
+"""How long the process waits at its end for connections to be closed in order."""
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
@@ -24,5 +30,18 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
 @lru_cache(maxsize=1)
 def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="agentworld-loop", daemon=True).start()
+    thread = threading.Thread(target=loop.run_forever, name="agentworld-loop", daemon=True)
+    thread.start()
+    atexit.register(_end, loop, thread)
     return loop
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    # Who keeps connections on the loop has begun a generator there that closes them.
+    ending = asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop)
+    with suppress(TookTooLong):
+        ending.result(ENDING_SECONDS)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(ENDING_SECONDS)
+    if not thread.is_alive():
+        loop.close()

@@ -436,6 +436,7 @@ class World:
                     seed=seed,
                     blobs=blobs,
                     history=lambda: self._history(base),
+                    failures=self.failures,
                     tools=self.tools,
                 ),
                 checks=self._checks,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from agentworld_sim.exchanges import Exchange
+from agentworld_sim.exchanges import Exchange, FailedStep
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import Blobs
 from agentworld_sim.tools import ToolCall, ToolSpec
@@ -44,6 +44,8 @@ class TurnContext:
     """Where the contents that the answer refers to are put; stored with the turn."""
     history: Callable[[], Awaitable[tuple[Turn, ...]]]
     """Gives the turns before this one, oldest first."""
+    failures: Callable[[], Awaitable[Sequence[FailedStep]]]
+    """Gives the world's steps that asked a model and gave no turn."""
     tools: Mapping[str, ToolSpec] = field(default_factory=dict[str, ToolSpec])
     """All tools of the world, by name."""
     refused: tuple[RefusedAnswer, ...] = ()

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from agentworld_sim.model._usage import WorldUsage, usage_of
     from agentworld_sim.model._world_model import WorldModel
 
-__all__ = ["Briefing", "ModelEngine", "ModelSettings", "PromptSet", "WorldModel", "WorldUsage", "usage_of"]
+__all__ = [
+    "Briefing",
+    "ModelEngine",
+    "ModelSettings",
+    "PromptSet",
+    "WorldModel",
+    "WorldUsage",
+    "usage_of",
+]
 
 _MODULES = {
     "Briefing": "_briefing",

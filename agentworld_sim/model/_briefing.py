@@ -18,5 +18,7 @@ class Briefing:
     """What is there before the first turn, in the domain's own form: a screen, or a description."""
     demonstrations: Mapping[DomainName, str] = field(default_factory=dict[DomainName, str])
     """Examples of calls and answers of the real system."""
+    secrets: frozenset[str] = frozenset()
+    """Texts of the world that no prompt may contain."""
     instruction: str = ""
     """How the world shall behave."""

@@ -79,6 +79,11 @@ class ChatClient:
         seconds = time.perf_counter() - began
         return replace(reply, source="shared", seconds=seconds, first_token_seconds=None)
 
+    async def forget(self, request: ChatRequest) -> None:
+        """Does not answer an equal request from memory: its reply could not be used."""
+        model = self.settings.model or (await self.served()).name
+        self._cache.drop(Question.of(request, self.settings, model).key)
+
     async def served(self) -> ServedModel:
         """The model that is asked, as the server describes it. Asked of the server once.
 

@@ -21,7 +21,8 @@ from agentworld_sim.engines.shell._imagined import (
 from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.model._chat import ChatMessage
 from agentworld_sim.model._conversation import Conversation, Part
-from agentworld_sim.model._interview import Interview, known_messages, spent_by
+from agentworld_sim.model._interview import Interview, known_messages, spent_before
+from agentworld_sim.model._secrets import secrets_of, shown_environment
 from agentworld_sim.tools import canonical_json, schema_problem
 from agentworld_sim.turns import Action, Turn
 
@@ -60,9 +61,6 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 _OPTIONAL: Mapping[str, Any] = {"stdout": "", "stderr": "", "exit_code": 0, "operations": []}
 """What is meant by leaving a key out, for a server that cannot enforce the schema."""
 
-HIDDEN_VARIABLES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
-"""Variables with such a word in their name are told by name only: prompts carry no secrets."""
-
 
 class CommandModel:
     """Implements `CommandImaginer` with a language world model.
@@ -91,7 +89,7 @@ class CommandModel:
             blobs=context.blobs,
             seed=context.seed,
             known=known_messages(history),
-            spent_tokens=spent_by(history),
+            spent=lambda: spent_before(context),
         )
         return ImaginedCommand(await interview.usable(), tuple(interview.exchanges))
 
@@ -118,7 +116,12 @@ class CommandModel:
         system = self._model.prompts.command()
         if self._briefing.instruction:
             system += f"\n\n# Simulation instruction\n\n{self._briefing.instruction}"
-        return Conversation(domain=_FORM, system=system, parts=tuple(parts))
+        return Conversation(
+            domain=_FORM,
+            system=system,
+            parts=tuple(parts),
+            secrets=self._briefing.secrets | secrets_of(question.env),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +199,6 @@ def described(question: CommandQuestion) -> str:
     if question.stdin is not None:
         lines += ["", "standard input:", question.stdin]
     return "\n".join(lines)
-
-
-def shown_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The variables as the model is told them: the values of secrets are left out."""
-    return {
-        name: "(hidden)" if any(word in name.upper() for word in HIDDEN_VARIABLES) else value
-        for name, value in env.items()
-    }
 
 
 def _typed(argv: Sequence[str]) -> str:

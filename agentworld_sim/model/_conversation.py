@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from agentworld_sim.domains import Domain
 from agentworld_sim.model._chat import ChatMessage
+from agentworld_sim.model._secrets import masked
 from agentworld_sim.turns import Action, Turn
 
 MARKER = "**Environment Observation:**"
@@ -73,6 +74,8 @@ class Conversation:
     """The last one is the turn that is asked about."""
     task: str = ""
     initial_state: str = ""
+    secrets: frozenset[str] = frozenset()
+    """Texts that must not be told."""
     memory: dict[int, Written] = field(default_factory=dict[int, Written])
     """What was written of an earlier state of the same conversation, by place; reused while it holds."""
 
@@ -97,6 +100,10 @@ class Conversation:
         if correction:
             last = messages[-1]
             messages[-1] = ChatMessage("user", f"{last.content}\n\n{corrected(correction)}")
+        if self.secrets:
+            return tuple(
+                ChatMessage(one.role, masked(one.content, self.secrets)) for one in messages
+            )
         return tuple(messages)
 
     def _written(self, place: int) -> Written:

@@ -12,7 +12,7 @@ from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.model._chat import ChatMessage
 from agentworld_sim.model._conversation import TOLD_THE_TASK, Conversation, Written, parts_of
-from agentworld_sim.model._interview import Interview, known_messages, spent_by
+from agentworld_sim.model._interview import Interview, known_messages, spent_before
 from agentworld_sim.model._schemas import enforceable
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import Blobs
@@ -100,7 +100,7 @@ class ModelEngineSession:
             blobs=context.blobs,
             seed=context.seed,
             known=known_messages(history),
-            spent_tokens=spent_by(history),
+            spent=lambda: spent_before(context),
         )
         if not context.refused:
             self._asked = 0
@@ -134,6 +134,7 @@ class ModelEngineSession:
             parts=parts_of(history, own.action(call, tool), own, belongs),
             task=briefing.task if own.name in TOLD_THE_TASK else "",
             initial_state=initial,
+            secrets=briefing.secrets,
             # One session may answer tools of several domains; each is a conversation of its own.
             memory=self._memory.setdefault(own.name, {}),
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from agentworld_sim.engines._base import TurnContext
 from agentworld_sim.errors import BudgetSpent, ContextOverflow, ModelFailure, UnusableReply
 from agentworld_sim.exchanges import Exchange
 from agentworld_sim.model._chat import ChatMessage, ChatReply, ChatRequest, Watch
@@ -70,10 +71,10 @@ class Interview(Generic[T]):
     question: Question[T]
     blobs: Blobs
     seed: int
+    spent: Callable[[], Awaitable[int]]
+    """Tokens that the world used before this turn; asked only where there is a budget."""
     known: frozenset[BlobId] = frozenset()
     """Messages that are stored already."""
-    spent_tokens: int = 0
-    """By the world, before this turn."""
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
     _thinking: bool = True
     _most_tokens: int | None = None
@@ -99,8 +100,9 @@ class Interview(Generic[T]):
         settings = self.model.settings
         self._thinking = settings.thinking
         for attempt in range(asked, settings.reasks + 1):
-            self._check_budget()
-            reply, messages = await self._reply(attempt, reason)
+            await self._check_budget()
+            reply, request = await self._reply(attempt, reason)
+            messages = request.messages
             shown = partial(_shown, messages, reason)
             parsed = parse_reply(reply.content, enforced=reply.enforced, known=shown)
             fault = reply_fault(reply, parsed, enforced=reply.enforced, known=shown)
@@ -114,6 +116,8 @@ class Interview(Generic[T]):
             if fault is None:
                 return value  # pyright: ignore[reportReturnType] -- `read` gave it
             reason = fault
+            # A step that fails may be tried again, and is not answered from memory then.
+            await self.model.client.forget(request)
             if reply.interruption.startswith(THOUGHT_TOO_LONG):
                 self._thinking = False
             if _squeezed(reply):
@@ -122,12 +126,11 @@ class Interview(Generic[T]):
             f"{settings.model or 'the model'} at {settings.url} gave no usable answer about"
             f" {self.question.about!r} in {settings.reasks + 1} tries. The last one: {reason}"
             " The world is unchanged. What the model said is kept: `agentworld prompt show WORLD"
-            " --failed`, or `exchanges` of this error."
+            " --failed`, or `exchanges` of this error. A server that keeps to seeds says the same when"
+            " asked again: `world.fork(seed=…)` asks with others."
         )
 
-    async def _reply(
-        self, attempt: int, correction: str
-    ) -> tuple[ChatReply, tuple[ChatMessage, ...]]:
+    async def _reply(self, attempt: int, correction: str) -> tuple[ChatReply, ChatRequest]:
         settings = self.model.settings
         limit = settings.context_tokens
         if limit is None:
@@ -144,7 +147,7 @@ class Interview(Generic[T]):
                 schema=self.question.schema,
             )
             try:
-                return await self.model.client.ask(request, watch=self._watch()), messages
+                return await self.model.client.ask(request, watch=self._watch()), request
             except ContextOverflow:
                 if overflow == OVERFLOWS:
                     raise
@@ -166,11 +169,11 @@ class Interview(Generic[T]):
 
         return watch
 
-    def _check_budget(self) -> None:
+    async def _check_budget(self) -> None:
         budget = self.model.settings.token_budget
         if budget is None:
             return
-        spent = self.spent_tokens + tokens_spent(self.exchanges)
+        spent = await self.spent() + tokens_spent(self.exchanges)
         if spent >= budget:
             raise BudgetSpent(
                 f"this world has used {spent:,} of the {budget:,} tokens it was given"
@@ -195,7 +198,7 @@ class Interview(Generic[T]):
                 finish_reason=reply.finish_reason,
                 usage=reply.usage,
                 seconds=round(reply.seconds, 6),
-                first_token_seconds=reply.first_token_seconds,
+                first_token_seconds=_rounded(reply.first_token_seconds),
                 source=reply.source,
                 tagged=parsed.tagged or reply.enforced,
                 problem=fault or "",
@@ -214,6 +217,10 @@ def _shown(messages: Sequence[ChatMessage], correction: str) -> str:
     if correction and shown:
         shown[-1] = shown[-1].removesuffix(corrected(correction))
     return "\n".join(shown)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 6)
 
 
 def _squeezed(reply: ChatReply) -> bool:
@@ -242,9 +249,10 @@ def tokens_spent(exchanges: Sequence[Exchange]) -> int:
     )
 
 
-def spent_by(history: Sequence[Turn]) -> int:
-    """The same of all turns."""
-    return sum(tokens_spent(turn.exchanges) for turn in history if turn.exchanges)
+async def spent_before(context: TurnContext) -> int:
+    """The same of the turns before, and of the steps that failed."""
+    history, failures = await context.history(), await context.failures()
+    return sum(tokens_spent(one.exchanges) for one in (*history, *failures))
 
 
 def known_messages(history: Sequence[Turn]) -> frozenset[BlobId]:

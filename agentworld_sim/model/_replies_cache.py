@@ -41,6 +41,12 @@ class RepliesCache:
                 _, oldest = self._replies.popitem(last=False)
                 self._room += _size(oldest)
 
+    def drop(self, key: bytes) -> None:
+        """Forgets a reply."""
+        with self._lock:
+            if (old := self._replies.pop(key, None)) is not None:
+                self._room += _size(old)
+
 
 def _size(reply: ChatReply) -> int:
     return sys.getsizeof(reply.content) + sys.getsizeof(reply.thinking)

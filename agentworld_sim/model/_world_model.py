@@ -61,13 +61,20 @@ class WorldModel:
         return None if settings is None else _shared(settings, settings.api_key)
 
     def limited(self, **changes: Any) -> WorldModel:
-        """The same model with other settings, on the same connections and cache.
+        """The same model with a scenario's limits, on the same connections and cache.
+
+        What was chosen for the model itself holds: a limit counts where the model has the default.
 
         Args:
             changes: Fields of `ModelSettings` about how it is asked, not where; `None` changes
                 nothing.
         """
-        changed = {name: value for name, value in changes.items() if value is not None}
+        usual = ModelSettings(url=self.settings.url)
+        changed = {
+            name: value
+            for name, value in changes.items()
+            if value is not None and getattr(self.settings, name) == getattr(usual, name)
+        }
         if not changed:
             return self
         other = copy(self)

@@ -51,15 +51,22 @@ class ModelSpec(Strict):
     instruction: str = ""
     """How the simulated world shall behave. The agent is never shown it."""
 
-    def to_briefing(self, task: str) -> Briefing:
-        """What the model is told; `task` is what the agent is asked to do."""
+    def to_briefing(self, task: str, env: Mapping[str, str]) -> Briefing:
+        """What the model is told.
+
+        Args:
+            task: What the agent is asked to do.
+            env: The machine's own variables; those named like a secret are kept out of prompts.
+        """
         from agentworld_sim.model import Briefing
+        from agentworld_sim.model._secrets import secrets_of
 
         return Briefing(
             task=task,
             initial_state=self.initial_state,
             demonstrations=self.demonstrations,
             instruction=self.instruction,
+            secrets=secrets_of(env),
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -88,3 +90,26 @@ def test_a_world_that_is_open_has_its_model_already() -> None:
         simulate(track_parcel, world=world, model="http://127.0.0.1:9/v1")
     with pytest.raises(UsageError, match=r"Give it to World\.create"):
         SimToolNode([track_parcel], world=world, model="http://127.0.0.1:9/v1")
+
+
+def test_a_program_that_ends_closes_what_its_tools_opened() -> None:
+    program = """
+import sys
+from langchain_core.tools import tool
+from agentworld_graphs import simulate
+
+@tool
+def track_parcel(number: str) -> str:
+    '''Where a parcel is.'''
+
+print(simulate(track_parcel, model=sys.argv[1]).invoke({"number": "7"}))
+"""
+    with ScriptedModelServer([ON_ITS_WAY]) as server:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-X", "dev", "-c", program, server.url],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert done.stdout == "In Utrecht, arrives tomorrow.\n"
+    assert "ResourceWarning" not in done.stderr

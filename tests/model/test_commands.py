@@ -9,7 +9,8 @@ import pytest
 
 from agentworld_sim import AccessRefused, Scenario, SqliteStore, ToolCall, World
 from agentworld_sim.errors import UnusableReply
-from agentworld_sim.model._commands import read_answer, shown_environment
+from agentworld_sim.model._commands import read_answer
+from agentworld_sim.model._secrets import masked, shown_environment
 from agentworld_sim.model.scripted import ModelRequest, ScriptedReply
 from tests.model.conftest import Open, always
 
@@ -200,5 +201,34 @@ def test_secrets_in_the_environment_are_told_by_name_only() -> None:
     }
 
 
+async def test_a_secret_that_the_shell_expanded_is_left_out(imagining: Open) -> None:
+    opened = await imagining(always(answering("ok\n")), scenario=MACHINE)
+    await opened.world.step(bash("tool --token $API_TOKEN"))
+    await opened.world.step(bash("tool --again; export DB_PASSWORD=hunter2hunter2"))
+    await opened.world.step(bash("DB_PASSWORD=hunter2hunter2 tool --third"))
+    told = json.dumps([request.body for request in opened.server.requests])
+    assert "tool --token (hidden)" in told
+    assert "s3cr3t" not in told
+    assert "hunter2" not in told.split("--third")[-1]
+
+
+def test_the_longest_secret_is_left_out_first() -> None:
+    assert masked("x abcdefgh y abcdef", {"abcdef", "abcdefgh"}) == "x (hidden) y (hidden)"
+
+
 def test_keys_may_be_left_out_of_an_answer() -> None:
     assert read_answer('{"stdout": "x"}').exit_code == 0
+
+
+@pytest.mark.parametrize("route", ["refuse", "imagine"])
+async def test_routes_hold_without_a_model_too(route: str) -> None:
+    scenario = Scenario.parse(
+        f"name: r\ndomains: [swe]\nroutes: {{commands: {{cat: {route}, nmap: {route}}}}}\n"
+    )
+    async with await World.create(scenario) as world:
+        for script in ("cat /etc/hostname", "echo x | nmap"):
+            with pytest.raises(AccessRefused, match=r"cat|nmap"):
+                await world.step(bash(script))
+        turn = await world.step(bash("echo fine; kubectl version"))
+        assert turn.observation.text.endswith("kubectl: command not found")
+        assert turn.observation.provenance == "computed"

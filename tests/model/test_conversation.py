@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,10 +39,14 @@ def turn(
     )
 
 
-def conversation(*turns: Turn, kind: str = "mcp", **others: str) -> Conversation:
+def conversation(
+    *turns: Turn, kind: str = "mcp", task: str = "", initial_state: str = ""
+) -> Conversation:
     own = domain(kind)
     parts = parts_of(turns, Action('{"n": "now"}'), own, lambda one: one.call.name == "t")
-    return Conversation(domain=own, system="SYSTEM", parts=parts, **others)
+    return Conversation(
+        domain=own, system="SYSTEM", parts=parts, task=task, initial_state=initial_state
+    )
 
 
 def test_turns_alternate_oldest_first_in_the_form_the_model_was_trained_on() -> None:
@@ -128,7 +134,7 @@ def test_turns_are_left_out_in_blocks_so_that_most_prompts_begin_like_the_one_be
     for count in range(len(turns) + 1):
         messages = conversation(*turns[:count]).messages(budget_tokens=3000)
         firsts.append(messages[1].content)
-    kept = sum(a == b for a, b in zip(firsts, firsts[1:], strict=False))
+    kept = sum(a == b for a, b in pairwise(firsts))
     assert kept >= 0.85 * len(turns)
 
 

@@ -455,3 +455,30 @@ async def test_a_server_that_takes_a_schema_and_does_not_enforce_it_is_understoo
     turn = await opened.world.step(OSLO)
     assert "response_format" in turn.exchanges[0].parameters
     assert turn.observation.structured == {"degrees": 21}
+
+
+async def test_a_step_that_failed_can_be_tried_again(imagining: Open) -> None:
+    opened = await imagining([*[ScriptedReply(content="")] * 2, SUNNY], reasks=1)
+    with pytest.raises(UnusableReply):
+        await opened.world.step(OSLO)
+    assert (await opened.world.step(OSLO)).observation.text == "Sunny, 21 degrees."
+
+
+async def test_steps_that_failed_count_against_the_budget(imagining: Open) -> None:
+    opened = await imagining(always(ScriptedReply(content="")), reasks=0, token_budget=100)
+    with pytest.raises(UnusableReply):
+        await opened.world.step(OSLO)
+    with pytest.raises(BudgetSpent):
+        await opened.world.step(OSLO)
+
+
+async def test_what_is_chosen_for_the_model_wins_over_the_scenario(imagining: Open) -> None:
+    scenario = Scenario.parse(
+        "name: limits\ndomains: [mcp]\nmodel: {max_tokens: 500, token_budget: 9000}\n"
+    )
+    chosen = await imagining([SUNNY], scenario=scenario, max_tokens=700)
+    await chosen.world.step(OSLO)
+    assert chosen.server.requests[0].max_tokens == 700
+    usual = await imagining([SUNNY], scenario=scenario)
+    await usual.world.step(OSLO)
+    assert usual.server.requests[0].max_tokens == 500

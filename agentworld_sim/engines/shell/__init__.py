@@ -13,7 +13,6 @@ from agentworld_sim.engines.shell._imagined import (
 )
 from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._machine import Machine, User
-from agentworld_sim.engines.shell._routes import Route
 from agentworld_sim.engines.shell._unfinished import needs_more_input
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "ImaginedCommand",
     "Machine",
     "NobodyImagines",
-    "Route",
     "ShellEngine",
     "ShellLimits",
     "User",

@@ -14,13 +14,13 @@ from agentworld_sim.engines.shell._imagining import ImaginingSession
 from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._machine import Machine
-from agentworld_sim.engines.shell._routes import Route, Routes
+from agentworld_sim.engines.shell._routes import Routes
 from agentworld_sim.engines.shell._unknown import CommandNames, UnknownCommands
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.errors import nearest
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._files import Blobs
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.tools import Route, ToolSpec
 
 
 class ShellEngine:

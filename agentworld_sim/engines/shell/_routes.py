@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Literal, get_args
+from typing import get_args
 
 from agentworld_sim.engines.shell.commands.builtins import BUILTINS
 from agentworld_sim.errors import UsageError, nearest
-
-Route = Literal["compute", "imagine", "refuse"]
-"""`compute`: the shell, which says `command not found` when it does not have the command.
-`imagine`: the imaginer, also for a command that the shell has. `refuse`: the step is refused."""
+from agentworld_sim.tools import Route
 
 
 class Routes:
-    """What a scenario says of commands, by name or glob pattern."""
+    """What a scenario says of commands, by name or glob pattern.
+
+    `compute`: the shell, which says `command not found` when it does not have the command. `imagine`:
+    the imaginer, also for a command that the shell has. `refuse`: the step is refused.
+    """
 
     def __init__(self, routes: Mapping[str, Route]) -> None:
         """

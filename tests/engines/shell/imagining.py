@@ -12,12 +12,12 @@ from agentworld_sim.engines.shell import (
     CommandQuestion,
     FileOperation,
     ImaginedCommand,
-    Route,
     ShellEngine,
     ShellLimits,
     Validate,
 )
 from agentworld_sim.exchanges import Exchange
+from agentworld_sim.tools import Route
 from agentworld_sim.turns import InnerAnswer
 
 MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
