@@ -442,6 +442,8 @@ class World:
                 checks=self._checks,
                 controls=self._controls,
             )
+            # Whoever closed it meanwhile does not expect it to move on.
+            self._require_open()
             after = before.after(done.answer.change)
             turn = Turn(
                 parent=base,

@@ -20,7 +20,8 @@ from agentworld_sim.engines.shell._imagined import (
 )
 from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.model._chat import ChatMessage
-from agentworld_sim.model._conversation import Conversation, Part
+from agentworld_sim.model._conversation import Conversation, Part, fenced
+from agentworld_sim.model._harmless import harmless
 from agentworld_sim.model._interview import Interview, known_messages, spent_before
 from agentworld_sim.model._secrets import secrets_of, shown_environment
 from agentworld_sim.tools import canonical_json, schema_problem
@@ -115,7 +116,7 @@ class CommandModel:
         add(described(question), None)
         system = self._model.prompts.command()
         if self._briefing.instruction:
-            system += f"\n\n# Simulation instruction\n\n{self._briefing.instruction}"
+            system += f"\n\n# Simulation instruction\n\n{harmless(self._briefing.instruction)}"
         return Conversation(
             domain=_FORM,
             system=system,
@@ -192,12 +193,12 @@ def described(question: CommandQuestion) -> str:
         f"environment: {canonical_json(shown_environment(question.env))}",
     ]
     if question.script:
-        lines += ["", "script it stands in:", question.script]
+        lines += ["", "script it stands in:", fenced(question.script)]
     lines += ["", "ls -lA of the working directory:", *(question.listing or ("(empty)",))]
     for path, text in question.files.items():
-        lines += ["", f"file {path}:", text]
+        lines += ["", f"file {path}:", fenced(text)]
     if question.stdin is not None:
-        lines += ["", "standard input:", question.stdin]
+        lines += ["", "standard input:", fenced(question.stdin)]
     return "\n".join(lines)
 
 

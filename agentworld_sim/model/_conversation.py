@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from agentworld_sim.domains import Domain
 from agentworld_sim.model._chat import ChatMessage
+from agentworld_sim.model._harmless import harmless
 from agentworld_sim.model._secrets import masked
 from agentworld_sim.turns import Action, Turn
 
@@ -128,7 +129,8 @@ class Conversation:
         state = self._state(place, digest_tokens)
         if state:
             sections.append(f"**Current State:**\n{state}\n")
-        sections.append(f"**Action:**\n{fenced(part.action.text, self.domain.fence)}")
+        action, language = part.action.text, self.domain.fence
+        sections.append(f"**Action:**\n{fenced(action, language) if language else action}")
         return "\n".join(sections)
 
     def _state(self, place: int, digest_tokens: int) -> str:
@@ -225,32 +227,18 @@ def digest_of_others(turns: Sequence[Turn]) -> str:
     return text
 
 
-def fenced(text: str, language: str) -> str:
-    """`text` in a fence that it cannot close; as it is without a language."""
-    if not language:
-        return text
+def fenced(text: str, language: str = "") -> str:
+    """`text` in a fence that it cannot close."""
     fence = "```"
-    while re.search(rf"^\s*{fence}", text, re.MULTILINE):
+    while re.search(rf"^[^\S\n]*{fence}", text, re.MULTILINE):
         fence += "`"
     return f"{fence}{language}\n{text}\n{fence}"
-
-
-_CONTROL = re.compile(r"<(?=\|[a-z_]+\|>|/?think>)")
-"""Where a token of the chat template, or of the thinking, would begin."""
-
-
-def harmless(text: str) -> str:
-    """`text` without anything that a chat template or a tokenizer would take for its own.
-
-    What an agent or a file says must not end a message or begin another.
-    """
-    return _CONTROL.sub("< ", text)
 
 
 def corrected(reason: str) -> str:
     """What is said to a model that must answer a turn again."""
     return (
-        f"An earlier answer to this turn could not be used: {reason}\n"
+        f"An earlier answer to this turn could not be used: {harmless(reason)}\n"
         "Answer the same action again, without that mistake."
     )
 

@@ -10,7 +10,7 @@ from agentworld_sim.domains import Domain, domain
 from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.model._briefing import Briefing
-from agentworld_sim.model._chat import ChatMessage
+from agentworld_sim.model._chat import ChatMessage, ChatRequest
 from agentworld_sim.model._conversation import TOLD_THE_TASK, Conversation, Written, parts_of
 from agentworld_sim.model._interview import Interview, known_messages, spent_before
 from agentworld_sim.model._schemas import enforceable
@@ -86,6 +86,7 @@ class ModelEngineSession:
         self._model = model
         self._briefing = briefing
         self._asked = 0
+        self._used: ChatRequest | None = None
         self._memory: dict[str, dict[int, Written]] = {}
         self._told: tuple[list[ToolSpec], str] | None = None
 
@@ -104,9 +105,13 @@ class ModelEngineSession:
         )
         if not context.refused:
             self._asked = 0
+        elif self._used is not None:
+            # A step that fails may be tried again, and is not answered from memory then.
+            await self._model.client.forget(self._used)
         reasons = "; ".join(context.refused[-1].reasons) if context.refused else ""
         observation = await interview.usable(asked=self._asked, reason=reasons)
         self._asked += len(interview.exchanges)
+        self._used = interview.asked
         return Answer(
             replace(observation, provenance="imagined"),
             StateChange(clock_us=context.state.clock_us + TURN_US),

@@ -76,6 +76,8 @@ class Interview(Generic[T]):
     known: frozenset[BlobId] = frozenset()
     """Messages that are stored already."""
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
+    asked: ChatRequest | None = None
+    """The latest request that was answered."""
     _thinking: bool = True
     _most_tokens: int | None = None
     """Of a prompt, once one was found to be too long."""
@@ -102,6 +104,7 @@ class Interview(Generic[T]):
         for attempt in range(asked, settings.reasks + 1):
             await self._check_budget()
             reply, request = await self._reply(attempt, reason)
+            self.asked = request
             messages = request.messages
             shown = partial(_shown, messages, reason)
             parsed = parse_reply(reply.content, enforced=reply.enforced, known=shown)

@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 from agentworld_sim.domains._text import sendable
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.model._harmless import harmless
 from agentworld_sim.tools import DomainName, ToolSpec, canonical_json
 
 TAG = "predicted_observation"
@@ -143,7 +144,7 @@ def tool_definitions(tools: Sequence[ToolSpec]) -> str:
         if tool.output_schema is not None:
             definition["output_schema"] = _sorted(tool.output_schema)
         definitions.append(definition)
-    return sendable(json.dumps(definitions, indent=2, ensure_ascii=False))
+    return harmless(sendable(json.dumps(definitions, indent=2, ensure_ascii=False)))
 
 
 def _sorted(schema: Mapping[str, Any]) -> Any:
@@ -152,7 +153,7 @@ def _sorted(schema: Mapping[str, Any]) -> Any:
 
 
 def _part(heading: str, text: str) -> str:
-    return f"# {heading}\n\n{sendable(text).strip()}" if text.strip() else ""
+    return f"# {heading}\n\n{harmless(sendable(text)).strip()}" if text.strip() else ""
 
 
 def _tag_instruction(template: str) -> str:

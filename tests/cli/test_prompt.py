@@ -119,7 +119,7 @@ def test_a_request_is_shown_whole(home: Home) -> None:
         "with a JSON schema for the answer (--json shows it)",
         "# Role and Task",
         "### Turn 1\n**Action:**\n$ git log --oneline\n",
-        "script it stands in:\necho hi; git log --oneline | tr a-z A-Z\n",
+        "script it stands in:\n```\necho hi; git log --oneline | tr a-z A-Z\n",
         "── reply ──",
         '{"stdout": "3f2c9e1 Mend the parser\\n"',
         "prompt_tokens 1,",

@@ -52,8 +52,8 @@ async def test_the_model_sees_where_the_command_stands(imagining: Open) -> None:
         'argv: ["frobnicate","--check","a.txt"]',
         "working directory: /srv/app",
         '"COLOUR":"blue"',
-        "file /srv/app/a.txt:\none\ntwo\n",
-        "standard input:\nhello\n",
+        "file /srv/app/a.txt:\n```\none\ntwo\n\n```",
+        "standard input:\n```\nhello\n\n```",
     ):
         assert told in request.last_user
     assert "s3cr3t" not in json.dumps(request.body)

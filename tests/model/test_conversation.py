@@ -14,10 +14,10 @@ from agentworld_sim.model._conversation import (
     Conversation,
     Part,
     fenced,
-    harmless,
     parts_of,
     tokens,
 )
+from agentworld_sim.model._harmless import harmless
 from agentworld_sim.state import FileEntry
 
 ENOUGH = 10**9
@@ -158,6 +158,11 @@ def test_no_action_can_close_its_fence(text: str) -> None:
     inside = written[len(fence) + 5 : -len(fence) - 1]
     assert inside == text
     assert not any(line.strip().startswith(fence) for line in text.split("\n"))
+
+
+def test_a_text_of_blank_lines_is_fenced_in_time_in_proportion_to_it() -> None:
+    blank = "\n" * 1_000_000
+    assert fenced(blank, "python") == f"```python\n{blank}\n```"
 
 
 def test_a_part_without_a_fence_is_written_as_it_is() -> None:

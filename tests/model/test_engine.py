@@ -482,3 +482,30 @@ async def test_what_is_chosen_for_the_model_wins_over_the_scenario(imagining: Op
     usual = await imagining([SUNNY], scenario=scenario)
     await usual.world.step(OSLO)
     assert usual.server.requests[0].max_tokens == 500
+
+
+async def test_a_step_that_checks_refused_can_be_tried_again(imagining: Open) -> None:
+    rain = ScriptedReply.observation("Rain.")
+    opened = await imagining([SUNNY, SUNNY, rain], reasks=1, world={"checks": (NoSun(),)})
+    with pytest.raises(ObservationRejected):
+        await opened.world.step(OSLO)
+    assert (await opened.world.step(OSLO)).observation.text == "Rain."
+
+
+async def test_a_world_that_is_closed_while_it_asks_does_not_move_on(
+    imagining: Open, tmp_path: Path
+) -> None:
+    gate = Gate()
+    store = SqliteStore(tmp_path / "worlds.sqlite")
+    opened = await imagining(
+        always(ScriptedReply.observation("Sunny.", gate=gate)), world={"store": store}
+    )
+    fork = await opened.world.fork()
+    step = asyncio.ensure_future(fork.step(OSLO))
+    await asyncio.to_thread(opened.server.wait_for, requests=1)
+    await fork.close()
+    gate.open()
+    with pytest.raises(UsageError, match="is closed"):
+        await step
+    assert store.world(fork.id).head == opened.world.ref
+    store.close()
