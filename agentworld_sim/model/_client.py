@@ -15,10 +15,10 @@ from agentworld_sim.model._dialect import Dialect
 from agentworld_sim.model._flights import Ended
 from agentworld_sim.model._http import Line, Lines
 from agentworld_sim.model._posting import Posting
-from agentworld_sim.model._question import Question
 from agentworld_sim.model._refusals import Refusal
 from agentworld_sim.model._replies_cache import RepliesCache
 from agentworld_sim.model._retry import Sleep, retried
+from agentworld_sim.model._sent import SentRequest
 from agentworld_sim.model._served import names_served, served_model, wrong_name
 from agentworld_sim.model._settings import ModelSettings
 from agentworld_sim.model._stream import ReplyReader
@@ -66,14 +66,12 @@ class ChatClient:
         """
         began = time.perf_counter()
         model = self.settings.model or (await self.served()).name
-        question = Question.of(request, self.settings, model)
-        if (known := self._cache.get(question.key)) is not None:
+        sent = SentRequest.of(request, self.settings, model)
+        if (known := self._cache.get(sent.key)) is not None:
             logger.debug("a reply of %d characters comes from the cache", len(known.content))
             return replace(known, source="cache", seconds=0.0, first_token_seconds=None)
         line = await self._lines.of_this_loop()
-        reply, joined = await self._shared(
-            line, question.key, lambda: self._fetch(line, question, watch)
-        )
+        reply, joined = await self._shared(line, sent.key, lambda: self._fetch(line, sent, watch))
         if not joined:
             return reply
         seconds = time.perf_counter() - began
@@ -82,7 +80,7 @@ class ChatClient:
     async def forget(self, request: ChatRequest) -> None:
         """Does not answer an equal request from memory: its reply could not be used."""
         model = self.settings.model or (await self.served()).name
-        self._cache.drop(Question.of(request, self.settings, model).key)
+        self._cache.drop(SentRequest.of(request, self.settings, model).key)
 
     async def served(self) -> ServedModel:
         """The model that is asked, as the server describes it. Asked of the server once.
@@ -121,27 +119,27 @@ class ChatClient:
             sleep=self._sleep,
         )
 
-    async def _fetch(self, line: Line, question: Question, watch: Watch | None) -> ChatReply:
+    async def _fetch(self, line: Line, sent: SentRequest, watch: Watch | None) -> ChatReply:
         began = time.perf_counter()
         # Held through the pauses as well: a server that is overloaded gets no more than before.
         async with line.slots:
             reply = await retried(
-                lambda: self._attempt(line, question, watch, began),
+                lambda: self._attempt(line, sent, watch, began),
                 retries=self.settings.retries,
                 sleep=self._sleep,
             )
-        self._cache.put(question.key, reply)
+        self._cache.put(sent.key, reply)
         return reply
 
     async def _attempt(
-        self, line: Line, question: Question, watch: Watch | None, began: float
+        self, line: Line, sent: SentRequest, watch: Watch | None, began: float
     ) -> ChatReply:
         dialect = self._dialect
         while True:
-            fields = dialect.spoken(question.fields)
-            body = question.body(fields)
+            fields = dialect.spoken(sent.fields)
+            body = sent.body(fields)
             reader = ReplyReader(watch)
-            refusal = await self._posting.chat(line.http, body, reader, session=question.session)
+            refusal = await self._posting.chat(line.http, body, reader, session=sent.session)
             if refusal is None:
                 break
             taught = dialect.taught(refusal, fields)

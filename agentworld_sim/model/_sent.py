@@ -17,8 +17,8 @@ LARGEST_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked, ready to send, and a key that equal questions share."""
+class SentRequest:
+    """A request as its server gets it, and a key that equal requests share."""
 
     messages: bytes
     """As JSON, so that the longest part is written once however often it is sent."""
@@ -30,8 +30,8 @@ class Question:
     the prefix cache holds their beginning."""
 
     @classmethod
-    def of(cls, request: ChatRequest, settings: ModelSettings, model: str) -> Question:
-        """The question that a request puts to a model.
+    def of(cls, request: ChatRequest, settings: ModelSettings, model: str) -> SentRequest:
+        """The request to a model of this name.
 
         Raises:
             UsageError: the seed is none.
