@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import TimeoutError as TookTooLong
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
+
+from agentworld_sim.errors import UsageError
 
 T = TypeVar("T")
 
@@ -18,8 +21,19 @@ ENDING_SECONDS = 2.0
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Runs `work` on the library's own event loop and waits for it. Ctrl-C cancels it."""
-    running = asyncio.run_coroutine_threadsafe(work, _loop())
+    """Runs `work` on the library's own event loop and waits for it. Ctrl-C cancels it.
+
+    Raises:
+        UsageError: called on that very loop, which would wait for itself for ever.
+    """
+    loop, thread = _loop(os.getpid())
+    if thread is threading.current_thread():
+        work.close()
+        raise UsageError(
+            "a synchronous call was made from inside of another one, on the event loop that both"
+            " need. Await the asynchronous method there instead."
+        )
+    running = asyncio.run_coroutine_threadsafe(work, loop)
     try:
         return running.result()
     except KeyboardInterrupt:
@@ -27,16 +41,19 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+# By process: a fork has the loop of its parent, and no thread that runs it.
 @lru_cache(maxsize=1)
-def _loop() -> asyncio.AbstractEventLoop:
+def _loop(process: int) -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="agentworld-loop", daemon=True)
     thread.start()
-    atexit.register(_end, loop, thread)
-    return loop
+    atexit.register(_end, loop, thread, process)
+    return loop, thread
 
 
-def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: int) -> None:
+    if process != os.getpid():
+        return
     # Who keeps connections on the loop has begun a generator there that closes them.
     ending = asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop)
     with suppress(TookTooLong):

@@ -127,8 +127,8 @@ class Interview(Generic[T]):
                 self._shrink(messages)
         raise UnusableReply(
             f"{settings.model or 'the model'} at {settings.url} gave no usable answer about"
-            f" {self.question.about!r} in {settings.reasks + 1} tries. The last one: {reason}"
-            " The world is unchanged. What the model said is kept: `agentworld prompt show WORLD"
+            f" {self.question.about!r} in {settings.reasks + 1} tries. The last one:"
+            f" {reason.rstrip('.')}. The world is unchanged. What the model said is kept: `agentworld prompt show WORLD"
             " --failed`, or `exchanges` of this error. A server that keeps to seeds says the same when"
             " asked again: `world.fork(seed=…)` asks with others."
         )

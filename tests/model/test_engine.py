@@ -509,3 +509,16 @@ async def test_a_world_that_is_closed_while_it_asks_does_not_move_on(
         await step
     assert store.world(fork.id).head == opened.world.ref
     store.close()
+
+
+async def test_replies_and_checks_together_ask_again_at_most_so_often(imagining: Open) -> None:
+    opened = await imagining(
+        [ScriptedReply(content=""), SUNNY, SUNNY, SUNNY],
+        reasks=2,
+        world={"checks": (NoSun(),)},
+    )
+    with pytest.raises(UnusableReply, match=r"it never shines here\. The world is") as told:
+        await opened.world.step(OSLO)
+    assert len(opened.server.requests) == 3
+    assert len(told.value.exchanges) == 3
+    assert all(one.problem for one in told.value.exchanges)

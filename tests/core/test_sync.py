@@ -1,0 +1,46 @@
+"""Synchronous calls: in forks of a process, and inside of each other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from agentworld_sim import UsageError
+from agentworld_sim._sync import run_sync
+
+FORKING = """
+import os, sys
+from agentworld_sim._sync import run_sync
+
+async def answer():
+    return 42
+
+assert run_sync(answer()) == 42
+child = os.fork()
+if not child:
+    # Without the parent's loop, and through the ordinary end of a program.
+    sys.exit(0 if run_sync(answer()) == 42 else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+async def answer() -> int:
+    return 42
+
+
+async def nested() -> int:
+    return run_sync(answer())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_fork_of_a_process_has_a_loop_of_its_own() -> None:
+    # As multiprocessing does it on Linux before Python 3.14; 3.12 warns of the thread.
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING], check=True, timeout=60)
+
+
+def test_a_call_inside_of_another_one_is_refused_and_does_not_wait_for_ever() -> None:
+    with pytest.raises(UsageError, match="Await the asynchronous method"):
+        run_sync(nested())
+    assert run_sync(answer()) == 42
