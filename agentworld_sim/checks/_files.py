@@ -28,7 +28,7 @@ _PASSED_OVER = (
     *("*.pyc", "*.egg-info", "*.log", "*.tmp"),
 )
 _NAME = re.compile(r"[^\s\"'`,|/\\()\[\]{}<>*:;=│├└─]+")
-_MARKED = re.compile(r"[ \t]*\[(DIR|FILE)\][ \t]+([^\n]+)")
+_MARKED = re.compile(r"\[(DIR|FILE)\][ \t]+([^\n]+)")
 _SHORTENED = re.compile(r"truncat|omitted|\bmore\b|not shown|\.\.\.|…|\blimit", re.IGNORECASE)
 _MOST_CHILDREN = 500
 _MOST_STRINGS = 3

@@ -46,7 +46,9 @@ BROWSERGYM: Mapping[str, tuple[tuple[str, ...], Mapping[str, Any]]] = {
 _WRITTEN_CALL = re.compile(r"\s*[A-Za-z_]\w*\(.*\)\s*", re.DOTALL)
 _SNAPSHOT = re.compile(r"(?ms)^### Snapshot\s*\n(?P<body>.*?)(?=^### |\Z)")
 _REF = re.compile(r"(?m)^[ \t]*- .*?\[ref=(\w+)\]")
-_QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*+"?')
+"""Up to the line's end where it is not closed: to look again behind every quote would take time
+quadratic in the line's length."""
 
 
 def action(call: ToolCall, tool: ToolSpec) -> Action:
