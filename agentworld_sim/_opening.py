@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from agentworld_sim.domains import domain
 from agentworld_sim.engines._base import Engine
@@ -88,14 +89,21 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
 def model_for(scenario: Scenario, model: WorldModel | str | None) -> WorldModel | None:
     """The model of a world: the one given, else what the environment or the scenario names."""
     spec = scenario.model
-    url = model or os.environ.get("AGENTWORLD_MODEL_URL") or spec.url
-    if not isinstance(url, str):
+    url = model or os.environ.get("AGENTWORLD_MODEL_URL")
+    if url is not None and not isinstance(url, str):
         return url
+    named = url or spec.url
+    if not named:
+        return None
     from agentworld_sim.model import WorldModel
+    from agentworld_sim.model._http import is_loopback
 
-    found = WorldModel.find(url=url, model=os.environ.get("AGENTWORLD_MODEL") or spec.name)
-    assert found is not None, "a URL was given"
-    return found
+    variables = dict(os.environ)
+    if not url and not is_loopback(urlsplit(named).hostname or ""):
+        # A scenario may come from anybody: what it names is not given the user's key.
+        variables.pop("AGENTWORLD_API_KEY", None)
+    name = variables.get("AGENTWORLD_MODEL") or spec.name
+    return WorldModel.find(url=named, model=name, environment=variables)
 
 
 def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine]:

@@ -522,3 +522,20 @@ async def test_replies_and_checks_together_ask_again_at_most_so_often(imagining:
     assert len(opened.server.requests) == 3
     assert len(told.value.exchanges) == 3
     assert all(one.problem for one in told.value.exchanges)
+
+
+@pytest.mark.promise("key-stays-secret")
+async def test_a_scenario_does_not_send_the_key_to_a_server_of_its_choice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AGENTWORLD_API_KEY", "k-123")
+    told = "name: told\ndomains: [mcp]\nmodel: {{url: '{url}'}}\n"
+    keys: dict[str, str] = {}
+    for url in ("http://models.example/v1", "http://127.0.0.1:9/v1"):
+        async with await World.create(Scenario.parse(told.format(url=url))) as world:
+            assert world.model is not None
+            keys[world.model.settings.url] = world.model.settings.api_key
+    assert keys == {"http://models.example/v1": "", "http://127.0.0.1:9/v1": "k-123"}
+    async with await World.create(model="http://models.example/v1") as world:
+        assert world.model is not None
+        assert world.model.settings.api_key == "k-123"
