@@ -1,11 +1,10 @@
 from pathlib import Path
 
 from agentworld_sim.scenario import Scenario
-from agentworld_sim.state._files import MemoryBlobs
+from agentworld_sim.state import MemoryBlobs
 
 scenario = Scenario.load(Path(__file__).parent / "site.yaml")
-blobs = MemoryBlobs()
-first = scenario.initial_files(blobs)
+first = scenario.initial_files(MemoryBlobs())
 
 for path, entry in first.tree.items():
     if path.startswith("/srv/site/"):
