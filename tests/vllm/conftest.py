@@ -5,15 +5,21 @@ Whoever asks for the whole suite does not get them: they need an environment of 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
+from agentworld_sim import Scenario, ToolSpec, World
+from agentworld_sim.model import ModelSettings, WorldModel
 from tests.vllm.server import VllmServer, serve
 
 HERE = Path(__file__).resolve().parent
+
+Open = Callable[..., Awaitable[World]]
 
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
@@ -35,3 +41,27 @@ def http(vllm_server: VllmServer) -> Generator[httpx2.Client]:
     headers = {"Authorization": f"Bearer {vllm_server.api_key}"}
     with httpx2.Client(base_url=vllm_server.root, headers=headers, timeout=120) as client:
         yield client
+
+
+@pytest.fixture
+async def imagining(vllm_server: VllmServer) -> AsyncIterator[Open]:
+    """Opens worlds that the server imagines, each with a client of its own."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(
+            *tools: ToolSpec, scenario: Scenario | None = None, seed: int = 1, **settings: Any
+        ) -> World:
+            chosen: dict[str, Any] = {
+                "url": vllm_server.url,
+                "api_key": vllm_server.api_key,
+                "max_tokens": 300,
+                "retries": 0,
+                **settings,
+            }
+            model = WorldModel(ModelSettings(**chosen))
+            world = await World.create(scenario, model=model, seed=seed)
+            await stack.enter_async_context(world)
+            world.add_tools(tools)
+            return world
+
+        yield opened

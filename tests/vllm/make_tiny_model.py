@@ -26,14 +26,17 @@ from torch.nn.functional import cross_entropy
 from transformers import PreTrainedTokenizerFast, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 HERE = Path(__file__).resolve().parent
+PROMPTS = HERE.parents[1] / "agentworld_sim" / "model" / "prompts" / "v1"
 SEED = 20
 VOCABULARY = 2048
-STEPS = 200
+STEPS = 240
 BATCH_TOKENS = 3072
 PEAK_RATE = 4e-3
 SHARPNESS = 2.0
-LENGTHS = (0, 300, 1500, 5000)
-"""Characters of idle text in the system message, one after another."""
+LENGTHS = (0, 300, 1500, None)
+"""Characters of idle text in the system message, one after another; `None` is one of our own prompts."""
+TURNS = (3, 8)
+"""Most past turns after idle text, and after a prompt of ours."""
 IGNORED = -100
 """The label that torch's cross entropy leaves out."""
 
@@ -63,9 +66,16 @@ def words(rng: random.Random, low: int, high: int) -> str:
 
 
 def action(rng: random.Random) -> str:
-    """An action in the written form of the terminal or of a tool."""
-    if rng.random() < 0.5:
-        command = rng.choice(COMMANDS).format(rng.choice(NAMES))
+    """An action in the written form of a command in the shell, of the terminal or of a tool."""
+    kind = rng.randrange(3)
+    command = rng.choice(COMMANDS).format(rng.choice(NAMES)) if kind < 2 else ""
+    if kind == 0:
+        listing = "\n".join(f"-rw-r--r-- {rng.randint(0, 9999)} {name}" for name in NAMES[:3])
+        return (
+            f"$ {command}\n\nargv: {json.dumps(command.split())}\nworking directory: /srv\n"
+            f'environment: {{"PATH":"/bin"}}\n\nls -lA of the working directory:\n{listing}'
+        )
+    if kind == 1:
         body: object = [{"keystrokes": command + "\n", "duration": 0.1}]
     else:
         body = {
@@ -121,19 +131,34 @@ def turn(rng: random.Random, number: int) -> str:
     return f"<|im_start|>user\n### Turn {number}\n**Action:**\n{action(rng)}<|im_end|>\n"
 
 
-def conversation(rng: random.Random, prose: str, length: int) -> list[tuple[str, bool]]:
+def shipped(rng: random.Random) -> str:
+    """One of the prompts that worlds send, with tools in it."""
+    tools = [
+        {"name": name, "description": words(rng, 2, 6), "parameters": json_object(rng, 1)}
+        for name in rng.sample(TOOLS, k=rng.randint(1, 3))
+    ]
+    path = rng.choice(sorted(PROMPTS.glob("*.md")))
+    text = path.read_text(encoding="utf-8")
+    return text.replace("{tool_definitions}", json.dumps(tools, indent=2))
+
+
+def conversation(rng: random.Random, prose: str, length: int | None) -> list[tuple[str, bool]]:
     """A prompt as the chat template writes it and the answer to it, in parts: text, learned or not.
 
     Two in five answers are JSON whose beginning is not learned: the model never chooses JSON, but
     goes on in it when a grammar has made it begin.
     """
-    prompt = (
-        f"<|im_start|>system\nYou are the environment. {babble(rng, prose, length)}<|im_end|>\n"
-    )
-    for number in range(1, rng.randint(1, 4)):
+    told = shipped(rng) if length is None else babble(rng, prose, length)
+    prompt = f"<|im_start|>system\nYou are the environment. {told}<|im_end|>\n"
+    for number in range(1, rng.randint(1, 1 + TURNS[length is None])):
         past = f"**Environment Observation:**\n{observation(rng)}"
         prompt += f"{turn(rng, number)}<|im_start|>assistant\n{past}<|im_end|>\n"
-    prompt += f"{turn(rng, rng.randint(1, 20))}<|im_start|>assistant\n<think>\n"
+    last = turn(rng, rng.randint(1, 20))
+    if rng.random() < 0.1:
+        # What is asked again says why.
+        reason = f"An earlier answer to this turn could not be used: {words(rng, 3, 9)}"
+        last = last.replace("<|im_end|>", f"\n\n{reason}<|im_end|>")
+    prompt += f"{last}<|im_start|>assistant\n<think>\n"
     thinks, as_json = rng.random() < 0.7, rng.random() < 0.4
     parts = [(prompt, False)]
     parts += [(f"{thought(rng)}\n</think>", True)] if thinks else [("\n</think>\n\n", False)]
@@ -197,7 +222,7 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> Qwen3MoeForCausalLM:
 
 
 def batch(
-    rng: random.Random, tokenizer: PreTrainedTokenizerFast, prose: str, length: int
+    rng: random.Random, tokenizer: PreTrainedTokenizerFast, prose: str, length: int | None
 ) -> dict[str, torch.Tensor]:
     rows: list[tuple[list[int], list[int]]] = []
     while sum(len(ids) for ids, _ in rows) < BATCH_TOKENS:
@@ -253,7 +278,8 @@ def main(folder: Path) -> None:
     rng = random.Random(SEED)
     prose = (HERE.parents[1] / "LICENSE").read_text(encoding="utf-8")
     invented = (text for _ in range(200) for text, _ in conversation(rng, prose, 300))
-    tokenizer = make_tokenizer(chain([prose], invented))
+    prompts = (shipped(rng) for _ in range(20))
+    tokenizer = make_tokenizer(chain([prose], invented, prompts))
     model = make_model(tokenizer)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters")
     train(model, tokenizer, prose)
