@@ -15,7 +15,7 @@ from agentworld_sim.engines._base import (
     RefusedAnswer,
     TurnContext,
 )
-from agentworld_sim.errors import ModelFailure, ObservationRejected
+from agentworld_sim.errors import AgentworldError, ObservationRejected
 from agentworld_sim.exchanges import Exchange
 from agentworld_sim.state._changes import StateChange
 from agentworld_sim.turns import CheckVerdict
@@ -79,7 +79,7 @@ async def _accepted(
     for attempt in range(1, engine.reasks + 2):
         try:
             answer = await session.answer(given.call, given.tool, context)
-        except ModelFailure as failure:
+        except AgentworldError as failure:
             failure.exchanges = exchanges + failure.exchanges
             raise
         judged = await _judged(given, engine, answer, context, checks, attempt)

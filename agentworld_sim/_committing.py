@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from agentworld_sim.errors import ModelFailure, ObservationRejected, StoreError
+from agentworld_sim.errors import AgentworldError, StoreError
 from agentworld_sim.exchanges import FailedStep
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._refs import WorldRef
@@ -61,7 +61,7 @@ async def commit_turn(
 async def keep_failure(
     store: WorldStore,
     world_id: str,
-    error: ModelFailure | ObservationRejected,
+    error: AgentworldError,
     call: ToolCall,
     base: WorldRef,
     blobs: NewBlobs,

@@ -29,6 +29,10 @@ class AgentworldError(Exception):
     exit_code: int = 1
     """What the `agentworld` command exits with."""
 
+    exchanges: tuple[Exchange, ...] = ()
+    """What a model was asked and said in the step that failed, if one was. The world keeps it beside
+    its history."""
+
 
 class UsageError(AgentworldError):
     """The user's mistake; nothing was changed."""
@@ -80,9 +84,6 @@ class EngineFailure(WorldFailure):
 class ModelFailure(EngineFailure):
     """The language world model gave no answer that can be used."""
 
-    exchanges: tuple[Exchange, ...] = ()
-    """What was asked and said in the step that failed. The world keeps it beside its history."""
-
 
 class ModelUnavailable(ModelFailure):
     """The model server cannot be reached, does not answer, or broke off."""
@@ -112,9 +113,6 @@ class BudgetSpent(ModelFailure):
 
 class ObservationRejected(WorldFailure):
     """Checks refused every answer an engine gave."""
-
-    exchanges: tuple[Exchange, ...] = ()
-    """What a model was asked and said, if one was. The world keeps it beside its history."""
 
 
 def nearest(wanted: str, known: Iterable[str]) -> str:

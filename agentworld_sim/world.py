@@ -36,9 +36,8 @@ from agentworld_sim.engines._base import Engine, EngineSession, TurnContext
 from agentworld_sim.engines._router import Router
 from agentworld_sim.errors import (
     AccessRefused,
+    AgentworldError,
     HeadMoved,
-    ModelFailure,
-    ObservationRejected,
     UnknownToolError,
     UsageError,
     nearest,
@@ -460,7 +459,7 @@ class World:
             )
         except BaseException as error:
             self._discard()
-            if isinstance(error, (ModelFailure, ObservationRejected)) and error.exchanges:
+            if isinstance(error, AgentworldError) and error.exchanges:
                 await keep_failure(self._store, self.id, error, call, base, blobs)
             raise
         if not stored:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from bashkit import Bash, ExecResult
@@ -56,6 +56,8 @@ class Execution:
         limits: ShellLimits,
         stop: Callable[[], None],
         now_us: Callable[[], int] = lambda: 0,
+        *,
+        said: Container[str] = (),
     ) -> None:
         """
         Args:
@@ -63,8 +65,10 @@ class Execution:
             limits: Of the turn.
             stop: Cancels `bash` and everything that was started from it.
             now_us: The world's clock.
+            said: Lines that others write: they are no reports of `bash`.
         """
         self._bash = bash
+        self._said = said
         self._limits = limits
         self._stop = stop
         self._now_us = now_us
@@ -88,7 +92,7 @@ class Execution:
         if self._deep:
             return self._stopped(OVERFLOW, result)
         if self._reports >= MOST_REPORTS:
-            report = _stopped_inside("".join(self._err), named)
+            report = self._stopped_inside("".join(self._err), named)
             return self._stopped(report or OVERFLOW, result)
         if self._late:
             return self._stopped(Verdicts("timeout", "", 124), result)
@@ -101,7 +105,7 @@ class Execution:
             return self._stopped(verdict_on(result.error, named), result)
         if result.stdout_truncated or result.stderr_truncated:
             raise unfaithful("the output was truncated", named)
-        said = _stopped_inside(result.stderr, named)
+        said = self._stopped_inside(result.stderr, named)
         if said is not None:
             return self._stopped(said, result)
         # The sink misses the menu of `select`, the result what a DEBUG trap prints.
@@ -113,6 +117,10 @@ class Execution:
     def stopped(self) -> bool:
         """Whether a limit stopped the script."""
         return self._deep or self._late or self._flooded or self._reports >= MOST_REPORTS
+
+    def whole_seconds(self) -> int:
+        """Host time since it began, rounded up."""
+        return math.ceil(time.monotonic() - self._started)
 
     def seconds_left(self) -> float:
         """Host time until this script is stopped."""
@@ -127,7 +135,7 @@ class Execution:
 
     def pieces(self) -> list[tuple[str, str]]:
         """Standard output and error piece by piece, in the order of writing."""
-        said = (err if not _REPORT.search(err) else "" for err in self._err)
+        said = (err if not _REPORT.search(self._own(err)) else "" for err in self._err)
         return list(zip(self._out, said, strict=True))
 
     def written(self) -> tuple[str, str]:
@@ -136,11 +144,20 @@ class Execution:
 
     def _stopped(self, by: Verdicts, result: ExecResult) -> Executed:
         stdout, stderr = self.written()
-        kept = [line for line in stderr.splitlines(keepends=True) if not _REPORT.search(line)]
+        lines = stderr.splitlines(keepends=True)
+        kept = [line for line in lines if not _REPORT.search(self._own(line))]
         return Executed(stdout, "".join(kept) + by.said, by.exit_code, by.verdict, result.error)
 
+    def _own(self, text: str) -> str:
+        """The lines of `text` that nobody else wrote."""
+        lines = text.splitlines(keepends=True)
+        return "".join(line for line in lines if line.rstrip("\n") not in self._said)
+
+    def _stopped_inside(self, stderr: str, script: str) -> Verdicts | None:
+        return _stopped_inside(self._own(stderr), script)
+
     def _sink(self, stdout: str, stderr: str) -> None:
-        if "resource limit exceeded: " in stderr:
+        if "resource limit exceeded: " in stderr and "resource limit" in self._own(stderr):
             self._reports += 1
             if self._reports == MOST_REPORTS:
                 self._stop()

@@ -14,11 +14,15 @@ from dataclasses import replace
 
 from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.engines.shell._engine_session import ShellEngineSession, is_quick, threads
-from agentworld_sim.engines.shell._imagined import CommandImaginer, ImaginedCommand
+from agentworld_sim.engines.shell._imagined import (
+    CommandAnswer,
+    CommandImaginer,
+    ImaginedCommand,
+)
 from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._unknown import Misnamed, Unanswered, UnknownCommands
-from agentworld_sim.errors import EngineFailure, ModelFailure
+from agentworld_sim.errors import AgentworldError, EngineFailure
 from agentworld_sim.exchanges import Exchange
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._files import Blobs
@@ -64,26 +68,33 @@ class ImaginingSession(ShellEngineSession):
         self._past_known = False
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+        exchanges: list[Exchange] = []
+        try:
+            return await self._answer(call, tool, context, exchanges)
+        except AgentworldError as failure:
+            failure.exchanges = (*exchanges, *failure.exchanges)
+            raise
+
+    async def _answer(
+        self, call: ToolCall, tool: ToolSpec, context: TurnContext, exchanges: list[Exchange]
+    ) -> Answer:
+        """Answers a call; what was asked and said on the way is added to `exchanges`."""
         here = is_quick(call, tool) and self._unknown.names.simple
-        exchanges: tuple[Exchange, ...] = ()
         asked = 0
         self._unknown.start_turn()
         for _ in range(MOST_RUNS + self._limits.imagined_commands):
             outcome = await self._run(call, tool, context, here=here)
             if isinstance(outcome, Answer):
-                return self._finished(outcome, exchanges)
+                return self._finished(outcome, tuple(exchanges))
             self._take_down()
             if isinstance(outcome, Misnamed):
                 self._unknown.learn(outcome)
             elif not await self._learned_past(context):
                 asked += 1
                 self._require_within(asked, outcome)
-                try:
-                    imagined = await self._asked(outcome, context)
-                except ModelFailure as failure:
-                    failure.exchanges = exchanges + failure.exchanges
-                    raise
+                imagined = await self._asked(outcome, context)
                 exchanges += imagined.exchanges
+                self._require_usable(outcome, imagined.answer)
                 self._unknown.give(outcome, imagined.answer)
         raise EngineFailure(
             f"The call {call.name!r} found new commands in each of {MOST_RUNS} runs. Name commands"
@@ -150,17 +161,18 @@ class ImaginingSession(ShellEngineSession):
             )
 
     async def _asked(self, unanswered: Unanswered, context: TurnContext) -> ImaginedCommand:
-        imagined = await self._imaginer.answer(
+        return await self._imaginer.answer(
             unanswered.question,
             tuple(self._unknown.turn.asked),
             context,
             unanswered.validate,
         )
-        problem = unanswered.validate(imagined.answer)
+
+    def _require_usable(self, unanswered: Unanswered, answer: CommandAnswer) -> None:
+        problem = unanswered.validate(answer)
         if problem is not None:
             words = " ".join(unanswered.question.argv)
             raise EngineFailure(
                 f"The imaginer's answer to the command {words[:300]!r} cannot be used: {problem}."
                 " It has to ask `validate` before it gives an answer."
             )
-        return imagined

@@ -9,6 +9,7 @@ computed faithfully, which is a failure of the engine and never shown as the mac
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,6 +69,7 @@ _UNFAITHFUL = re.compile(
     r"|output may be truncated"
     r"|not supported in (?:virtual|this context|bashkit|the sandbox|VFS)"
     r"|callbacks are not supported"
+    r"|never executes host commands"
     r"|is not supported \(L-"
     r"|zip bomb"
     r"|decompress\w+ (?:size|ratio)[^\n]*exceed"
@@ -85,21 +87,22 @@ _RECURSES = re.compile(r"(?:source|trap nesting) depth exceeded")
 _CONDITION = re.compile(r"\b(?:if|case|while|until|test|return)\b|\[|&&|\|\||\(\(")
 
 
-def faithful(text: str, *, script: str = "") -> str:
+def faithful(text: str, *, script: str = "", said: Container[str] = ()) -> str:
     """`text` with limits in a real machine's words.
 
     Args:
         text: What bashkit wrote to standard error.
         script: What it ran, to be named in the failure.
+        said: Lines that others wrote: they are no reports.
 
     Raises:
         EngineFailure: `text` says that the answer is not what a real machine would have answered.
     """
     for pattern, words in _REAL:
         text = pattern.sub(words, text)
-    found = _UNFAITHFUL.search(text)
-    if found:
-        raise unfaithful(found[0].strip(), script)
+    for found in _UNFAITHFUL.finditer(text):
+        if found[0] not in said:
+            raise unfaithful(found[0].strip(), script)
     return text
 
 

@@ -188,7 +188,7 @@ class LiveShell(LiveMachine):
         if keep == "cwd":
             after = ShellSession(cwd=self._bash.shell_state().cwd)
         elif keep == "all" and (notes is not None or done.verdict == "timeout" or not ends):
-            after = self._after(session, exit_code, notes)
+            after = self._after(session, exit_code, notes, began_us=began_us)
         moments = () if self._running is None else tuple(self._running.moments)
         self._running = None
         return ShellRun(stdout, stderr, exit_code, after, ending, pieces, moments)
@@ -240,7 +240,9 @@ class LiveShell(LiveMachine):
         moments = tuple(self.files.clock.now_us() for _ in pieces)
         return ShellRun(stdout, stderr, result.exit_code, FRESH, "finished", pieces, moments)
 
-    def _after(self, before: ShellSession, exit_code: int, notes: Notes | None) -> ShellSession:
+    def _after(
+        self, before: ShellSession, exit_code: int, notes: Notes | None, *, began_us: int
+    ) -> ShellSession:
         """The session that goes on after a script; without notes, some of it is as before."""
         state = self._bash.shell_state()
         # One more command whether there is something to clean up or not: what a shell keeps must
@@ -253,12 +255,20 @@ class LiveShell(LiveMachine):
             for name, command in state.traps.items()
             if name != "EXIT" and command != HELPER
         }
-        started_us = before.started_us
+        started_us = began_us if before.started_us is None else before.started_us
         now_us = self.files.clock.now_us()
         if notes is not None:
             if notes.exit_trap:
                 traps["EXIT"] = notes.exit_trap
-            if started_us is None or abs((now_us - started_us) // 1_000_000 - notes.seconds) > 1:
+            # The embedded `SECONDS` also moves with the host's time, which no state may depend on.
+            host_s = 0 if self._running is None else self._running.whole_seconds()
+            usual = {(now_us - started_us) // 1_000_000}
+            asked = "SECONDS" in self._script
+            if not (asked and "sleep" in self._script):
+                # Sleeping moves it only in a script that shows it.
+                usual.add((began_us - started_us) // 1_000_000)
+            asked |= self._opaque
+            if asked and not any(one <= notes.seconds <= one + host_s for one in usual):
                 started_us = now_us - notes.seconds * 1_000_000
         return ShellSession(
             cwd=state.cwd,
@@ -304,7 +314,7 @@ class LiveShell(LiveMachine):
         return notes
 
     def _plain(self, text: str, script: str, slept_us: int, *, merge: bool = True) -> str:
-        text = faithful(text, script=script) if merge else text
+        text = faithful(text, script=script, said=self._said) if merge else text
         text = _texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
         return numbered(unmasked(text, script, slept_us), script)
 
@@ -335,7 +345,11 @@ class LiveShell(LiveMachine):
         """Runs `full`, which holds `script`; also what it wrote, piece by piece."""
         clock = self.files.clock
         running = self._running = Execution(
-            self._bash, self.limits, self.cancel, lambda: self.files.clock.now_us()
+            self._bash,
+            self.limits,
+            self.cancel,
+            lambda: self.files.clock.now_us(),
+            said=self._said,
         )
         deadline_us = None if timeout_us is None else clock.now_us() + timeout_us
         clock.deadline_us = deadline_us

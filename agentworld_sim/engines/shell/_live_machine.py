@@ -5,7 +5,7 @@ Everything here is blocking and belongs to one world.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import TypeVar
@@ -372,10 +372,15 @@ class LiveMachine:
             self._unknown.note(stderr)
         return CommandResult(
             _texts.plain(stdout),
-            _texts.plain(faithful(stderr, script=script)),
+            _texts.plain(faithful(stderr, script=script, said=self._said)),
             OVERFLOW.exit_code if result is None else result.exit_code,
             timed_out=late,
         )
+
+    @property
+    def _said(self) -> Container[str]:
+        """Lines that imagined commands wrote: what they say is no report of the embedded shell."""
+        return () if self._unknown is None else self._unknown.said
 
     def _stop_sides(self, depth: int) -> None:
         """Cancels the side interpreters from `depth` on."""

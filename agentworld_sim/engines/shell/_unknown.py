@@ -159,6 +159,8 @@ class UnknownCommands:
         self.words: dict[str, None] = {}
         """Names in this turn that may be unknown commands."""
         self.turn = TurnAnswers()
+        self.said: set[str] = set()
+        """Lines that this turn's imagined commands wrote."""
         self._limits = limits
         self._files: set[str] = set()
         self._both: set[str] = set()
@@ -182,6 +184,7 @@ class UnknownCommands:
         """The turn is computed from its beginning."""
         self.turn.seen.clear()
         self.turn.used.clear()
+        self.said.clear()
         self._missed = set()
 
     def remember(self, turns: Iterable[Turn]) -> None:
@@ -247,6 +250,7 @@ class UnknownCommands:
         if names is not None and (kept.always or names & kept.functions.keys()):
             names = None
         folders = [cwd]
+        pathless: set[str] = set()
         if names is None:
             read = partial(_read, files)
             texts, folders = _words.texts_of(script, cwd, read)
@@ -260,8 +264,12 @@ class UnknownCommands:
                 *(word for text in texts for word in _words.candidates(text)),
             ]
             names = {word: None for word in found if word not in hidden}
+            if any(map(_words.clears_environment, texts)):
+                # The real `env` then looks into /usr/bin, the embedded one nowhere.
+                pathless = set(self.names.programs & names.keys())
             names = [*names, *self._programs(folders, files)]
         exact = not isinstance(names, set)
+        self.words.update(dict.fromkeys(sorted(pathless)))
         if all(name in self.words or self.names.is_known(name) for name in names):
             return exact
         env = {"PATH": kept.path or path}
@@ -276,7 +284,8 @@ class UnknownCommands:
     def absent_in(self, script: str) -> frozenset[str]:
         """Names in `script` that are not there for those who ask (`command -v`)."""
         words = set(_words.WORD.findall(script))
-        return frozenset(self.names.absent | (self.words.keys() & words))
+        learned = self.words.keys() - self.names.programs
+        return frozenset(self.names.absent | (learned & words))
 
     def note(self, text: str) -> None:
         """Notes names of which the shell said that they are no commands."""
@@ -364,6 +373,7 @@ class UnknownCommands:
             self.turn.given[key] = (self._pure[digest], digest)
         self.turn.used.append(key)
         answer, _ = self.turn.given[key]
+        self.said.update(f"{answer.stdout}\n{answer.stderr}".split("\n"))
         if answer.operations:
             pending = files.pending(suspicious=suspicious)
             plan = Plan(files.tree, pending, cwd=call.cwd, limits=self._limits)

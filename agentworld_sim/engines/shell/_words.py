@@ -35,6 +35,8 @@ _KEYWORDS = frozenset(
 )
 
 _LOOKUP = re.compile(r"(?:\bcommand\s+-[vV]|\b(?:type|which|hash)(?:\s+-\w+)*)((?:\s+[\w./+-]+)+)")
+_BUILTIN_ONLY = re.compile(r"\bbuiltin\s+(?!(?:command|eval|exec)\b)[\w./+-]+")
+_CLEARED = re.compile(r"\benv\s+(?:-\S*\s+|--\S+\s+)*?(?:-\w*i\w*|-|--ignore-environment)\s")
 WORD = re.compile(r"[\w./~+@-]+")
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,63}")
 _PATH = re.compile(r"(?:[\w.~+@-]+)?(?:/[\w.+@-]+)+")
@@ -74,8 +76,8 @@ def starts_shells(analysis: ScriptAnalysis | None) -> bool:
 
 
 def candidates(text: str) -> Iterator[str]:
-    """The words of `text` that may be commands, lookups left out."""
-    text = _LOOKUP.sub(" ", text)
+    """The words of `text` that may be commands, lookups and builtins left out."""
+    text = _BUILTIN_ONLY.sub(" ", _LOOKUP.sub(" ", text))
     for match in WORD.finditer(text):
         word = match[0]
         if "/" in word:
@@ -83,6 +85,11 @@ def candidates(text: str) -> Iterator[str]:
                 yield word
         elif _NAME.fullmatch(word) and not _NUMBER.fullmatch(word) and word not in _KEYWORDS:
             yield word
+
+
+def clears_environment(text: str) -> bool:
+    """Whether a script calls commands without a search path (`env -i git`)."""
+    return _CLEARED.search(text) is not None
 
 
 def folders_of(text: str, cwd: str) -> list[str]:

@@ -20,7 +20,7 @@ from agentworld_sim.engines.shell import (
     Validate,
 )
 from agentworld_sim.engines.shell._question import MOST_FILE, MOST_STDIN
-from agentworld_sim.errors import ModelUnavailable
+from agentworld_sim.errors import AgentworldError, ModelUnavailable
 from tests.engines.shell.imagining import (
     MACHINE,
     TOOLS,
@@ -190,6 +190,17 @@ async def test_a_failing_imaginer_fails_the_step_and_keeps_what_was_said() -> No
         assert [one.about for one in failed.value.exchanges] == ["kit 1", "kit 2"]
         assert here.world.ref == before
         assert await here.out("ls") == ""
+
+
+async def test_what_was_said_is_kept_when_another_part_of_the_step_fails() -> None:
+    limits = ShellLimits(imagined_commands=1)
+    async with await ImaginedWorld.create(limits=limits, routes={"ssh": "refuse"}) as here:
+        for script in ("kit 1; kit 2", "kit 1; sed s/a/ls/e <<< a", "kit 1; ssh"):
+            with pytest.raises(AgentworldError) as failed:
+                await here.turn(script)
+            assert [one.about for one in failed.value.exchanges] == ["kit 1"]
+        kept = await here.world.failures()
+        assert [one.exchanges[0].about for one in kept] == ["kit 1"] * 3
 
 
 async def test_an_answer_that_cannot_be_used_is_a_failure_of_the_imaginer() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentworld_sim import ToolCall, ToolSpec, World
-from agentworld_sim.engines.shell import ShellEngine
+from agentworld_sim.engines.shell import CommandAnswer, ShellEngine
 from tests.engines.shell.imagining import MACHINE, TOOLS, ImaginedWorld, called
 
 PLACES = {
@@ -26,6 +26,17 @@ PLACES = {
     "touch f; find . -name f -exec kit {} \\;": "<kit ./f|>\n",
     "touch f; find . -name f -exec kit {} +": "<kit ./f|>\n",
     "env A=1 kit a": "<kit a|>\n",
+    "env -i git a": "<git a|>\n",
+    "env -i A=1 PATH=/usr/bin git a": "<git a|>\n",
+    "env - sh -c 'git a | cat'": "<git a|>\n",
+    "kit <<E\n$HOME\nE": "<kit|/root\n>\n",
+    'x=$(echo 1 2 | xargs -n1 bash -c \'echo $(kit "$0" | cat)\'); echo "$x"': (
+        "<kit 1|>\n<kit 2|>\n"
+    ),
+    "! kit -x && echo negated": "<kit -x|>\nnegated\n",
+    'kit a | while read l; do echo x | kit "$l"; done': "<kit <kit a|>|x\n>\n",
+    "python3 - <<E\nprint(1)\nE": "<python3 -|print(1)\n>\n",
+    "kit() { echo mine; }; command kit b": "<kit b|>\n",
     "timeout 5 kit a": "<kit a|>\n",
     "sudo kit a": "<kit a|>\n",
     "nohup kit a": "<kit a|>\n",
@@ -77,6 +88,34 @@ async def test_a_turn_without_unknown_commands_is_computed() -> None:
         turn = await here.turn("ls / | head -3; xargs echo < /etc/hostname; find /etc -name hosts")
         assert turn.observation.provenance == "computed"
         assert (turn.inner, turn.exchanges, here.imaginer.asked) == ((), (), [])
+
+
+async def test_a_builtin_that_does_not_exist_is_not_imagined() -> None:
+    async with await ImaginedWorld.create() as here:
+        assert await here.out("builtin kit a; echo $?") == (
+            "1\nbash: line 1: builtin: kit: not a shell builtin\n"
+        )
+        assert here.imaginer.asked == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "osascript: execution error: 5\n",
+        "Error: resource limit exceeded: cpu\n",
+        "fatal: recursion limit (max 100) exceeded\n",
+        "bash: line 1: kot: command not found\n",
+    ],
+)
+@pytest.mark.parametrize(
+    "script", ["kit", "bash -c kit", "kit 2>&1 | cat", "xargs kit < /dev/null"]
+)
+async def test_a_message_that_reads_like_a_limit_of_ours_is_only_a_message(
+    script: str, said: str
+) -> None:
+    async with await ImaginedWorld.create(lambda _: CommandAnswer(stderr=said)) as here:
+        assert await here.out(script) == said
+        assert len(here.imaginer.asked) == 1
 
 
 async def test_functions_and_aliases_come_before_unknown_commands() -> None:
