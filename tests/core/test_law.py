@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import MemoryStore, Scenario, SqliteStore, ToolCall, ToolSpec, Turn, World
@@ -132,7 +132,7 @@ async def probed(world: World, ref: str) -> Turn:
 
 
 @settings(
-    max_examples=25,
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -168,8 +168,19 @@ async def test_every_point_reopens_as_it_was(session: list[ToolCall], branch: in
         again.close()
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(session=st.lists(imagined_calls, min_size=1, max_size=6))
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(session=st.lists(imagined_calls, min_size=1, max_size=4))
+@example(session=[call_of("session", "chmod 600 one")] * 3)
+@example(session=[call_of("session", command) for command in IMAGINED])
+@example(
+    session=[
+        call_of("session", "f() { kit f; }; f; f"),
+        call_of("session", "umask 022; echo new > fresh; sed -i s/n/m/ fresh"),
+        call_of("run", "kit write; kit append; cat /root/log"),
+        call_of("session", "mkdir -p deep/er; echo $RANDOM > deep/er/file"),
+        call_of("session", "for i in 1 2; do echo $i | kit -; done; kit -x"),
+    ]
+)
 async def test_every_point_with_imagined_commands_reopens_with_nobody_to_ask(
     session: list[ToolCall],
 ) -> None:
@@ -194,12 +205,22 @@ async def test_every_point_with_imagined_commands_reopens_with_nobody_to_ask(
             async with await World.open("w", store=again, at=ref, engines=engines) as reopened:
                 reopened.add_tools(TOOLS)
                 assert (await reopened.state(ref)).to_json() == state.to_json()
-                assert (await probed(reopened, ref)).ref == turn.ref
+                repeated = await probed(reopened, ref)
+                assert repeated.observation.text == turn.observation.text
+                assert repeated.ref == turn.ref
         again.close()
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(before=st.lists(imagined_calls, max_size=4), call=imagined_calls)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(before=st.lists(imagined_calls, max_size=3), call=imagined_calls)
+@example(
+    before=[call_of("session", "git status; git status | cat"), call_of("run", "kit one > made")],
+    call=call_of("session", "git status; git status | cat"),
+)
+@example(
+    before=[call_of("session", "f() { kit f; }; f; f"), call_of("session", "x=ki; ${x}t dynamic")],
+    call=call_of("session", "f; kit write; kit append; cat /root/log"),
+)
 async def test_a_reopened_world_asks_and_answers_as_the_live_one(
     before: list[ToolCall], call: ToolCall
 ) -> None:

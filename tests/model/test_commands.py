@@ -111,6 +111,19 @@ async def test_an_answer_of_another_form_is_asked_for_again(imagining: Open, con
     assert turn.exchanges[0].problem
 
 
+async def test_a_file_may_speak_of_simulation_beside_an_imagined_command(imagining: Open) -> None:
+    """What the shell computes around a model's answers is judged by no check of a model's words."""
+    told = "This is a simulated output."
+    scenario = Scenario.parse(f'name: r\ndomains: [swe]\nfiles: {{/root/f: "{told}\\n"}}\n')
+    opened = await imagining([answering(told), answering("fine\n")], scenario=scenario)
+    turn = await opened.world.step(bash("cat /root/f; tool; cat /root/f"))
+    assert turn.observation.text == f"{told}\nfine\n{told}"
+    assert turn.observation.provenance == "imagined"
+    assert "speaks of itself" in turn.exchanges[0].problem
+    assert [one.problem for one in turn.exchanges[1:]] == [""]
+    assert not [one for one in turn.checks if one.reason]
+
+
 async def test_without_a_usable_answer_the_whole_turn_leaves_no_trace(imagining: Open) -> None:
     opened = await imagining(
         always(ScriptedReply.observation("no")), scenario=MACHINE, structured="off", reasks=1

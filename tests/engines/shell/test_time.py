@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+
+from agentworld_sim.engines.shell import ShellEngine
+from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from tests.engines.shell.test_imagined_exactness import answers, with_commands, without_answers
 
 from .conftest import MachineShell
 
@@ -128,3 +134,42 @@ def test_time_tells_the_worlds_time(machine_shell: MachineShell) -> None:
 def test_a_file_holds_what_time_told(machine_shell: MachineShell) -> None:
     machine_shell.run("{ time sleep 2; } 2> spent")
     assert machine_shell.out("od -c spent | grep -c u; wc -c < spent") == "1\n42\n"
+
+
+async def test_what_a_shell_keeps_does_not_depend_on_the_hosts_speed() -> None:
+    """The embedded shell's `SECONDS` moves with the host's clock."""
+
+    def slow(seconds: float) -> Command:
+        def command(_: CommandCall) -> CommandResult:
+            time.sleep(seconds)
+            return CommandResult()
+
+        return command
+
+    session = [
+        ("session", "slow; true"),
+        ("session", "slow; sleep 2"),
+        ("session", "echo $SECONDS"),
+    ]
+    found: list[object] = []
+    for seconds in (0.0, 1.1):
+        with with_commands({"slow": slow(seconds)}):
+            given = await answers(ShellEngine(), session)
+            found.append([without_answers(answer) for answer in given])
+            assert given[-1].observation.text == "2\n"
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        (("sleep 3", "sleep 4"), 7),
+        (("sleep 3", "SECONDS=50", "sleep 4"), 54),
+        (("sleep 3", "SECONDS=0", "sleep 4"), 4),
+        (("sleep 3; SECONDS=0", "sleep 4"), 4),
+        (("sleep 3; SECONDS=20; sleep 1; true $SECONDS", "sleep 4"), 25),
+    ],
+)
+async def test_a_kept_shell_counts_its_seconds_on(lines: tuple[str, ...], seconds: int) -> None:
+    session = [("session", line) for line in (*lines, "echo $SECONDS")]
+    assert (await answers(ShellEngine(), session))[-1].observation.text == f"{seconds}\n"
