@@ -29,6 +29,8 @@ class ChatRequest:
     seed: int
     """For the server's sampler; 0 to 2**31 - 1."""
     thinking: bool = True
+    thinking_tokens: int | None = None
+    """Most tokens of thinking, for servers that can end it there; others ignore it."""
     schema: Mapping[str, Any] | None = None
     """JSON Schema that the content must fit. A server that cannot enforce one ignores it; see
     `ChatReply.enforced`."""

@@ -11,7 +11,14 @@ from typing import Any
 
 from agentworld_sim.model._refusals import Refusal
 
-OPTIONAL = ("top_k", "chat_template_kwargs", "seed", "response_format", "stream_options")
+OPTIONAL = (
+    "top_k",
+    "chat_template_kwargs",
+    "thinking_token_budget",
+    "seed",
+    "response_format",
+    "stream_options",
+)
 """Fields that a reply is possible without."""
 
 LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"

@@ -36,6 +36,10 @@ SHRINKING = 0.6
 BYTES_PER_THOUGHT = 4
 """Of thinking, per token; for ending it at its limit."""
 
+THOUGHT_GRACE = 1.5
+"""How far beyond its limit thinking may go before it is ended from here: a server that ends it itself
+keeps what was thought."""
+
 THOUGHT_TOO_LONG = "the thinking was longer than"
 
 _SEEDS = 2**31
@@ -147,6 +151,7 @@ class Interview(Generic[T]):
                 max_tokens=reserved,
                 seed=sampler_seed(self.seed, self.question.about, attempt),
                 thinking=self._thinking,
+                thinking_tokens=settings.thinking_tokens,
                 schema=self.question.schema,
             )
             try:
@@ -166,7 +171,7 @@ class Interview(Generic[T]):
         limit = self.model.settings.thinking_tokens
 
         def watch(content: str, thinking: str) -> str | None:
-            if limit is not None and len(thinking) > limit * BYTES_PER_THOUGHT:
+            if limit is not None and len(thinking) > limit * BYTES_PER_THOUGHT * THOUGHT_GRACE:
                 return f"{THOUGHT_TOO_LONG} {limit} tokens"
             return looping(content, thinking)
 

@@ -65,6 +65,9 @@ def _fields(request: ChatRequest, settings: ModelSettings, model: str) -> dict[s
         "stream": True,
         "stream_options": {"include_usage": True},
     }
+    if request.thinking and request.thinking_tokens is not None:
+        # As vLLM calls it (0.32, its sampling parameters); the thinking is closed there.
+        fields["thinking_token_budget"] = request.thinking_tokens
     if request.schema is not None and settings.structured == "auto":
         fields["response_format"] = {
             "type": "json_schema",

@@ -38,8 +38,9 @@ class ModelSettings:
     max_tokens: int = 32_768
     """Most tokens of one reply, thinking included. At 8,192 a quarter of the replies came back empty."""
     thinking_tokens: int | None = None
-    """Most tokens of thinking in one reply; a reply that thinks longer is broken off and asked for
-    again without thinking. `None`: as much as fits."""
+    """Most tokens of thinking in one reply. A server that can (vLLM, with a reasoning parser) ends the
+    thinking there; a reply that thinks half as long again is broken off and asked for again without
+    thinking. `None`: as much as fits."""
     context_tokens: int | None = None
     """Most tokens of prompt and reply together; what the server says by default."""
     token_budget: int | None = None

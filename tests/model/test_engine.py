@@ -273,7 +273,11 @@ async def test_thinking_beyond_its_limit_is_broken_off_and_left_out(imagining: O
     )
     turn = await opened.world.step(OSLO)
     assert "longer than 500 tokens" in turn.exchanges[0].problem
-    assert opened.server.requests[1].enable_thinking is False
+    first, second = opened.server.requests
+    # A server that can end the thinking itself is asked to.
+    assert first.body["thinking_token_budget"] == 500
+    assert second.enable_thinking is False
+    assert "thinking_token_budget" not in second.body
     assert turn.observation.text == "Sunny, 21 degrees."
 
 

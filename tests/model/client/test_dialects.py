@@ -35,7 +35,11 @@ def refusing(*fields: str, text: str = "Unsupported parameter: {!r}") -> Any:
 
 
 @pytest.mark.parametrize(
-    "field", ["top_k", "chat_template_kwargs", "seed", "response_format", "stream_options"]
+    "field",
+    [
+        *("top_k", "chat_template_kwargs", "thinking_token_budget", "seed", "response_format"),
+        "stream_options",
+    ],
 )
 async def test_a_refused_field_is_left_out_from_then_on(
     connect: Connect, field: str, caplog: pytest.LogCaptureFixture
@@ -43,7 +47,9 @@ async def test_a_refused_field_is_left_out_from_then_on(
     caplog.set_level(logging.WARNING)
     with ScriptedModelServer(refusing(field)) as server:
         client = connect(server.url)
-        replies = [await client.ask(asked(text, schema=SCHEMA)) for text in "ab"]
+        replies = [
+            await client.ask(asked(text, schema=SCHEMA, thinking_tokens=500)) for text in "ab"
+        ]
         sent = [field in request.body for request in server.requests]
     assert sent == [True, False, False]
     assert [field in reply.parameters for reply in replies] == [False, False]
