@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from agentworld_sim.errors import UsageError, nearest
 URL_VARIABLE = "AGENTWORLD_MODEL_URL"
 MODEL_VARIABLE = "AGENTWORLD_MODEL"
 KEY_VARIABLE = "AGENTWORLD_API_KEY"
+
+_BASE_URL = "Give the base URL of an OpenAI-compatible API, for example http://127.0.0.1:8000/v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,23 +66,14 @@ class ModelSettings:
     """A folder of prompt templates, `<domain>/system_prompt.txt`, instead of the shipped ones."""
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(
-                f"the model URL {_without_password(self.url)!r} is not one. Give the base URL of an"
-                " OpenAI-compatible API, for example http://127.0.0.1:8000/v1"
-            )
-        if parts.username or parts.password:
-            raise UsageError(
-                f"the model URL {_without_password(self.url)!r} contains a user or password, which"
-                f" would end up in records. Leave it out and set {KEY_VARIABLE}."
-            )
-        for name in ("max_tokens", "concurrency"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be 1 or more, not {getattr(self, name)!r}.")
-        for name in ("reasks", "retries", "cache_entries"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"{name} must be 0 or more, not {getattr(self, name)!r}.")
+        require_url(self.url)
+        at_least = dict.fromkeys(("reasks", "retries", "cache_entries"), 0)
+        limits = ("max_tokens", "concurrency", "thinking_tokens", "context_tokens", "token_budget")
+        at_least |= dict.fromkeys(limits, 1)
+        for name, least in at_least.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UsageError(f"{name} must be {least} or more, not {value!r}.")
 
     @classmethod
     def find(
@@ -123,6 +117,35 @@ class ModelSettings:
         return replace(
             settings, **{name: value for name, value in others.items() if value is not None}
         )
+
+
+def require_url(url: str) -> None:
+    """Says of a model's URL what is wrong with it, before anything is sent there.
+
+    Raises:
+        UsageError: it is no base URL, or carries a user or password.
+    """
+    shown = repr(_without_password(url))
+    try:
+        parts = urlsplit(url)
+        name, port = parts.hostname, parts.port
+    except ValueError as error:
+        # With a password in it, the message could quote a part of that.
+        why = "" if "@" in url else f" {error}."
+        raise UsageError(f"the model URL {shown} is not one.{why} {_BASE_URL}") from None
+    if parts.scheme not in ("http", "https") or not name or port == 0:
+        guess = f" Did you mean {f'http://{url}'!r}?" if _lacks_scheme(url) else ""
+        raise UsageError(f"the model URL {shown} is not one.{guess} {_BASE_URL}")
+    if parts.username or parts.password:
+        raise UsageError(
+            f"the model URL {shown} contains a user or password, which would end up in records."
+            f" Leave it out and set {KEY_VARIABLE}."
+        )
+
+
+def _lacks_scheme(url: str) -> bool:
+    """Whether it is a host with a port or path, written as browsers show it."""
+    return bool(re.fullmatch(r"[\w.-]+(:\d+(/\S*)?|/\S+)", url, re.ASCII))
 
 
 def _without_password(url: str) -> str:

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from agentworld_sim.scenario._types import Domain, Positive, Strict
+from agentworld_sim.scenario._types import Domain, Positive, Strict, allowed
 from agentworld_sim.tools import DomainName, Route
 
 if TYPE_CHECKING:
     from agentworld_sim.model import Briefing
 
 Text = Annotated[str, Field(min_length=1)]
+
+
+def _base_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    # A password is refused, and not shown, by the settings.
+    if not good and "@" not in url:
+        raise allowed("a base URL, for example http://127.0.0.1:8000/v1")
+    return url
 
 
 class RoutesSpec(Strict):
@@ -32,7 +45,7 @@ class ModelSpec(Strict):
     Its key is never written here: it comes from AGENTWORLD_API_KEY.
     """
 
-    url: Text | None = None
+    url: Annotated[Text, AfterValidator(_base_url)] | None = None
     """Base URL of its OpenAI-compatible API; options and AGENTWORLD_MODEL_URL win over it."""
     name: Text | None = None
     """Its name as served; options and AGENTWORLD_MODEL win over it."""

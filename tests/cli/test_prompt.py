@@ -284,6 +284,10 @@ def test_a_key_in_the_url_is_refused_and_not_shown(home: Home) -> None:
     assert done.returncode == 2
     assert "Leave it out and set AGENTWORLD_API_KEY" in done.stderr
     assert SECRET not in done.stderr
+    done = home.run("shell", "--model-url", f"http://user:{SECRET}/@[::1/v1", "-c", "echo hi")
+    assert done.returncode == 2
+    assert "is not one" in done.stderr
+    assert SECRET not in done.stderr
 
 
 @pytest.mark.promise("model-failure")

@@ -28,6 +28,12 @@ def message(text: str, source: str = "s.yaml", base_dir: Path | None = None) -> 
 
 
 ONE_LINE = [
+    # the model
+    (
+        "model: {url: 'localhost:8000'}",
+        ("3:14: model.url: found 'localhost:8000'; allowed: a base URL, for example "
+        "http://127.0.0.1:8000/v1."),
+    ),
     # keys
     ("sed: 1", f"3:1: sed: unknown key. Did you mean 'seed'? {ROOT_KEYS}"),
     ("qqq: 1", f"3:1: qqq: unknown key. Remove it or correct its name. {ROOT_KEYS}"),

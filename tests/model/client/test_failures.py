@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from email.utils import formatdate
 from gzip import compress
 from time import time
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from agentworld_sim.errors import (
     ModelUnavailable,
     UsageError,
 )
-from agentworld_sim.model import _retry
+from agentworld_sim.model import ModelSettings, _retry
 from agentworld_sim.model._retry import pause, seconds_until
 from agentworld_sim.model.scripted import (
     Dialect,
@@ -337,7 +338,23 @@ async def test_an_error_in_a_compressed_page_is_read(connect: Connect) -> None:
             await connect(raw.url).ask(asked())
 
 
-@pytest.mark.parametrize("place", ["127.0.0.1:999999", "127.0.0.1:x"])
+@pytest.mark.parametrize("place", ["127.0.0.1:999999", "127.0.0.1:x", "127.0.0.1:0", "[::1"])
 def test_a_url_that_is_none_is_refused(connect: Connect, place: str) -> None:
     with pytest.raises(UsageError, match=r"the model URL .* is not one"):
         connect(f"http://{place}/v1")
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000/v1", "localhost:8000", "gpu-7.example/v1"])
+def test_a_url_without_its_scheme_gets_it_suggested(connect: Connect, url: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        connect(url)
+    assert f"the model URL {url!r} is not one. Did you mean 'http://{url}'?" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "least"), [("thinking_tokens", 1), ("context_tokens", 1), ("retries", 0)]
+)
+def test_a_limit_that_is_none_is_refused(setting: str, least: int) -> None:
+    wrong: dict[str, Any] = {setting: -1}
+    with pytest.raises(UsageError, match=f"{setting} must be {least} or more, not -1"):
+        ModelSettings(url="http://127.0.0.1:9/v1", **wrong)

@@ -421,7 +421,7 @@ def test_a_server_that_knows_only_openais_fields_is_asked_with_those() -> None:
     "url", ["localhost:8000", "ftp://host/v1", "http://", "http://[::1/v1", "http://host:0/v1"]
 )
 def test_what_is_no_url_is_the_users_mistake(url: str) -> None:
-    with pytest.raises(UsageError, match="the model URL is not one"):
+    with pytest.raises(UsageError, match=r"the model URL .* is not one"):
         diagnose(url)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
-from agentworld_sim.errors import UsageError
+from agentworld_sim.model._settings import require_url
 from agentworld_sim.model.serving.doctor import _answer_checks as answers
 from agentworld_sim.model.serving.doctor._cache_check import check_prefix_cache
 from agentworld_sim.model.serving.doctor._connection import Connection, Trouble
@@ -46,7 +45,7 @@ def diagnose(
     Raises:
         UsageError: the URL is not one.
     """
-    _require_url(url)
+    require_url(url)
     connection = Connection(url, api_key=api_key, timeout=timeout)
     patient = _Patient(connection, on_finding)
     try:
@@ -147,21 +146,3 @@ def _no_extensions() -> Finding:
         advice="Sampling and thinking cannot be set as the model wants them. vLLM and SGLang take"
         " both.",
     )
-
-
-def _require_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        parts, port = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise UsageError(
-            "the model URL is not one. Give the base URL of an OpenAI-compatible API, for example"
-            " http://127.0.0.1:8000/v1"
-        )
-    if parts.username or parts.password:
-        raise UsageError(
-            "the model URL contains a user or password, which would end up in records. Leave it out"
-            " and set AGENTWORLD_API_KEY."
-        )
