@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 
 import click
 
-from agentworld_sim.errors import AgentworldError
+from agentworld_sim.errors import AgentworldError, nearest
 
 COMMANDS = {
     "doctor": "agentworld_sim.cli._doctor:doctor",
@@ -39,6 +39,22 @@ class _LazyGroup(click.Group):
         for entry in entry_points(group=ENTRY_POINTS, name=cmd_name):
             return entry.load()
         return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            # click compares with the commands it holds, and these are loaded only when called.
+            name = args[0]
+            if self.get_command(ctx, name) is not None or name.startswith("-"):
+                raise
+            known = self.list_commands(ctx)
+            raise click.UsageError(
+                f"No such command {name!r}.{nearest(name, known)} There are: {', '.join(known)}.",
+                ctx,
+            ) from error
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

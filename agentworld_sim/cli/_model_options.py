@@ -37,6 +37,11 @@ class ModelChoice:
 
         from agentworld_sim.errors import UsageError
 
+        if self.url is not None and not self.url.strip():
+            raise UsageError(
+                "--model-url is empty. Give the model's URL, for example http://127.0.0.1:8000/v1, or"
+                " leave the option out."
+            )
         others = {
             "prompts": self.prompts,
             "max_tokens": self.max_tokens,

@@ -115,8 +115,8 @@ async def _turn(world: World, wanted: str | None) -> _Found:
     if wanted is None:
         if not asked:
             raise UsageError(
-                f"no model was asked in any turn of {world.id!r}; it has {len(turns)}."
-                " For a step that failed: --failed."
+                f"no model was asked in any turn of {world.id!r}; it has {len(turns)}. For a step that"
+                f" failed: `agentworld prompt show {world.id} --failed`."
             )
         number = asked[-1]
     elif wanted.isdecimal() and len(wanted) < 8:

@@ -16,12 +16,13 @@ import click
 
 from agentworld_sim.cli._model_options import ModelChoice, model_options
 from agentworld_sim.cli._options import named_world, world_options
-from agentworld_sim.errors import AgentworldError
+from agentworld_sim.errors import AgentworldError, UsageError
 from agentworld_sim.tools import ToolCall, ToolSpec
 from agentworld_sim.turns import Turn
 from agentworld_sim.world import World
 
 RUN = ToolSpec(name="bash-c", binds_to="shell/run")
+_DASH_C = re.compile(r"-[A-Za-z]*c")
 _LEAVES = re.compile(r"\s*(?:exit|logout)(?:\s+(\d+))?\s*;?\s*")
 
 QUIET_SECONDS = 1.0
@@ -30,7 +31,22 @@ QUIET_SECONDS = 1.0
 SESSION = ToolSpec(name="bash-session", binds_to="shell/session")
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+class _LikeBash(click.Command):
+    """Lets any argument follow `-c COMMAND`, as bash does, and no misspelt option stand before it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ends = (number + 2 for number, one in enumerate(args) if _DASH_C.fullmatch(one))
+        values = self.make_parser(ctx).parse_args(args[: next(ends, len(args))])[0]
+        found: object = values["arguments"]
+        # Where there are none, click has a mark of its own in the place.
+        for one in cast("tuple[str, ...]", found) if isinstance(found, tuple) else ():
+            if one.startswith("--"):
+                options = [option for known in self.params for option in known.opts]
+                raise click.NoSuchOption(one.partition("=")[0], possibilities=options, ctx=ctx)
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_LikeBash, context_settings={"ignore_unknown_options": True})
 @click.option("-c", "command", metavar="COMMAND", help="Run this, as `bash -c` would, and exit.")
 @world_options
 @model_options
@@ -58,6 +74,11 @@ def shell(
       printf 'b\\na\\n' | agentworld shell -c sort
       agentworld shell --world lab -c 'echo hello > note'; agentworld shell --world lab -c 'cat note'
     """
+    if command is None and arguments:
+        raise UsageError(
+            f"{arguments[0]!r} stands where nothing is expected. Commands follow -c; a script comes on"
+            " standard input: `agentworld shell < FILE`."
+        )
     opening = named_world(world_id, scenario, folder, seed, model_choice)
     code = asyncio.run(_shell(command, opening, arguments))
     sys.exit(code)
@@ -102,7 +123,11 @@ async def _interactive(world: World) -> int:
     prompt = await _prompt(world)
     while True:
         try:
-            line = await asyncio.to_thread(input, "> " if pending else prompt)
+            line = _read_line("> " if pending else prompt)
+        except KeyboardInterrupt:
+            click.echo()
+            pending = ""
+            continue
         except EOFError:
             click.echo("exit")
             return code
@@ -130,6 +155,22 @@ async def _interactive(world: World) -> int:
             loop.remove_signal_handler(signal.SIGINT)
         code = _print(result)
         prompt = await _prompt(world, result["cwd"])
+
+
+def _read_line(prompt: str) -> str:
+    """A line that the user types. Nothing else goes on meanwhile.
+
+    Ctrl-C gives the line up, as in bash: in a thread of its own, `input` could not be told.
+
+    Raises:
+        KeyboardInterrupt: it was given up.
+        EOFError: there are no more.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return input(prompt)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 async def _with_a_sign_of_life(step: asyncio.Future[Turn]) -> Turn:

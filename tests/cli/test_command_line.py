@@ -97,6 +97,12 @@ def test_shell_c_takes_positional_parameters_as_bash_does(agentworld: Run) -> No
     assert ours.stdout == "name|a b|c|2\n"
 
 
+def test_what_follows_the_command_may_look_like_an_option(agentworld: Run) -> None:
+    done = agentworld("shell", "-c", 'echo "$0 $1"', "--name", "--wrld=x")
+    assert (done.returncode, done.stdout) == (0, "--name --wrld=x\n")
+    assert agentworld("shell", "-lc", "echo login").stdout == "login\n"
+
+
 def test_binary_input_and_output_pass_unharmed(tmp_path: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
         [AGENTWORLD, "shell", "-c", "md5sum"],
@@ -167,7 +173,12 @@ def test_an_empty_store_says_how_to_begin(agentworld: Run) -> None:
         (["shell", "--scenario", "x", "--from", ".", "-c", "ls"], 2, "Give one of them"),
         (["shell", "--from", "nowhere", "-c", "ls"], 2, "'nowhere' is not a folder"),
         (["shell", "--world", "a b", "-c", "ls"], 2, "'a b' cannot be a world's id"),
-        (["shel"], 2, "No such command 'shel'"),
+        (["shel"], 2, "No such command 'shel'. Did you mean 'shell'?"),
+        (["qqq"], 2, "There are: demo, doctor, mcp, prompt, serve, shell, version, world."),
+        (["shell", "--model-ulr", "x", "-c", "ls"], 2, "No such option '--model-ulr'"),
+        (["shell", "--wrld=x"], 2, "No such option '--wrld'. Did you mean '--world'?"),
+        (["shell", "script.sh"], 2, "'script.sh' stands where nothing is expected"),
+        (["shell", "--model-url", "", "-c", "ls"], 2, "--model-url is empty"),
         (["shell", "--seed", "x", "-c", "ls"], 2, "'x' is not a valid integer"),
     ],
 )
@@ -256,6 +267,32 @@ def test_the_interactive_shell_keeps_its_state_and_shows_a_debian_prompt(
     assert "root@debian:~# " in text
     assert "root@debian:/tmp# " in text
     assert "loop 1 7\nloop 2 7\n" in text
+
+
+def test_ctrl_c_at_the_prompt_gives_up_the_line_and_stays(environment: dict[str, str]) -> None:
+    parent, child = pty.openpty()
+    running = subprocess.Popen(
+        [AGENTWORLD, "shell"], env=environment, stdin=child, stdout=child, stderr=child
+    )
+    os.close(child)
+    seen = _read_until(parent, b"root@debian:~# ")
+    os.write(parent, b"for i in 1 2; do\n")
+    seen += _read_until(parent, b"\n> ")
+    running.send_signal(signal.SIGINT)
+    seen += _read_until(parent, b"root@debian:~# ")
+    os.write(parent, b"echo still $((40 + 2))\n")
+    seen += _read_until(parent, b"still 42\r\nroot@debian:~# ")
+    os.write(parent, b"exit 5\n")
+    assert running.wait(timeout=30) == 5
+    os.close(parent)
+    assert b"Traceback" not in seen
+
+
+def _read_until(terminal: int, wanted: bytes) -> bytes:
+    seen = b""
+    while wanted not in seen:
+        seen += os.read(terminal, 4096)
+    return seen
 
 
 def test_completion_is_written_for_the_users_shell(environment: dict[str, str]) -> None:
