@@ -132,9 +132,10 @@ class Interview(Generic[T]):
         raise UnusableReply(
             f"{settings.model or 'the model'} at {settings.url} gave no usable answer about"
             f" {self.question.about!r} in {settings.reasks + 1} tries. The last one:"
-            f" {reason.rstrip('.')}. The world is unchanged. What the model said is kept: `agentworld prompt show WORLD"
-            " --failed`, or `exchanges` of this error. A server that keeps to seeds says the same when"
-            " asked again: `world.fork(seed=…)` asks with others."
+            f" {reason.rstrip('.')}. The world is unchanged. `agentworld prompt show WORLD --failed`"
+            " shows what the model said, if the world is kept; `exchanges` of this error has it. A"
+            " server that keeps to seeds says the same when asked again: `world.fork(seed=…)` asks"
+            " with others."
         )
 
     async def _reply(self, attempt: int, correction: str) -> tuple[ChatReply, ChatRequest]:

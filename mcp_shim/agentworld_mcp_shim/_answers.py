@@ -137,6 +137,8 @@ class Answers:
                 f" `--bind {tool.name}=TOOLKIT/TOOL`, for example"
                 f" `--bind {tool.name}=terminal/bash`."
             )
+            if rule_for(tool.name, world.scenario.routes.tools) is None:
+                refusal += " Or name a language world model that imagines it: `--model-url URL`."
         return refusal
 
 

@@ -77,7 +77,8 @@ async def test_a_tool_of_a_real_server_that_binds_to_nothing_is_refused_clearly(
         " to nothing. The shell engine answers shell and file tools, and 'git_add' is none of those"
         " it knows. Bind it explicitly if it is one (binds_to=…). Here that is an option: if it does"
         " what a known tool does, start with `--bind git_add=TOOLKIT/TOOL`, for example"
-        " `--bind git_add=terminal/bash`."
+        " `--bind git_add=terminal/bash`. Or name a language world model that imagines it:"
+        " `--model-url URL`."
     )
     assert not (repository / ".git" / "index").exists()
 
