@@ -42,7 +42,8 @@ class RoutesSpec(Strict):
 class ModelSpec(Strict):
     """The language world model that imagines what cannot be computed, and what it is told.
 
-    Its key is never written here: it comes from AGENTWORLD_API_KEY.
+    Its key is never written here: it comes from AGENTWORLD_API_KEY, and goes to a server that only a
+    scenario names if that is on this host.
     """
 
     url: Annotated[Text, AfterValidator(_base_url)] | None = None
