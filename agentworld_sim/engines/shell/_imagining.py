@@ -24,12 +24,16 @@ from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._unknown import Misnamed, Unanswered, UnknownCommands
 from agentworld_sim.errors import AgentworldError, EngineFailure
 from agentworld_sim.exchanges import Exchange
-from agentworld_sim.state._changes import WorldState
+from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import Blobs
 from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.turns import Observation
 
 MOST_RUNS = 200
 """Of one turn, beside those for answers: names are learned in a few."""
+
+_STOPPED = Answer(Observation(text=""), StateChange(clock_us=0))
+"""In place of an answer where the turn was stopped."""
 
 BringUp = Callable[[WorldState, Blobs], LiveShell]
 
@@ -66,6 +70,7 @@ class ImaginingSession(ShellEngineSession):
         self._down = False
         self._closed = False
         self._past_known = False
+        self._stopped: Misnamed | Unanswered | None = None
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         exchanges: list[Exchange] = []
@@ -107,10 +112,19 @@ class ImaginingSession(ShellEngineSession):
         """Computes the turn as far as it can be."""
         await self._require_up(context)
         self._unknown.start_run()
+        self._stopped = None
+        answer = await self._computed(call, tool, context, here=here)
+        return self._stopped or answer
+
+    def _compute(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         try:
-            return await self._computed(call, tool, context, here=here)
+            return super()._compute(call, tool, context)
         except (Misnamed, Unanswered) as stopped:
-            return stopped
+            # Its frames hold the machine, and so would a future that it is raised through: file
+            # descriptors that nobody needs while an imaginer is asked.
+            stopped.__context__ = None
+            self._stopped = stopped.with_traceback(None)
+            return _STOPPED
 
     def _finished(self, answer: Answer, exchanges: tuple[Exchange, ...]) -> Answer:
         inner = self._unknown.turn.inner()
@@ -129,6 +143,8 @@ class ImaginingSession(ShellEngineSession):
         """Frees the machine: it is in the middle of a turn."""
         self._down = True
         self._live.close()
+        # Its file systems have file descriptors too.
+        del self._live
 
     async def _require_up(self, context: TurnContext) -> None:
         """Brings the machine up in the state before the turn, if it is down."""

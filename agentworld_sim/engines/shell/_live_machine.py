@@ -203,6 +203,8 @@ class LiveMachine:
         self._natives.clear()
         self._janitor = None
         self._running = None
+        # What a callback was given of an interpreter keeps its threads and descriptors.
+        self.files.passing = None
         del self._bash
 
     def _seconds_left(self) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -243,6 +245,37 @@ async def test_no_thread_is_held_while_an_imaginer_thinks() -> None:
     assert {turn.observation.text for turn in turns} == {"<kit a|>\n"}
     for world in worlds:
         await world.close()
+
+
+def open_descriptors() -> int:
+    gc.collect()
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+async def test_no_interpreter_is_held_while_an_imaginer_thinks() -> None:
+    """An interpreter has some 15 file descriptors."""
+    descriptors: list[int] = []
+
+    imaginer = FunctionImaginer()
+    engine = ShellEngine(imaginer=imaginer)
+    worlds = [await World.create(MACHINE, id=f"w{n}", engines=[engine]) for n in range(4)]
+    async with contextlib.AsyncExitStack() as stack:
+        for world in worlds:
+            await stack.enter_async_context(world)
+            world.add_tools(TOOLS)
+        before = open_descriptors()
+        waiting = asyncio.Barrier(len(worlds))
+
+        async def together(_: CommandQuestion) -> None:
+            await waiting.wait()
+            descriptors.append(open_descriptors())
+            await waiting.wait()
+
+        imaginer.before = together
+        await asyncio.gather(
+            *(ImaginedWorld(world, imaginer).turn("kit a | cat") for world in worlds)
+        )
+    assert max(descriptors) < before + 10
 
 
 async def test_a_cancelled_step_leaves_no_trace() -> None:
