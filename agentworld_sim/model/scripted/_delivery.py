@@ -95,7 +95,8 @@ async def _answer(
     for chunk in chunks:
         await http.send(chunk)
         await asyncio.sleep(reply.seconds_per_chunk)
-    last = {} if settings.reasoning_parser else {"content": ""}
+    bare = settings.reasoning_parser and settings.dialect != "vllm"
+    last = {} if bare else {"content": ""}
     await http.send(envelope.chunk(last, generation.finish_reason))
     if request.include_usage:
         await http.send(envelope.usage_chunk(generation))

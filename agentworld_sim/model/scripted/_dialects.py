@@ -15,6 +15,9 @@ from typing import Any, Literal
 Dialect = Literal["vllm", "vllm-0.9", "sglang"]
 """Whose manners the server has: vLLM of today, vLLM before 0.10 and SGLang."""
 
+VERSION = "0.32.0"
+"""The vLLM whose manners the default dialect has."""
+
 ReasoningField = Literal["reasoning", "reasoning_content"]
 
 ERROR_TYPES = {
@@ -46,11 +49,15 @@ class Refusal:
     """`None` means the status."""
     openai: bool = False
     """Written as OpenAI's own service writes it, where `code` is a word or null."""
+    by_framework: bool = False
+    """Refused before the API's own code: vLLM of today leaves the body as its web framework writes it."""
 
     def body(self, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of this error."""
         if self.status == HTTPStatus.UNAUTHORIZED and not self.message:
             return {"error": "Unauthorized"}
+        if self.by_framework and dialect == "vllm":
+            return {"detail": self.message}
         error: dict[str, Any] = {
             "message": self.message or self._usual_message(),
             "type": self.type or ERROR_TYPES.get(self.status) or HTTPStatus(self.status).phrase,

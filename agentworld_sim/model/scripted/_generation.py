@@ -6,8 +6,9 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal, cast
 
+from agentworld_sim.model.scripted._dialects import VERSION
 from agentworld_sim.model.scripted._replies import ScriptedReply
 from agentworld_sim.model.scripted._requests import ModelRequest
 from agentworld_sim.model.scripted._settings import Settings
@@ -17,6 +18,19 @@ from agentworld_sim.model.scripted._tokens import (
     count_tokens,
     encode,
 )
+
+FINGERPRINT: Final = f"vllm-{VERSION}"
+
+UNUSED: Final = {
+    "message": ("refusal", "annotations", "audio", "function_call"),
+    "choice": ("token_ids", "routed_experts"),
+    "completion": (
+        *("service_tier", "prompt_logprobs", "prompt_token_ids", "prompt_text"),
+        *("kv_transfer_params", "ec_transfer_params", "metrics"),
+    ),
+    "first chunk": ("prompt_token_ids", "prompt_text"),
+}
+"""Fields that vLLM (0.32) sends as null to who did not ask for them."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,8 @@ def _told_apart(reply: ScriptedReply, text: str) -> tuple[str, str | None]:
 def message_of(generation: Generation, settings: Settings) -> dict[str, Any]:
     """The assistant message of an answer without a stream."""
     message: dict[str, Any] = {"role": "assistant"}
+    if settings.dialect == "vllm":
+        message |= dict.fromkeys(UNUSED["message"])
     if not settings.reasoning_parser:
         return {**message, "content": generation.text}
     return {
@@ -106,13 +122,32 @@ def usage_of(generation: Generation, request: ModelRequest, settings: Settings) 
         "prompt_tokens_details": None,
     }
     if settings.report_cached_tokens:
-        usage["prompt_tokens_details"] = {"cached_tokens": request.cached_tokens}
+        usage["prompt_tokens_details"] = _prompt_details(request, settings)
     if settings.reasoning_parser and settings.dialect == "vllm":
         details = {"reasoning_tokens": generation.reasoning_tokens}
         usage["completion_tokens_details"] = details
     if settings.reasoning_parser and settings.dialect == "sglang":
         usage["reasoning_tokens"] = generation.reasoning_tokens
     return usage
+
+
+def _prompt_details(request: ModelRequest, settings: Settings) -> dict[str, Any]:
+    details: dict[str, Any] = {"cached_tokens": request.cached_tokens}
+    if settings.dialect == "vllm":
+        size = settings.block_size if settings.prefix_caching else request.prompt_tokens + 1
+        whole = request.prompt_tokens // size * size
+        details["created_cache_tokens"] = max(whole - request.cached_tokens, 0)
+        details["multimodal_tokens"] = None
+    return details
+
+
+def told(value: dict[str, Any]) -> dict[str, Any]:
+    """`value` without what is null, as the usage in a stream is."""
+    known = {name: item for name, item in value.items() if item is not None}
+    return {
+        name: told(cast(dict[str, Any], item)) if isinstance(item, dict) else item
+        for name, item in known.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -137,7 +172,11 @@ class Envelope:
             "stop_reason": None,
         }
         usage = usage_of(generation, self.request, self.settings)
-        return {**self._head("chat.completion"), "choices": [choice], "usage": usage}
+        whole = {**self._head("chat.completion"), "choices": [choice], "usage": usage}
+        if self.settings.dialect == "vllm":
+            choice |= dict.fromkeys(UNUSED["choice"])
+            whole |= {**dict.fromkeys(UNUSED["completion"]), "system_fingerprint": FINGERPRINT}
+        return whole
 
     def chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
         """One event of a stream."""
@@ -149,13 +188,24 @@ class Envelope:
         }
         if finish_reason is not None:
             choice["stop_reason"] = None
-        return event({**self._head("chat.completion.chunk"), "choices": [choice]})
+        whole = {**self._head("chat.completion.chunk"), "choices": [choice]}
+        if self.settings.dialect == "vllm":
+            # The first chunk, which names the role, has the prompt's part of what the others have.
+            if "role" in delta:
+                whole |= dict.fromkeys(UNUSED["first chunk"])
+            else:
+                choice["token_ids"] = None
+        return event(whole)
 
     def usage_chunk(self, generation: Generation) -> bytes:
         """The event that ends a stream whose request asked for usage."""
         usage = usage_of(generation, self.request, self.settings)
-        known = {name: value for name, value in usage.items() if value is not None}
-        return event({**self._head("chat.completion.chunk"), "choices": [], "usage": known})
+        choices: list[Any] = []
+        head = self._head("chat.completion.chunk")
+        whole = {**head, "choices": choices, "usage": told(usage)}
+        if self.settings.dialect == "vllm":
+            whole["system_fingerprint"] = FINGERPRINT
+        return event(whole)
 
     def _head(self, kind: str) -> dict[str, Any]:
         served = self.settings.models[0]

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agentworld_sim.model.scripted._dialects import Refusal
+from agentworld_sim.model.scripted._dialects import VERSION, Refusal
 
 if TYPE_CHECKING:
     from agentworld_sim.model.scripted._service import Service
-
-VERSION = "0.32.0"
-"""The vLLM whose manners the default dialect has."""
 
 Page = tuple[int, str, bytes]
 """Status, content type, body."""
@@ -28,9 +25,9 @@ def page(method: str, path: str, service: Service) -> Page | Refusal:
         "/metrics": _metrics,
     }
     if path not in pages and path not in POSTED:
-        return Refusal(404, "Not Found", type="Not Found")
+        return Refusal(404, "Not Found", type="Not Found", by_framework=True)
     if method not in ("GET", "HEAD") or path in POSTED:
-        return Refusal(405, "Method Not Allowed", type="Method Not Allowed")
+        return Refusal(405, "Method Not Allowed", type="Method Not Allowed", by_framework=True)
     status, content_type, body = pages[path](service)
     return status, content_type, b"" if method == "HEAD" else body
 

@@ -90,10 +90,9 @@ class ScriptedModelServer:
             strict_fields=strict_fields,
             prefix_caching=prefix_caching,
             report_cached_tokens=report_cached_tokens,
+            block_size=block_size,
         )
-        self._service = Service(
-            script, settings, block_size=block_size, keep_requests=keep_requests
-        )
+        self._service = Service(script, settings, keep_requests=keep_requests)
         self._host = host
         self._port = port
         self._thread: threading.Thread | None = None

@@ -17,7 +17,7 @@ from agentworld_sim.model.scripted import _pages
 from agentworld_sim.model.scripted._delivery import JSON, deliver, refuse
 from agentworld_sim.model.scripted._dialects import Refusal
 from agentworld_sim.model.scripted._http import HttpConnection, HttpRequest
-from agentworld_sim.model.scripted._refusals import invalid_body, refusal_of
+from agentworld_sim.model.scripted._refusals import invalid_body, no_json, refusal_of
 from agentworld_sim.model.scripted._replies import Reply, Script, ScriptedReply, ScriptError
 from agentworld_sim.model.scripted._requests import Authorization, ModelRequest
 from agentworld_sim.model.scripted._settings import Settings
@@ -30,12 +30,10 @@ SECRET_HEADERS = ("authorization", "api-key", "x-api-key", "cookie", "proxy-auth
 class Service:
     """Answers requests; its counters are read from other threads under `changed`."""
 
-    def __init__(
-        self, script: Script, settings: Settings, *, block_size: int, keep_requests: int | None
-    ) -> None:
+    def __init__(self, script: Script, settings: Settings, *, keep_requests: int | None) -> None:
         self.settings = settings
         self.healthy = True
-        self.cache = PrefixCache(block_size=block_size)
+        self.cache = PrefixCache(block_size=settings.block_size)
         self.changed = threading.Condition()
         self.requests: deque[ModelRequest] = deque(maxlen=keep_requests)
         self.access_log: deque[str] = deque(maxlen=keep_requests)
@@ -171,6 +169,8 @@ def _body(received: HttpRequest) -> tuple[dict[str, Any], Refusal | None]:
         return {}, invalid_body("Unsupported Media Type: Only 'application/json' is allowed")
     try:
         body: object = json.loads(received.body)
+    except json.JSONDecodeError as error:
+        return {}, no_json(error)
     except ValueError as error:
         return {}, invalid_body(f"JSON decode error: {error}")
     if not isinstance(body, dict):

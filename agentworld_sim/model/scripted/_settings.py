@@ -22,6 +22,7 @@ class Settings:
     strict_fields: bool
     prefix_caching: bool
     report_cached_tokens: bool
+    block_size: int
 
     def __repr__(self) -> str:
         # The generated one would show the API key.

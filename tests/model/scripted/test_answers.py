@@ -18,9 +18,11 @@ from agentworld_sim.model.scripted import (
     ScriptedReply,
     count_tokens,
 )
+from agentworld_sim.model.scripted._generation import told
 
 Ask = Callable[..., httpx2.Response]
 MODEL = "Qwen/Qwen-AgentWorld-35B-A3B"
+UNASKED = dict.fromkeys(("refusal", "annotations", "audio", "function_call"))
 
 
 def message_in(response: httpx2.Response) -> dict[str, Any]:
@@ -44,19 +46,34 @@ def test_an_answer_has_the_fields_of_vllm(ask: Ask) -> None:
                     "role": "assistant",
                     "content": "The screen.",
                     "reasoning": "Let me see",
+                    **UNASKED,
                 },
                 "logprobs": None,
                 "finish_reason": "stop",
                 "stop_reason": None,
+                "token_ids": None,
+                "routed_experts": None,
             }
         ],
         "usage": {
             "prompt_tokens": 13,
             "completion_tokens": 8,
             "total_tokens": 21,
-            "prompt_tokens_details": {"cached_tokens": 0},
+            "prompt_tokens_details": {
+                "cached_tokens": 0,
+                "created_cache_tokens": 0,
+                "multimodal_tokens": None,
+            },
             "completion_tokens_details": {"reasoning_tokens": 3},
         },
+        "system_fingerprint": "vllm-0.32.0",
+        "service_tier": None,
+        "prompt_logprobs": None,
+        "prompt_token_ids": None,
+        "prompt_text": None,
+        "kv_transfer_params": None,
+        "ec_transfer_params": None,
+        "metrics": None,
     }
 
 
@@ -67,14 +84,15 @@ def test_a_stream_has_the_events_of_vllm(ask: Ask, read_stream: Callable[[str], 
     assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
     stream = read_stream(response.text)
     choices = [event["choices"] for event in stream.events]
-    plain: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": None}
+    first: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": None}
+    plain = {**first, "token_ids": None}
     assert choices == [
-        [{**plain, "delta": {"role": "assistant", "content": ""}}],
+        [{**first, "delta": {"role": "assistant", "content": ""}}],
         [{**plain, "delta": {"reasoning": "Let me"}}],
         [{**plain, "delta": {"reasoning": " see"}}],
         [{**plain, "delta": {"content": "The sc"}}],
         [{**plain, "delta": {"content": "reen."}}],
-        [{**plain, "delta": {}, "finish_reason": "stop", "stop_reason": None}],
+        [{**plain, "delta": {"content": ""}, "finish_reason": "stop", "stop_reason": None}],
         [],
     ]
     assert {event["object"] for event in stream.events} == {"chat.completion.chunk"}
@@ -83,7 +101,7 @@ def test_a_stream_has_the_events_of_vllm(ask: Ask, read_stream: Callable[[str], 
         "prompt_tokens": 13,
         "completion_tokens": 8,
         "total_tokens": 21,
-        "prompt_tokens_details": {"cached_tokens": 0},
+        "prompt_tokens_details": {"cached_tokens": 0, "created_cache_tokens": 0},
         "completion_tokens_details": {"reasoning_tokens": 3},
     }
     assert stream.done
@@ -137,7 +155,7 @@ def test_a_stream_says_what_an_answer_in_one_piece_says(
     thinking = message.get("reasoning") or message.get("reasoning_content") or ""
     assert (stream.thinking, stream.content) == (thinking, message["content"] or "")
     assert stream.finish_reason == whole["choices"][0]["finish_reason"]
-    assert stream.usage == {name: value for name, value in usage.items() if value is not None}
+    assert stream.usage == told(usage)
     assert stream.done
     if max_tokens is not None:
         assert usage["completion_tokens"] <= max_tokens
@@ -157,14 +175,17 @@ def test_thinking_goes_to_the_field_of_the_server(
 ) -> None:
     reply = ScriptedReply("a", thinking="b")
     with ScriptedModelServer([reply], dialect=dialect, reasoning_field=chosen) as server:
-        assert message_in(ask(server)) == {"role": "assistant", "content": "a", name: "b"}
+        message = message_in(ask(server))
+    unasked = UNASKED if dialect == "vllm" else {}
+    assert message == {"role": "assistant", "content": "a", name: "b", **unasked}
 
 
 def test_without_a_reasoning_parser_thinking_stands_in_the_content(ask: Ask) -> None:
     reply = ScriptedReply("a", thinking="b")
     with ScriptedModelServer([reply], reasoning_parser=False) as server:
         response = ask(server)
-    assert message_in(response) == {"role": "assistant", "content": "b\n</think>\n\na"}
+    content = "b\n</think>\n\na"
+    assert message_in(response) == {"role": "assistant", "content": content, **UNASKED}
     assert "completion_tokens_details" not in response.json()["usage"]
 
 
@@ -172,7 +193,8 @@ def test_a_limit_inside_the_thinking_leaves_no_content(ask: Ask) -> None:
     reply = ScriptedReply("the answer", thinking="0123456789")
     with ScriptedModelServer([reply]) as server:
         response = ask(server, max_tokens=2)
-    assert message_in(response) == {"role": "assistant", "content": None, "reasoning": "01234567"}
+    cut = {"role": "assistant", "content": None, "reasoning": "01234567"}
+    assert message_in(response) == {**cut, **UNASKED}
     assert response.json()["choices"][0]["finish_reason"] == "length"
     assert response.json()["usage"]["completion_tokens"] == 2
     assert response.json()["usage"]["completion_tokens_details"] == {"reasoning_tokens": 2}

@@ -25,7 +25,7 @@ from agentworld_sim.model.scripted import (
 )
 
 Ask = Callable[..., httpx2.Response]
-BODY: dict[str, Any] = {"messages": []}
+BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "?"}]}
 HALVES = ScriptedReply("first half, second half", chunk_size=11)
 
 
@@ -236,7 +236,7 @@ def test_a_slow_drip_arrives_piece_by_piece(ask: Ask, read_stream: Callable[[str
         stream = read_stream(ask(server, stream=True).text)
         whole = ask(server).json()["choices"][0]["message"]["content"]
     pieces = [event["choices"][0]["delta"].get("content") for event in stream.events]
-    assert pieces == ["", *"abcdef", None]
+    assert pieces == ["", *"abcdef", ""]
     assert whole == "abcdef"
 
 

@@ -22,7 +22,8 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.model.scripted import Gate, Hang, Script, ScriptedModelServer, ScriptedReply
 
 Ask = Callable[..., httpx2.Response]
-BODY = json.dumps({"messages": []})
+MESSAGES = [{"role": "user", "content": "?"}]
+BODY = json.dumps({"messages": MESSAGES})
 HEADERS = {"Content-Type": "application/json"}
 CHAT = "/v1/chat/completions"
 
@@ -224,17 +225,15 @@ def test_the_command_prints_its_url_and_ends_at_a_signal(
         assert process.stdout is not None and process.stderr is not None
         url = process.stdout.readline().strip()
         headers = {"Authorization": "Bearer k"}
-        body: dict[str, Any] = {"messages": []}
+        body: dict[str, Any] = {"messages": MESSAGES}
         refused = client.post(f"{url}/chat/completions", json=body)
         answer = client.post(f"{url}/chat/completions", json=body, headers=headers).json()
         process.send_signal(signum)
         assert (process.wait(60), process.stderr.read()) == (0, "")
     assert refused.status_code == 401
-    assert answer["choices"][0]["message"] == {
-        "role": "assistant",
-        "content": "<predicted_observation>\n$ \n</predicted_observation>",
-        "reasoning": "hm",
-    }
+    message = answer["choices"][0]["message"]
+    assert message["content"] == "<predicted_observation>\n$ \n</predicted_observation>"
+    assert message["reasoning"] == "hm"
 
 
 def test_the_command_says_that_a_key_is_missing() -> None:

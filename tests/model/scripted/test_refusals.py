@@ -28,7 +28,7 @@ def test_a_wrong_model_is_not_found(ask: Ask) -> None:
         assert ask(server, model="tiny").status_code == 200
     assert response.status_code == 404
     assert error(response) == {
-        "message": "The model `huge` does not exist.",
+        "message": "The model `huge` does not exist. Valid aliases: tiny.",
         "type": "NotFoundError",
         "param": "model",
         "code": 404,
@@ -86,6 +86,7 @@ def test_a_key_that_nobody_asked_for_is_not_kept(ask: Ask) -> None:
         (b'{"messages": "hi"}', "application/json", "list of messages"),
         (b'{"messages": ["hi"]}', "application/json", "list of messages"),
         (b'{"messages": [], "n": 2}', "application/json", "one choice"),
+        (b'{"messages": []}', "application/json", "empty conversation"),
     ],
 )
 def test_an_invalid_request_is_told_why(
@@ -105,8 +106,8 @@ def test_unknown_paths_and_methods_are_refused(client: httpx2.Client) -> None:
         missing = client.post(f"{server.root_url}/chat/completions", json={})
         wrong = client.get(f"{server.url}/chat/completions")
         log = server.access_log
-    assert (missing.status_code, error(missing)["message"]) == (404, "Not Found")
-    assert (wrong.status_code, error(wrong)["message"]) == (405, "Method Not Allowed")
+    assert (missing.status_code, missing.json()) == (404, {"detail": "Not Found"})
+    assert (wrong.status_code, wrong.json()) == (405, {"detail": "Method Not Allowed"})
     assert log == ["POST /chat/completions", "GET /v1/chat/completions"]
 
 
