@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.vllm.conftest import Open
 from agentworld_sim import ToolCall, ToolSpec
+from tests.vllm.conftest import Open
 from tests.vllm.tools import ORDER_INPUT
 
 TURNS = 20

@@ -33,6 +33,10 @@ KEPT = 400
 
 POLL_SECONDS = 0.25
 
+GRACE = 10.0
+"""Seconds for stopping by itself. With a request under way all of it is used: vLLM (0.32) kills its
+engine at once and then waits without end for the clients, whose answers cannot come any more."""
+
 _LINE_END = re.compile(rb"[\r\n]+")
 
 
@@ -54,7 +58,7 @@ class ModelServer:
         command: ServerCommand,
         *,
         timeout: float = 3600.0,
-        grace: float = 30.0,
+        grace: float = GRACE,
         log_file: str | os.PathLike[str] | None = None,
         on_phase: Callable[[str], None] | None = None,
         on_line: Callable[[str], None] | None = None,
