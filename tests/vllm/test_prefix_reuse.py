@@ -18,7 +18,6 @@ async def test_over_twenty_turns_the_previous_prompt_comes_from_the_cache(
 ) -> None:
     world = await imagining(TICKET, seed=20)
     turns = [await world.step(ToolCall("get_ticket", {"id": number})) for number in range(TURNS)]
-    assert all(len(turn.exchanges) == 1 for turn in turns)
     used = [turn.exchanges[0].usage for turn in turns]
     shares: list[float] = []
     print("\nturn  prompt  cached  of the previous prompt")

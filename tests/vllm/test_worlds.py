@@ -25,20 +25,22 @@ async def session(world: World, turns: int) -> list[Turn]:
 
 
 async def test_a_tool_is_imagined_from_the_call_to_the_turn(imagining: Open) -> None:
-    world = await imagining(ORDER)
-    first, second = await session(world, 2)
-    assert (first.observation.provenance, first.observation.is_error) == ("imagined", False)
-    (asked,) = first.exchanges
-    assert asked.thinking and asked.tagged and asked.finish_reason == "stop"
-    assert first.observation.text in asked.content
-    assert "predicted_observation" not in first.observation.text
-    assert asked.thinking not in first.observation.text
-    assert set(asked.usage) == {
-        *("prompt_tokens", "completion_tokens", "cached_tokens", "thinking_tokens"),
-    }
-    assert 0 < asked.usage["thinking_tokens"] < asked.usage["completion_tokens"]
-    assert second.exchanges[0].usage["cached_tokens"] > 0
-    assert usage_of([first, second]).requests == 2
+    turns = await session(await imagining(ORDER), 5)
+    used = [turn.exchanges[-1] for turn in turns]
+    # The tiny model forgets its tag now and then, and such an answer is used as well.
+    assert sum(asked.tagged for asked in used) >= 3
+    for turn, asked in zip(turns, used, strict=True):
+        assert (turn.observation.provenance, turn.observation.is_error) == ("imagined", False)
+        assert asked.thinking and asked.finish_reason == "stop"
+        assert turn.observation.text in asked.content
+        assert "predicted_observation" not in turn.observation.text
+        assert asked.thinking not in turn.observation.text
+        assert set(asked.usage) == {
+            *("prompt_tokens", "completion_tokens", "cached_tokens", "thinking_tokens"),
+        }
+        assert 0 < asked.usage["thinking_tokens"] < asked.usage["completion_tokens"]
+    assert all(asked.usage["cached_tokens"] > 0 for asked in used[1:])
+    assert usage_of(turns).requests == sum(len(turn.exchanges) for turn in turns)
 
 
 async def test_an_equal_world_gives_equal_answers_and_another_seed_others(imagining: Open) -> None:
