@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -278,8 +279,13 @@ def test_ctrl_c_at_the_prompt_gives_up_the_line_and_stays(environment: dict[str,
     seen = _read_until(parent, b"root@debian:~# ")
     os.write(parent, b"for i in 1 2; do\n")
     seen += _read_until(parent, b"\n> ")
-    running.send_signal(signal.SIGINT)
-    seen += _read_until(parent, b"root@debian:~# ")
+    given_up = b""
+    while b"root@debian:~# " not in given_up:
+        # Python's line editing misses a signal that comes between its prompt and its waiting.
+        running.send_signal(signal.SIGINT)
+        while select.select([parent], [], [], 1)[0]:
+            given_up += os.read(parent, 4096)
+    seen += given_up
     os.write(parent, b"echo still $((40 + 2))\n")
     seen += _read_until(parent, b"still 42\r\nroot@debian:~# ")
     os.write(parent, b"exit 5\n")
@@ -291,6 +297,8 @@ def test_ctrl_c_at_the_prompt_gives_up_the_line_and_stays(environment: dict[str,
 def _read_until(terminal: int, wanted: bytes) -> bytes:
     seen = b""
     while wanted not in seen:
+        readable, _, _ = select.select([terminal], [], [], 60)
+        assert readable, f"nothing comes after {seen!r}"
         seen += os.read(terminal, 4096)
     return seen
 
