@@ -87,7 +87,15 @@ def test_files_stay_small() -> None:
 
 SUBPACKAGES = tuple(
     f"agentworld_sim.{name}"
-    for name in ("checks", "controls", "domains", "engines", "model", "model.scripted", "model.serving")
+    for name in (
+        "checks",
+        "controls",
+        "domains",
+        "engines",
+        "model",
+        "model.scripted",
+        "model.serving",
+    )
 )
 """Packages below the core's that users import from."""
 
