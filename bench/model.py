@@ -18,7 +18,7 @@ from agentworld_sim import ModelSettings, ToolCall, ToolSpec, Turn, World, World
 from bench._rows import Row, run
 
 WORLDS = 64
-TURNS = 10
+TURNS = 20
 DELAY_S = 1.0
 MANY = 1000
 HISTORY = 20
