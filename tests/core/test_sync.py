@@ -34,7 +34,6 @@ async def nested() -> int:
     return run_sync(answer())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_fork_of_a_process_has_a_loop_of_its_own() -> None:
     # As multiprocessing does it on Linux before Python 3.14; 3.12 warns of the thread.
     subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING], check=True, timeout=60)
