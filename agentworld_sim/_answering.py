@@ -88,6 +88,9 @@ async def _accepted(
         if not reasons:
             return replace(answer, exchanges=exchanges + answer.exchanges), verdicts
         exchanges += _with_problem(answer.exchanges, reasons)
+        if not _imagined(engine, answer):
+            # Computed again, it would be the same.
+            break
         refused = RefusedAnswer(answer.observation, reasons)
         context = replace(context, refused=(*context.refused, refused))
     try:
@@ -108,7 +111,7 @@ async def _judged(
 ) -> tuple[CheckVerdict, ...]:
     # What an engine computed around imagined parts agrees with the state; the parts were judged when
     # they were given.
-    imagined = engine.route == "imagine"
+    imagined = _imagined(engine, answer)
     if not imagined:
         checks = [check for check in checks if check.scope == "all"]
     if imagined and given.tool.domain is not None:
@@ -119,6 +122,12 @@ async def _judged(
         given.call, given.tool, answer.observation, given.state, after, context.blobs, history
     )
     return judge_all(checks, judged, attempt=attempt)
+
+
+def _imagined(engine: Engine, answer: Answer) -> bool:
+    """Whether the answer as a whole was imagined: by an engine that imagines, or for one that computes
+    and could not answer this call."""
+    return engine.route == "imagine" or answer.handed_on
 
 
 def _with_problem(exchanges: tuple[Exchange, ...], reasons: Sequence[str]) -> tuple[Exchange, ...]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Mapping
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from agentworld_sim.domains import domain
@@ -20,8 +18,6 @@ from agentworld_sim.tools import Route, ToolSpec
 if TYPE_CHECKING:
     from agentworld_sim.model import WorldModel
     from agentworld_sim.scenario import Scenario
-
-R = TypeVar("R")
 
 
 def new_world_id() -> str:
@@ -37,13 +33,6 @@ def check_world_id(world_id: str) -> None:
             f"{world_id!r} cannot be a world's id. Use 1 to 128 letters, digits, '.', '_' and '-',"
             " beginning with a letter, a digit or '_'."
         )
-
-
-def rule_for(name: str, rules: Mapping[str, R]) -> R | None:
-    """What rules say of a name: its own entry first, then the first pattern that fits."""
-    if name in rules:
-        return rules[name]
-    return next((rule for glob, rule in rules.items() if fnmatchcase(name, glob)), None)
 
 
 def empty_scenario() -> Scenario:
@@ -107,21 +96,23 @@ def model_for(scenario: Scenario, model: WorldModel | str | None) -> WorldModel 
 
 
 def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine]:
-    """The shell, and behind it the model, if there is one."""
+    """The shell, the tables, and behind them the model, if there is one."""
     from agentworld_sim.engines.shell import ShellEngine
+    from agentworld_sim.engines.table import TableEngine
 
     machine, limits = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
     if model is None:
         commands = scenario.routes.commands
         if not commands:
-            return [ShellEngine(machine, limits)]
+            return [ShellEngine(machine, limits), TableEngine()]
         from agentworld_sim.engines.shell import NobodyImagines
 
         # What no route names fails as on a real machine; what one names is refused aloud.
         routes: dict[str, Route] = {"*": "compute"}
         # Its place in a mapping is its rank: last, unless the scenario itself gives it another.
         routes = dict(commands) if "*" in commands else {**commands, **routes}
-        return [ShellEngine(machine, limits, imaginer=NobodyImagines(), routes=routes)]
+        shell = ShellEngine(machine, limits, imaginer=NobodyImagines(), routes=routes)
+        return [shell, TableEngine()]
     model = model.limited(
         thinking=scenario.model.thinking,
         max_tokens=scenario.model.max_tokens,
@@ -132,7 +123,8 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
     shell = ShellEngine(
         machine, limits, imaginer=model.imaginer(briefing), routes=scenario.routes.commands
     )
-    return [shell, model.engine(briefing)]
+    imagining = model.engine(briefing)
+    return [shell, TableEngine(behind=imagining), imagining]
 
 
 def scenario_tools(scenario: Scenario) -> list[ToolSpec]:

@@ -63,6 +63,10 @@ class AccessRefused(AgentworldError):
     exit_code = 3
 
 
+class CannotCompute(AccessRefused):
+    """An engine that computes cannot answer this very call, and nothing imagines it."""
+
+
 class WorldFailure(AgentworldError):
     """The world could not do its work; the step left no trace."""
 

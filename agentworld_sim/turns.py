@@ -37,6 +37,9 @@ class Observation:
     text: str
     structured: Any = None
     """JSON content beside the text, for tools with an output schema."""
+    content: tuple[Mapping[str, Any], ...] = ()
+    """The content blocks as the Model Context Protocol carries them, when they are more than one text:
+    images, audio, resources. `text` is then what a reader of text alone sees."""
     is_error: bool = False
     """Set where the real tool would set it. Never for our own failures: those are raised."""
     provenance: Provenance = "computed"
@@ -45,13 +48,18 @@ class Observation:
         value: dict[str, Any] = {"text": self.text, "provenance": self.provenance}
         if self.structured is not None:
             value["structured"] = self.structured
+        if self.content:
+            value["content"] = list(self.content)
         if self.is_error:
             value["is_error"] = True
         return value
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Observation:
-        return cls(**value)
+        fields: dict[str, Any] = dict(value)
+        if "content" in fields:
+            fields["content"] = tuple(fields["content"])
+        return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True)

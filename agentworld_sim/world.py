@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from agentworld_sim._access import access_for, checked_access, rule_for
 from agentworld_sim._answering import answered
 from agentworld_sim._committing import commit_turn, keep_failure, off_loop
 from agentworld_sim._live_worlds import live_worlds
@@ -25,7 +26,6 @@ from agentworld_sim._opening import (
     model_for,
     new_world_id,
     restored_scenario,
-    rule_for,
     scenario_tools,
     stored_text,
 )
@@ -47,7 +47,7 @@ from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
 from agentworld_sim.state._refs import WorldRef, hashed, turn_seed
 from agentworld_sim.state._store import MemoryStore, NewBlobs, WorldRecord, WorldStore
-from agentworld_sim.tools import ToolCall, ToolSpec, check_arguments
+from agentworld_sim.tools import Access, ToolCall, ToolSpec, check_arguments
 from agentworld_sim.turns import Action, Observation, Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -80,10 +80,12 @@ class World:
         model: WorldModel | None,
         checks: Sequence[Check],
         controls: Sequence[Control],
+        access: Mapping[str, Access] | None,
     ) -> None:
         """For this module; use `create` or `open`."""
         self.id = record.id
         self.scenario = scenario
+        self._access = checked_access(access or {})
         self._store = store
         self._root = record.root
         self._head = record.head
@@ -116,6 +118,7 @@ class World:
         model: WorldModel | str | None = None,
         checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
+        access: Mapping[str, Access] | None = None,
     ) -> World:
         """A new world.
 
@@ -130,9 +133,11 @@ class World:
                 otherwise none.
             checks: Rules that every answer must pass.
             controls: Perturbations, in order.
+            access: Access rules that go before the scenario's. They belong to this process, not to the
+                world's history.
 
         Raises:
-            UsageError: the id is taken, or a tool of the scenario cannot be bound as it asks.
+            UsageError: the id is taken, an access rule may not stand, or a tool of the scenario cannot be bound as it asks.
             ScenarioError: a file of the scenario cannot be read.
         """
         scenario = scenario or empty_scenario()
@@ -166,6 +171,7 @@ class World:
             model=model,
             checks=checks,
             controls=controls,
+            access=access,
         )
         world._states[record.root] = state
         return world
@@ -181,6 +187,7 @@ class World:
         model: WorldModel | str | None = None,
         checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
+        access: Mapping[str, Access] | None = None,
     ) -> World:
         """The world `id` of `store`, as any process left it.
 
@@ -192,6 +199,7 @@ class World:
             model: As for `create`.
             checks: As for `create`.
             controls: As for `create`.
+            access: As for `create`.
 
         Raises:
             UnknownWorldError: no such world, or no such point.
@@ -207,6 +215,7 @@ class World:
             model=model,
             checks=checks,
             controls=controls,
+            access=access,
         )
         if at is not None:
             await world._state(at)
@@ -242,7 +251,7 @@ class World:
         """
         bound: list[ToolSpec] = []
         for tool in tools:
-            access = rule_for(tool.name, self.scenario.access)
+            access = self._rule(tool)
             route = rule_for(tool.name, self.scenario.routes.tools)
             spec, engine = self._router.bind(
                 replace(tool, access=access) if access else tool, route
@@ -254,8 +263,9 @@ class World:
     def refusal(self, name: str) -> str:
         """Why the tool `name` is refused, for people."""
         tool = self._find(name)[0]
-        if rule_for(name, self.scenario.access) == "refuse":
-            return f"{name!r} is refused: the scenario's access rules say so."
+        if self._rule(tool) == "refuse":
+            whose = "" if access_for(tool, self._access) else "scenario's "
+            return f"{name!r} is refused: the {whose}access rules say so."
         if tool.access == "real":
             return (
                 f"{name!r} is set to 'real': the adapter that holds the real tool calls it, the"
@@ -380,6 +390,7 @@ class World:
             model=self.model,
             checks=self._checks,
             controls=self._controls,
+            access=self._access,
         )
         forked._tools = dict(self._tools)
         forked._states[ref] = state
@@ -531,6 +542,10 @@ class World:
         while len(self._states) > 1:
             del self._states[next(iter(self._states))]
         self._states[ref] = state
+
+    def _rule(self, tool: ToolSpec) -> Access | None:
+        """What the access rules say of a tool: this process's own first, then the scenario's."""
+        return access_for(tool, self._access) or access_for(tool, self.scenario.access)
 
     def _find(self, name: str) -> tuple[ToolSpec, Engine | None]:
         found = self._tools.get(name)

@@ -22,6 +22,8 @@ class Answer:
     inner: tuple[InnerAnswer, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
     """What a model was asked for it."""
+    handed_on: bool = False
+    """An engine that computes could not, and another that imagines answered the whole call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class EngineSession(Protocol):
             context: What is known beside the call.
 
         Raises:
+            CannotCompute: this very call cannot be computed, and nothing imagines it.
             EngineFailure: no answer; the session is unusable and will be discarded.
         """
         ...
@@ -89,7 +92,7 @@ class Engine(Protocol):
 
     @property
     def reasks(self) -> int:
-        """How often it may be asked again when checks refuse its answer; 0 for what is computed."""
+        """How often it may be asked again when checks refuse its answer; what was computed never is."""
         ...
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:

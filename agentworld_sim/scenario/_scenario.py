@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from agentworld_sim._access import access_problem
 from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.scenario._checking import problems_of
 from agentworld_sim.scenario._content import FileSpec, Goal
@@ -102,7 +103,8 @@ class Scenario(Strict):
     tools: tuple[ToolEntry, ...] = Field(default=(), strict=False)
     """Toolkits by name, and single tools."""
     access: Mapping[str, Access] = Field(default_factory=dict[str, Access])
-    """How tools may be used, by name or pattern (`*`, `?`, `[…]`): simulate, real or refuse."""
+    """How tools may be used, by name, pattern (`*`, `?`, `[…]`) or annotation (`@destructive`,
+    `@read-only`, `@idempotent`, `@open-world`): simulate, real (whole names only) or refuse."""
     routes: RoutesSpec = RoutesSpec()
     """What is computed and what is imagined, where it is not left to the world."""
     model: ModelSpec = ModelSpec()
@@ -264,13 +266,9 @@ class Scenario(Strict):
     @model_validator(mode="after")
     def _check_between_fields(self) -> Self:
         problems = list(path_conflicts(self.files))
-        only_by_name = (
-            "found 'real' for a pattern; allowed: simulate, refuse. Real tools are named one by "
-            "one, in full."
-        )
-        for pattern, access in self.access.items():
-            if access == "real" and re.search(r"[*?\[]", pattern):
-                problems.append((("access", pattern), only_by_name))
+        for rule, access in self.access.items():
+            if (problem := access_problem(rule, access)) is not None:
+                problems.append((("access", rule), problem))
         names: set[str] = set()
         for number, tool in enumerate(self.tools):
             name = tool.name if isinstance(tool, ToolObject) else tool

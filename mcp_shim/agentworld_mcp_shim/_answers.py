@@ -1,33 +1,29 @@
-"""Answers to `tools/call`: from the world, or a clear refusal. Nothing here can reach the upstream.
-
-Who says what: what the simulated tool says is a result, also when it is an error (`isError`). What the
-protocol says (no such tool) and what our own failures say (a damaged store) are JSON-RPC errors: an
-agent must not take them for the tool's words.
-"""
+"""Answers to `tools/call`: from the world, or a clear refusal. Nothing here can reach the upstream."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
+from mcp.types import CallToolResult, TextContent
 
-from agentworld_mcp_shim._mirror import Mirror, MirroredTool
+from agentworld_mcp_shim._mirror import MirroredTool
 from agentworld_mcp_shim._schemas import MalformedSchema, Schema, argument_errors
 from agentworld_sim.errors import (
     AccessRefused,
-    AgentworldError,
     ArgumentsError,
     ObservationRejected,
 )
 from agentworld_sim.tools import ToolCall
 from agentworld_sim.turns import Observation, Turn
-from mcp import MCPError
 
 if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
     from agentworld_sim.world import World
 
 logger = logging.getLogger(__name__)
@@ -35,63 +31,40 @@ logger = logging.getLogger(__name__)
 SIMULATED = "agentworld/simulated"
 """Key in `_meta` of every result: for people and programs, not part of what a model is shown."""
 
-_DEFECT = "the world failed in a way that it should not; its log says more. Nothing was stored."
-
-Ready = Callable[[], "Awaitable[World]"]
-"""Gives the world once it is open and has the mirror's tools."""
-
 
 class Answers:
-    """Answers the calls of one client."""
+    """Answers calls of simulated tools."""
 
-    def __init__(self, mirror: Mirror, ready: Ready) -> None:
-        self._mirror = mirror
-        self._ready = ready
+    def __init__(self, *, seconds: float = math.inf) -> None:
+        """
+        Args:
+            seconds: Time for one answer.
+        """
+        self._seconds = seconds
         self._running: set[asyncio.Task[Turn]] = set()
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
+    async def call(
+        self,
+        world: World,
+        tool: MirroredTool,
+        arguments: Mapping[str, Any],
+        *,
+        context: ServerRequestContext[Any] | None = None,
+    ) -> CallToolResult:
         """One call.
 
         Raises:
-            MCPError: there is no such tool, or the world failed; it is as it was.
+            AgentworldError: the world failed; it is as it was.
         """
-        tool = self._mirror.tools.get(name)
-        if tool is None:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
-        try:
-            world = await self._ready()
-            return await self._answered(world, tool, arguments)
-        except AgentworldError as error:
-            logger.error("%s", error)
-            raise MCPError(
-                INTERNAL_ERROR, clean(str(error)), {"error": type(error).__name__}
-            ) from error
-        except MCPError:
-            raise
-        except Exception as error:
-            # A defect of ours. Its text is for the log: a client might show it to a model.
-            logger.exception("no answer to %r", name)
-            raise MCPError(INTERNAL_ERROR, f"no answer to {name!r}: {_DEFECT}") from error
-
-    async def settle(self, seconds: float) -> None:
-        """Cancels the calls that are being answered and waits for them, at most so long."""
-        for task in self._running:
-            task.cancel()
-        if self._running:
-            await asyncio.wait(self._running, timeout=seconds)
-
-    async def _answered(
-        self, world: World, tool: MirroredTool, arguments: Mapping[str, Any]
-    ) -> CallToolResult:
         refused = {"world": world.id, "access": "refuse"}
-        if tool.problem is not None or world.tools[tool.name].access != "simulate":
+        if tool.problem is not None or world.tools[tool.world_name].access != "simulate":
             return _result(self._refusal(world, tool), refused, is_error=True)
         marks = {"world": world.id}
         try:
             wrong = argument_errors(tool.name, tool.input, arguments)
             if wrong is not None:
                 return _result(wrong, marks, is_error=True)
-            turn = await self._step(world, ToolCall(tool.name, arguments))
+            turn = await self._step(world, ToolCall(tool.world_name, arguments))
         except MalformedSchema as error:
             tool.problem = f"its input schema is malformed: {error}"
             return _result(self._refusal(world, tool), refused, is_error=True)
@@ -101,6 +74,13 @@ class Answers:
             return _result(str(error), refused, is_error=True)
         marks |= {"ref": turn.ref, "provenance": turn.observation.provenance}
         return _rendered(tool, turn.observation, marks)
+
+    async def settle(self, seconds: float) -> None:
+        """Cancels the calls that are being answered and waits for them, at most so long."""
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=seconds)
 
     async def _step(self, world: World, call: ToolCall) -> Turn:
         logger.info("answering %r", call.name)
@@ -120,7 +100,7 @@ class Answers:
             raise
 
     def _refusal(self, world: World, tool: MirroredTool) -> str:
-        from agentworld_sim._opening import rule_for
+        from agentworld_sim._access import rule_for
 
         problem = tool.problem or tool.schema_problem()
         if problem is not None:
@@ -128,16 +108,14 @@ class Answers:
                 f"{tool.name!r} was not called, and nothing was changed: {problem}. This is for the"
                 " author of that server to mend."
             )
-        refusal = (
-            f"{tool.name!r} was not called, and nothing was changed. {world.refusal(tool.name)}"
-        )
-        if rule_for(tool.name, world.scenario.access) is None:
+        refusal = f"{tool.name!r} was not called, and nothing was changed. {world.refusal(tool.world_name)}"
+        if rule_for(tool.world_name, world.scenario.access) is None:
             refusal += (
                 " Here that is an option: if it does what a known tool does, start with"
                 f" `--bind {tool.name}=TOOLKIT/TOOL`, for example"
                 f" `--bind {tool.name}=terminal/bash`."
             )
-            if rule_for(tool.name, world.scenario.routes.tools) is None:
+            if rule_for(tool.world_name, world.scenario.routes.tools) is None:
                 refusal += " Or name a language world model that imagines it: `--model-url URL`."
         return refusal
 

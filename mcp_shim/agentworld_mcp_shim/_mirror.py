@@ -19,6 +19,13 @@ class MirroredTool:
 
     def __init__(self, name: str, listed: Mapping[str, Any]) -> None:
         self.name = name
+        """What a client calls it."""
+        self.world_name = name
+        """What the world calls it."""
+        self.upstream = ""
+        """The name of the upstream that has it; empty when there is only one."""
+        self.upstream_name = name
+        """What that upstream calls it."""
         self.listed = listed
         """As it came over the wire."""
         self.problem = _shape_problem(listed)
@@ -84,12 +91,13 @@ class Mirror:
                 )
         return [
             ToolSpec(
-                name=tool.name,
+                name=tool.world_name,
                 description=tool.listed.get("description") or "",
                 input_schema=tool.input.content,
                 # A world demands structured content for a schema; text is wrapped by us, afterwards.
                 output_schema=tool.output.content if tool.output and not tool.takes_text else None,
                 annotations=tool.listed.get("annotations") or {},
+                domain="mcp",
                 binds_to=binds.get(tool.name),
             )
             for tool in self.tools.values()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agentworld_sim.cli._model_options import ModelChoice
 from agentworld_sim.errors import UnknownWorldError, UsageError
+from agentworld_sim.tools import Access
 
 if TYPE_CHECKING:
     from agentworld_sim.world import World
@@ -37,8 +39,12 @@ def check_choice(choice: WorldChoice) -> None:
         )
 
 
-async def open_world(choice: WorldChoice) -> World:
+async def open_world(choice: WorldChoice, *, access: Mapping[str, Access] | None = None) -> World:
     """The world of the command line.
+
+    Args:
+        choice: Which one.
+        access: Access rules that go before the scenario's.
 
     Raises:
         UsageError: a world of that id exists and began with another scenario.
@@ -55,16 +61,20 @@ async def open_world(choice: WorldChoice) -> World:
     scenario = None if choice.scenario is None else Scenario.load(choice.scenario)
     model = await asyncio.to_thread(choice.model.find)
     if choice.memory:
-        return await world.create(scenario, id=choice.world_id, store=MemoryStore(), model=model)
+        return await world.create(
+            scenario, id=choice.world_id, store=MemoryStore(), model=model, access=access
+        )
     store = await asyncio.to_thread(open_store, choice.store)
     if choice.world_id is None:
-        return await world.create(scenario, store=store, model=model)
+        return await world.create(scenario, store=store, model=model, access=access)
     for _ in range(2):
         try:
             record = await asyncio.to_thread(store.world, choice.world_id)
         except UnknownWorldError:
             try:
-                return await world.create(scenario, id=choice.world_id, store=store, model=model)
+                return await world.create(
+                    scenario, id=choice.world_id, store=store, model=model, access=access
+                )
             except UsageError:
                 # Another process may have made it just now; if not, the second round says why.
                 continue
@@ -74,8 +84,8 @@ async def open_world(choice: WorldChoice) -> World:
                 f"the world {choice.world_id!r} began with the scenario {began!r}, and --scenario"
                 f" says {scenario.name!r}. Leave --scenario out, or choose another id."
             )
-        return await world.open(choice.world_id, store=store, model=model)
-    return await world.create(scenario, id=choice.world_id, store=store, model=model)
+        return await world.open(choice.world_id, store=store, model=model, access=access)
+    return await world.create(scenario, id=choice.world_id, store=store, model=model, access=access)
 
 
 def put_away(world: World, choice: WorldChoice) -> None:

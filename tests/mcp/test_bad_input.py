@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentworld_mcp_shim._command import parsed_binds
+from agentworld_mcp_shim._command._serve import parsed_binds
 from agentworld_sim import UsageError
 
 if TYPE_CHECKING:

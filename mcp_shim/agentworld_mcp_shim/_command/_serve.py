@@ -1,4 +1,4 @@
-"""`agentworld mcp`: the MCP server that mirrors another and answers from a world."""
+"""`agentworld mcp serve`, which is also `agentworld mcp` alone: mirror servers and answer from a world."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import gc
 
 import click
 
+from agentworld_sim._access import checked_access
 from agentworld_sim.cli._model_options import ModelChoice, model_options
 from agentworld_sim.errors import UsageError
-
-UPSTREAM_SECONDS = 30.0
-"""Time for an upstream to start and to list its tools; servers fetched with npx or uvx are slow."""
+from agentworld_sim.tools import Access
 
 
 # What follows the upstream's command is the upstream's, with or without `--`.
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(name="serve", context_settings={"allow_interspersed_args": False})
 @click.option(
     "--world",
     "world_id",
@@ -34,26 +33,43 @@ UPSTREAM_SECONDS = 30.0
     multiple=True,
     help="Answer the upstream's tool NAME as this known tool. May be repeated.",
 )
+@click.option(
+    "--access",
+    metavar="RULE=ACCESS",
+    multiple=True,
+    help="Who answers: simulate, refuse, or real, which goes to the upstream. RULE is a tool's name, a"
+    " pattern or an annotation such as @destructive; `real` takes whole names only. May be repeated.",
+)
 @click.option("--store", metavar="FILE", help="Keep worlds in this file instead of your own store.")
 @click.option("--memory", is_flag=True, help="Keep the world in memory: gone with the process.")
 @click.option(
     "--upstream-timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    default=UPSTREAM_SECONDS,
+    default=30.0,
     show_default=True,
     help="How long the upstream may take to start and list its tools.",
+)
+@click.option(
+    "--answer-within",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=50.0,
+    show_default=True,
+    help="Say after so long that there is no answer. Many clients give up after 60 s.",
 )
 @model_options
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
 @click.argument("upstream", nargs=-1, type=click.UNPROCESSED)
-def mcp(
+def serve_command(
     world_id: str | None,
     scenario: str | None,
     binds: tuple[str, ...],
+    access: tuple[str, ...],
     store: str | None,
     memory: bool,
     upstream_timeout: float,
+    answer_within: float,
     verbose: bool,
     upstream: tuple[str, ...],
     model_choice: ModelChoice,
@@ -92,14 +108,22 @@ def mcp(
     # An eighth of the time of the imports is spent looking for garbage that is not there.
     gc.disable()
     try:
+        from agentworld_mcp_shim._settings import ShimSettings
         from agentworld_sim._extras import require
 
         require("mcp.server.lowlevel", extra="mcp")
         import asyncio
 
-        from agentworld_mcp_shim._server import serve
+        from agentworld_mcp_shim._stdio import serve
 
-        asyncio.run(serve(started, choice, binds=chosen, upstream_seconds=upstream_timeout))
+        settings = ShimSettings(
+            worlds=choice,
+            binds=chosen,
+            access=parsed_access(access),
+            upstream_seconds=upstream_timeout,
+            answer_seconds=answer_within,
+        )
+        asyncio.run(serve(started, settings))
     finally:
         gc.enable()
         if started is not None:
@@ -127,6 +151,25 @@ def parsed_binds(binds: tuple[str, ...]) -> dict[str, str]:
             raise UsageError(f"--bind names {name!r} twice: {chosen[name]} and {binding}.")
         chosen[name] = binding
     return chosen
+
+
+def parsed_access(rules: tuple[str, ...]) -> dict[str, Access]:
+    """The values of `--access` by rule.
+
+    Raises:
+        UsageError: one is not of the form `RULE=ACCESS`, may not stand, or is given twice.
+    """
+    chosen: dict[str, str] = {}
+    for rule in rules:
+        name, _, access = rule.rpartition("=")
+        if not name:
+            raise UsageError(
+                f"--access {rule!r} is not of the form RULE=ACCESS, for example create_issue=refuse."
+            )
+        if name in chosen:
+            raise UsageError(f"--access names {name!r} twice: {chosen[name]} and {access}.")
+        chosen[name] = access
+    return checked_access(chosen)
 
 
 def _log_to_stderr(verbose: bool) -> None:

@@ -1,0 +1,125 @@
+"""What a tool does to records: the vocabulary that inference writes and execution reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Does = Literal["create", "read", "list", "search", "count", "update", "upsert", "delete"]
+"""What a tool does to the records of one table."""
+
+Role = Literal[
+    "key",
+    "scope",
+    "field",
+    "text",
+    "limit",
+    "offset",
+    "page",
+    "cursor",
+    "sort",
+    "direction",
+    "projection",
+    "records",
+    "ignored",
+    "unknown",
+]
+"""What an argument is for.
+
+* `key` names a record. A list of them names several.
+* `scope` says to what the record belongs (an owner, a repository, a parent): kept in the record when it
+  is created, and equal for every record that is found.
+* `field` is a value of the record: written by create and update, compared by list, search and count.
+* `text` is searched for in the record's texts.
+* `limit`, `offset`, `page`, `cursor`, `sort`, `direction`, `projection` shape a list.
+* `records` is a list of whole records (create, update, upsert) or of keys (delete).
+* `ignored` changes nothing that is computed, for example `verbose`.
+* `unknown` cannot be computed: a call that gives it a value goes to the model.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a tool."""
+
+    role: Role
+    field: str = ""
+    """The record's field, for `key`, `scope` and `field`; a dotted path inside the record."""
+    compare: Literal["equal", "contains", "at_least", "at_most", "before", "after", "one_of"] = (
+        "equal"
+    )
+    """How list, search and count compare the field with the argument."""
+    first: int = 0
+    """The number of the first page, for `page`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Where an answer carries what was computed. Paths are dotted; an empty one is the whole value."""
+
+    record: str = ""
+    """The record, for create, read, update, upsert and delete."""
+    records: str = ""
+    """The list of records."""
+    total: str | None = None
+    """How many records there are before limits."""
+    count: str | None = None
+    """How many are in this answer."""
+    cursor: str | None = None
+    """What fetches the next page; absent at the end."""
+    more: str | None = None
+    """Whether there is a next page."""
+    schema: Mapping[str, Any] | None = None
+    """The tool's output schema. Without one the answer is the JSON text of the value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """What one tool does to one table."""
+
+    tool: str
+    does: Does
+    table: str
+    """In the plural, in snake case: `issues`, `pull_requests`."""
+    arguments: Mapping[str, Argument] = field(default_factory=dict[str, Argument])
+    output: Output = Output()
+    changes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """For update: field to an arithmetic expression over the record's fields and the call's
+    arguments, for example `balance: balance + amount`. Only a scenario says so."""
+    requires: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Expression that must hold, to the text of the error when it does not. Only a scenario says so."""
+    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values that the tool itself writes or compares: `close_issue` writes `state: closed`."""
+    reasons: tuple[str, ...] = ()
+    """Why it was understood so, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table, as all tools together describe it."""
+
+    name: str
+    key: tuple[str, ...] = ("id",)
+    """Fields that name a record within its scope."""
+    scope: tuple[str, ...] = ()
+    """Fields that say to what a record belongs."""
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """Field to its JSON Schema, from output schemas first, then from what create and update take."""
+    required: tuple[str, ...] = ()
+    """Fields that every record must have in answers."""
+    generated_key: bool = True
+    """Whether the world gives new records their key; otherwise the caller names them."""
+    records: tuple[Mapping[str, Any], ...] = ()
+    """The records at the start, from the scenario."""
+    generate: int | None = None
+    """How many records are made up at the start; `None` leaves it to the engine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the tools of a world do to which tables."""
+
+    operations: Mapping[str, Operation] = field(default_factory=dict[str, Operation])
+    """By tool name."""
+    tables: Mapping[str, Table] = field(default_factory=dict[str, Table])

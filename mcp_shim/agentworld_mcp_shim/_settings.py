@@ -1,0 +1,78 @@
+"""What the command line says, as values that another process can be given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentworld_mcp_shim._worlds import WorldChoice
+from agentworld_sim.tools import Access
+
+UPSTREAM_SECONDS = 30.0
+"""Time for an upstream to start and to list what it has; servers fetched with npx or uvx are slow."""
+
+ANSWER_SECONDS = 50.0
+"""Time for one answer. Clients written in TypeScript give up after 60 s, whatever progress they see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamTarget:
+    """One server to mirror."""
+
+    name: str = ""
+    """Its own name when there are several; empty for a single one."""
+    command: tuple[str, ...] = ()
+    """The command that starts it, or one `http(s)://` URL; empty when only a snapshot is given."""
+    snapshot: Path | None = None
+    """A file that `agentworld mcp snapshot` wrote. With it nothing is started to list tools."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Variables of the command, over this process's own."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Headers of requests to the URL. Never in argument lists, logs or records."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSettings:
+    """How the shim listens for clients over HTTP."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    workers: int = 1
+    """Processes that answer; they share the store."""
+    tokens: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Principal by bearer token; empty for no authentication, which only loopback addresses may do."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Values of `Host` that are accepted beside the address that is listened on."""
+    allowed_origins: tuple[str, ...] = ()
+    """Values of `Origin` that are accepted beside that address."""
+    max_request_bytes: int = 4 * 1024 * 1024
+    max_concurrent: int = 256
+    """Requests that are answered at a time, per worker; more are told to come back."""
+    max_worlds: int = 10_000
+    """Worlds that clients may make, per principal."""
+    world_seconds: float = 24 * 3600.0
+    """How long a world that a client made is kept after its last use; 0 for ever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShimSettings:
+    """All that the shim is told at its start."""
+
+    targets: tuple[UpstreamTarget, ...] = ()
+    """The servers to mirror; the world's own tools when there are none."""
+    worlds: WorldChoice = field(default_factory=WorldChoice)
+    binds: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Binding ids by tool name."""
+    access: Mapping[str, Access] = field(default_factory=dict[str, Access])
+    """Access rules that go before the scenario's; methods such as `resources/read` count as names."""
+    record: Path | None = None
+    """Cassette that real calls are recorded into."""
+    volatile: tuple[str, ...] = ()
+    """Fields whose values differ each time, for the cassette."""
+    control_tools: bool = False
+    """Whether clients are offered tools that reset, fork and choose worlds."""
+    answer_seconds: float = ANSWER_SECONDS
+    upstream_seconds: float = UPSTREAM_SECONDS
+    http: HttpSettings | None = None
+    """`None` for standard input and output."""
