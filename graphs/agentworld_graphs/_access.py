@@ -11,7 +11,7 @@ from langchain_core.tools import tool as tool_from
 
 from agentworld_graphs._simulate import SimulatedTool, simulated
 from agentworld_sim import Access, AccessRefused, UsageError, World
-from agentworld_sim._opening import rule_for
+from agentworld_sim._access import rule_for
 from agentworld_sim.errors import nearest
 
 

@@ -30,8 +30,8 @@ from agentworld_sim import (
     World,
     WorldStore,
 )
+from agentworld_sim._access import rule_for
 from agentworld_sim._live_worlds import LiveWorlds
-from agentworld_sim._opening import rule_for
 
 ADD = ToolSpec(
     name="add",
