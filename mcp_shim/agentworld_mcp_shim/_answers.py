@@ -6,20 +6,23 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp.types import CallToolResult, TextContent
+from mcp.types import INVALID_PARAMS, CallToolResult
 
-from agentworld_mcp_shim._mirror import MirroredTool
+from agentworld_mcp_shim._mirror import Mirror, MirroredTool
 from agentworld_mcp_shim._schemas import MalformedSchema, Schema, argument_errors
+from agentworld_mcp_shim._zod import not_found
 from agentworld_sim.errors import (
     AccessRefused,
     ArgumentsError,
     ObservationRejected,
+    WorldFailure,
 )
 from agentworld_sim.tools import ToolCall
 from agentworld_sim.turns import Observation, Turn
+from mcp import MCPError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -30,6 +33,14 @@ logger = logging.getLogger(__name__)
 
 SIMULATED = "agentworld/simulated"
 """Key in `_meta` of every result: for people and programs, not part of what a model is shown."""
+
+
+PROGRESS_SECONDS = 3.0
+"""Between two notes to a client that asked for progress."""
+
+
+class AnswerTooLate(WorldFailure):
+    """The answer took longer than clients wait."""
 
 
 class Answers:
@@ -64,7 +75,7 @@ class Answers:
             wrong = argument_errors(tool.name, tool.input, arguments)
             if wrong is not None:
                 return _result(wrong, marks, is_error=True)
-            turn = await self._step(world, ToolCall(tool.world_name, arguments))
+            turn = await self._step(world, ToolCall(tool.world_name, arguments), context)
         except MalformedSchema as error:
             tool.problem = f"its input schema is malformed: {error}"
             return _result(self._refusal(world, tool), refused, is_error=True)
@@ -75,6 +86,16 @@ class Answers:
         marks |= {"ref": turn.ref, "provenance": turn.observation.provenance}
         return _rendered(tool, turn.observation, marks)
 
+    def unknown(self, name: str, mirror: Mirror) -> CallToolResult:
+        """What the server says of a tool that it does not have.
+
+        Raises:
+            MCPError: where it says so as an error of the protocol.
+        """
+        if mirror.style == "zod":
+            return _result(not_found(name), {}, is_error=True)
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
+
     async def settle(self, seconds: float) -> None:
         """Cancels the calls that are being answered and waits for them, at most so long."""
         for task in self._running:
@@ -82,13 +103,15 @@ class Answers:
         if self._running:
             await asyncio.wait(self._running, timeout=seconds)
 
-    async def _step(self, world: World, call: ToolCall) -> Turn:
+    async def _step(
+        self, world: World, call: ToolCall, context: ServerRequestContext[Any] | None
+    ) -> Turn:
         logger.info("answering %r", call.name)
         task = asyncio.ensure_future(world.step(call))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         try:
-            return await asyncio.shield(task)
+            await self._waited(task, context)
         except asyncio.CancelledError:
             # The SDK cancels again and again until we return; the step must hear it only once, or
             # it could not finish taking back what it did.
@@ -98,6 +121,34 @@ class Answers:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([task])
             raise
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+        # It may have been committed at the very last moment; then it is an answer.
+        if task.cancelled():
+            raise AnswerTooLate(
+                f"no answer to {call.name!r} within {self._seconds:g} s. The world is unchanged."
+                " --answer-within gives it longer, if the client waits for it."
+            )
+        return task.result()
+
+    async def _waited(
+        self, task: asyncio.Task[Turn], context: ServerRequestContext[Any] | None
+    ) -> None:
+        """Waits until the step is done or its time is over, and tells the client that it goes on."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while True:
+            passed = loop.time() - began
+            left = self._seconds - passed
+            if left <= 0:
+                return
+            done, _ = await asyncio.wait({task}, timeout=min(PROGRESS_SECONDS, left))
+            if done:
+                return
+            if context is not None:
+                # Does nothing when the client did not ask for it.
+                await context.session.report_progress(round(loop.time() - began, 1))
 
     def _refusal(self, world: World, tool: MirroredTool) -> str:
         from agentworld_sim._access import rule_for
@@ -123,10 +174,15 @@ class Answers:
 def _rendered(
     tool: MirroredTool, observation: Observation, marks: dict[str, Any]
 ) -> CallToolResult:
-    schema = tool.output
+    schema, structured = tool.output, observation.structured
     if schema is None or observation.is_error:
-        return _result(observation.text, marks, is_error=observation.is_error)
-    structured = observation.structured
+        return _result(
+            observation.text,
+            marks,
+            structured=structured if isinstance(structured, dict) else None,
+            content=observation.content,
+            is_error=observation.is_error,
+        )
     if tool.takes_text and (structured is None or _misfit(schema, structured)):
         structured = {"result": observation.text}
     wrong = _misfit(schema, structured)
@@ -137,7 +193,7 @@ def _rendered(
             marks,
             is_error=True,
         )
-    return _result(observation.text, marks, structured=structured)
+    return _result(observation.text, marks, structured=structured, content=observation.content)
 
 
 def _misfit(schema: Schema, value: object) -> str | None:
@@ -148,13 +204,21 @@ def _misfit(schema: Schema, value: object) -> str | None:
 
 
 def _result(
-    text: str, marks: Mapping[str, Any], *, structured: Any = None, is_error: bool = False
+    text: str,
+    marks: Mapping[str, Any],
+    *,
+    structured: Any = None,
+    content: Sequence[Mapping[str, Any]] = (),
+    is_error: bool = False,
 ) -> CallToolResult:
-    return CallToolResult(
-        content=[TextContent(type="text", text=clean(text))],
-        structured_content=_cleaned(structured),
-        is_error=is_error,
-        _meta={SIMULATED: dict(marks)},
+    blocks = content or [{"type": "text", "text": text}]
+    return CallToolResult.model_validate(
+        {
+            "content": _cleaned(list(blocks)),
+            "structuredContent": _cleaned(structured),
+            "isError": is_error,
+            "_meta": {SIMULATED: dict(marks)},
+        }
     )
 
 

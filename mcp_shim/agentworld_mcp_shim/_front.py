@@ -125,7 +125,7 @@ class Front:
                     return result
             tool = self.mirror.tools.get(params.name)
             if tool is None:
-                raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
+                return self.answers.unknown(params.name, self.mirror)
             world = await self._worlds.world(context)
             if self._passthrough is not None and _is_real(world, tool):
                 return await self._passthrough.call_tool(context, tool, arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from agentworld_mcp_shim._schemas import Schema
+from agentworld_mcp_shim._schemas import Schema, ValidationStyle, validation_style
 from agentworld_mcp_shim._upstream import Listing, Page
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.tools import ToolSpec
@@ -73,6 +73,12 @@ class Mirror:
         if key not in self._shaped:
             self._shaped[key] = _expressible({**LIST_DEFAULTS, **found}, version)
         return self._shaped[key]
+
+    @property
+    def style(self) -> ValidationStyle:
+        """How the server speaks of mistakes: as its tools' schemas look."""
+        styles = {validation_style(tool.input.content) for tool in self.tools.values()}
+        return styles.pop() if len(styles) == 1 else "pydantic"
 
     def specs(self, binds: Mapping[str, str]) -> list[ToolSpec]:
         """The tools as the world is given them.

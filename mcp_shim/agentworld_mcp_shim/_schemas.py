@@ -1,6 +1,6 @@
-"""Arguments against a tool's schema, in the words of the official Python SDK.
+"""Arguments against a tool's schema, in the words of the server's own SDK.
 
-The SDK validates with pydantic, so its answer to bad arguments is pydantic's list of errors. We have the
+The TypeScript SDK's words are in `_zod`. The Python SDK validates with pydantic, so its answer to bad arguments is pydantic's list of errors. We have the
 schema only, not the pydantic model behind it, and say the same of the same arguments where JSON Schema
 sees a fault; where the server would have converted a value (`"3"` for a number), we are stricter.
 """
@@ -8,11 +8,15 @@ sees a fault; where the server would have converted a value (`"3"` for a number)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from agentworld_mcp_shim._zod import issues
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
     from jsonschema.protocols import Validator
+
+ValidationStyle = Literal["pydantic", "zod", "jsonschema"]
 
 SHOWN_CHARACTERS = 50
 """Of a value, in an error; longer ones lose their middle."""
@@ -78,12 +82,32 @@ def argument_errors(tool: str, schema: Schema, arguments: Any) -> str | None:
     Raises:
         MalformedSchema: the schema cannot be used.
     """
-    faults = [fault for error in schema.errors(arguments) for fault in _faults(error)]
-    if not faults:
+    errors = schema.errors(arguments)
+    if not errors:
         return None
+    match validation_style(schema.content):
+        case "zod":
+            return issues(tool, schema.content, errors)
+        case "jsonschema":
+            return f"Input validation error: {errors[0].message}"
+        case "pydantic":
+            faults = [fault for error in errors for fault in _faults(error)]
     title = schema.content.get("title", f"{tool}Arguments")
     count = f"{len(faults)} validation error{'s' * (len(faults) > 1)}"
     return f"Error executing tool {tool}: {count} for {title}\n" + "\n".join(faults)
+
+
+def validation_style(schema: Mapping[str, Any]) -> ValidationStyle:
+    """Which library the server validates with, from what it wrote into its schemas.
+
+    The TypeScript SDK names the dialect in each schema. The Python SDK's high-level server gives each a
+    title that ends in `Arguments`, or for a tool without a title none at all. What carries the title of
+    a model class is a low-level Python server, which validates with jsonschema.
+    """
+    if "$schema" in schema:
+        return "zod"
+    title = schema.get("title")
+    return "pydantic" if title is None or str(title).endswith("Arguments") else "jsonschema"
 
 
 def _compiled(schema: Mapping[str, Any]) -> Validator:
