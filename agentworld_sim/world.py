@@ -47,7 +47,7 @@ from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
 from agentworld_sim.state._refs import WorldRef, hashed, turn_seed
 from agentworld_sim.state._store import MemoryStore, NewBlobs, WorldRecord, WorldStore
-from agentworld_sim.tools import Access, ToolCall, ToolSpec, check_arguments
+from agentworld_sim.tools import Access, Route, ToolCall, ToolSpec, check_arguments
 from agentworld_sim.turns import Action, Observation, Trajectory, Turn
 
 if TYPE_CHECKING:
@@ -249,16 +249,16 @@ class World:
 
         A tool that binds to nothing is kept with access `refuse`. The scenario's access rules apply.
         """
-        bound: list[ToolSpec] = []
+        asked: list[tuple[ToolSpec, Route | None]] = []
         for tool in tools:
             access = self._rule(tool)
             route = rule_for(tool.name, self.scenario.routes.tools)
-            spec, engine = self._router.bind(
-                replace(tool, access=access) if access else tool, route
-            )
-            self._tools[spec.name] = (spec, engine)
-            bound.append(spec)
-        return bound
+            asked.append((replace(tool, access=access) if access else tool, route))
+        new = {tool.name for tool, _ in asked}
+        beside = [tool for name, (tool, _) in self._tools.items() if name not in new]
+        bound = self._router.bind_all(asked, beside)
+        self._tools.update((spec.name, (spec, engine)) for spec, engine in bound)
+        return [spec for spec, _ in bound]
 
     def refusal(self, name: str) -> str:
         """Why the tool `name` is refused, for people."""

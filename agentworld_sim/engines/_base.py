@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from agentworld_sim.exchanges import Exchange, FailedStep
 from agentworld_sim.state._changes import StateChange, WorldState
@@ -105,4 +105,20 @@ class Engine(Protocol):
 
     async def open(self, state: WorldState, blobs: Blobs) -> EngineSession:
         """Brings the engine up on `state`."""
+        ...
+
+
+@runtime_checkable
+class BindsTogether(Protocol):
+    """An engine for which what a tool does also depends on the tools beside it.
+
+    `Engine.bind` then answers for a tool that stands alone.
+    """
+
+    def binder(self, among: Sequence[ToolSpec]) -> Callable[[ToolSpec], ToolSpec | None]:
+        """What `bind` is for tools that are offered together.
+
+        Args:
+            among: All tools of the world; those that other engines took already, as they were bound.
+        """
         ...

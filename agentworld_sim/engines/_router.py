@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from agentworld_sim.engines._base import Engine
+from agentworld_sim.engines._base import BindsTogether, Engine
 from agentworld_sim.tools import Route, ToolSpec
 
 
@@ -25,15 +25,35 @@ class Router:
         Returns:
             The tool; with access `refuse` and no engine when it binds to nothing.
         """
-        if tool.access != "simulate":
-            return tool, None
+        return self.bind_all([(tool, route)])[0]
+
+    def bind_all(
+        self, tools: Sequence[tuple[ToolSpec, Route | None]], beside: Iterable[ToolSpec] = ()
+    ) -> list[tuple[ToolSpec, Engine | None]]:
+        """As `bind` for tools that are offered together: what one does may show in another.
+
+        Args:
+            tools: The tools, each with how it shall be answered.
+            beside: Tools of the same world that are bound already.
+        """
+        known = list(beside)
+        bound: list[tuple[ToolSpec, Engine | None]] = [(tool, None) for tool, _ in tools]
         for engine in self.engines:
-            if route not in (None, engine.route):
-                continue
-            bound = engine.bind(tool)
-            if bound is not None:
-                return bound, engine
-        return replace(tool, access="refuse"), None
+            among = [*known, *(tool for tool, _ in bound)]
+            bind = engine.binder(among) if isinstance(engine, BindsTogether) else engine.bind
+            for number, (tool, route) in enumerate(tools):
+                free = bound[number][1] is None and tool.access == "simulate"
+                if not free or route not in (None, engine.route):
+                    continue
+                found = bind(tool)
+                if found is not None:
+                    bound[number] = found, engine
+        return [
+            (tool, engine)
+            if engine is not None or tool.access != "simulate"
+            else (replace(tool, access="refuse"), None)
+            for tool, engine in bound
+        ]
 
     def refusal(self, tool: ToolSpec, route: Route | None = None) -> str:
         """Why no engine answers `tool`."""

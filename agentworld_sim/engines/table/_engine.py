@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from agentworld_sim.engines._base import Engine, EngineSession
-from agentworld_sim.engines.table._inference import infer
-from agentworld_sim.engines.table._operation import Operation, Table
+from agentworld_sim.engines.table._inference import PREFIX, is_candidate, plan_of
+from agentworld_sim.engines.table._operation import Operation, Plan, Table
 from agentworld_sim.errors import UsageError
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._files import Blobs
 from agentworld_sim.tools import ToolSpec
-
-PREFIX = "table/"
-"""Of its bindings: `table/create:issues`."""
 
 
 class TableEngine:
@@ -50,15 +47,24 @@ class TableEngine:
         return 0 if self.behind is None else self.behind.reasks
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        operation = self.operations.get(tool.name)
-        if operation is None:
-            asked = tool.binds_to is not None and tool.binds_to.startswith(PREFIX)
-            if not asked and (tool.domain != "mcp" or tool.binds_to is not None):
+        return self.binder((tool,))(tool)
+
+    def binder(self, among: Sequence[ToolSpec]) -> Callable[[ToolSpec], ToolSpec | None]:
+        """Implements `BindsTogether`: one tool alone rarely shows that it works on records."""
+        plan = self.plan(among)
+
+        def bind(tool: ToolSpec) -> ToolSpec | None:
+            operation = plan.operations.get(tool.name)
+            if operation is None or not is_candidate(tool, self.operations):
                 return None
-            operation = infer(tool)
-            if operation is None:
-                return None
-        return replace(tool, domain="mcp", binds_to=f"{PREFIX}{operation.does}:{operation.table}")
+            bound = f"{PREFIX}{operation.does}:{operation.table}"
+            return replace(tool, domain="mcp", binds_to=bound)
+
+        return bind
+
+    def plan(self, tools: Iterable[ToolSpec]) -> Plan:
+        """What the tools of a world do together."""
+        return plan_of(tools, operations=self.operations, tables=self.tables)
 
     def refusal(self, tool: ToolSpec) -> str:
         return (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 Does = Literal["create", "read", "list", "search", "count", "update", "upsert", "delete"]
@@ -52,6 +53,11 @@ class Argument:
     """How list, search and count compare the field with the argument."""
     first: int = 0
     """The number of the first page, for `page`."""
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    """What a value of the argument stands for, where it is not itself: of a filter the value that is
+    compared, or `None` for no filter (`state: all`); of `sort` the field (`created: created_at`)."""
+    fields: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    """For `records`: property of an item to the record's field, where the names differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +76,12 @@ class Output:
     """What fetches the next page; absent at the end."""
     more: str | None = None
     """Whether there is a next page."""
+    values: str = ""
+    """The field whose values the list holds, where its items are no records: `list_keys`."""
+    also: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    """Path to the name of a further table all of whose records stand there: `read_graph`."""
+    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    """Path to what always stands there when it went well: `success: true`."""
     schema: Mapping[str, Any] | None = None
     """The tool's output schema. Without one the answer is the JSON text of the value."""
 
@@ -82,14 +94,14 @@ class Operation:
     does: Does
     table: str
     """In the plural, in snake case: `issues`, `pull_requests`."""
-    arguments: Mapping[str, Argument] = field(default_factory=dict[str, Argument])
+    arguments: Mapping[str, Argument] = dataclasses.field(default_factory=dict[str, Argument])
     output: Output = Output()
-    changes: Mapping[str, str] = field(default_factory=dict[str, str])
+    changes: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     """For update: field to an arithmetic expression over the record's fields and the call's
     arguments, for example `balance: balance + amount`. Only a scenario says so."""
-    requires: Mapping[str, str] = field(default_factory=dict[str, str])
+    requires: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     """Expression that must hold, to the text of the error when it does not. Only a scenario says so."""
-    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     """Values that the tool itself writes or compares: `close_issue` writes `state: closed`."""
     reasons: tuple[str, ...] = ()
     """Why it was understood so, for people."""
@@ -104,7 +116,9 @@ class Table:
     """Fields that name a record within its scope."""
     scope: tuple[str, ...] = ()
     """Fields that say to what a record belongs."""
-    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    fields: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict[str, Mapping[str, Any]]
+    )
     """Field to its JSON Schema, from output schemas first, then from what create and update take."""
     required: tuple[str, ...] = ()
     """Fields that every record must have in answers."""
@@ -120,6 +134,8 @@ class Table:
 class Plan:
     """What the tools of a world do to which tables."""
 
-    operations: Mapping[str, Operation] = field(default_factory=dict[str, Operation])
+    operations: Mapping[str, Operation] = dataclasses.field(default_factory=dict[str, Operation])
     """By tool name."""
-    tables: Mapping[str, Table] = field(default_factory=dict[str, Table])
+    tables: Mapping[str, Table] = dataclasses.field(default_factory=dict[str, Table])
+    unbound: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    """Tool to the reason why it has no operation, for people."""
