@@ -99,6 +99,7 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
     """The shell, the tables, and behind them the model, if there is one."""
     from agentworld_sim.engines.shell import ShellEngine
     from agentworld_sim.engines.table import TableEngine
+    from agentworld_sim.engines.table._imagined import TableRecords
 
     machine, limits = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
     if model is None:
@@ -123,7 +124,7 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
     shell = ShellEngine(
         machine, limits, imaginer=model.imaginer(briefing), routes=scenario.routes.commands
     )
-    imagining = model.engine(briefing)
+    imagining = model.engine(briefing, TableRecords())
     return [shell, TableEngine(behind=imagining), imagining]
 
 

@@ -75,6 +75,8 @@ class Conversation:
     """The last one is the turn that is asked about."""
     task: str = ""
     initial_state: str = ""
+    records: str = ""
+    """Records of the world that matter for the last turn; told with it, and never again."""
     secrets: frozenset[str] = frozenset()
     """Texts that must not be told."""
     memory: dict[int, Written] = field(default_factory=dict[int, Written])
@@ -88,6 +90,8 @@ class Conversation:
                 it fits.
             correction: Why an earlier answer to this very turn was refused.
         """
+        records = f"**Records:**\n{fenced(harmless(self.records))}" if self.records else ""
+        budget_tokens = max(1, budget_tokens - tokens(records))
         digest_tokens = int(budget_tokens * DIGEST_SHARE)
         first = self._first_kept(budget_tokens, digest_tokens)
         messages = [ChatMessage("system", self.system)]
@@ -98,6 +102,8 @@ class Conversation:
             messages.append(ChatMessage("user", asked))
             if written.said is not None:
                 messages.append(ChatMessage("assistant", written.said))
+        if records:
+            messages[-1] = ChatMessage("user", f"{messages[-1].content}\n\n{records}")
         if correction:
             last = messages[-1]
             messages[-1] = ChatMessage("user", f"{last.content}\n\n{corrected(correction)}")

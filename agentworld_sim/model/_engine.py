@@ -12,7 +12,8 @@ from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.model._chat import ChatMessage, ChatRequest
 from agentworld_sim.model._conversation import TOLD_THE_TASK, Conversation, Written, parts_of
-from agentworld_sim.model._interview import Interview, known_messages, spent_before
+from agentworld_sim.model._interview import Interview, Question, known_messages, spent_before
+from agentworld_sim.model._records import VIEW_CHARACTERS, Records, RecordsQuestion
 from agentworld_sim.model._schemas import enforceable
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import Blobs
@@ -29,20 +30,31 @@ PREFIX = "model/"
 """Of the bindings to a domain: `model/search`."""
 
 
+_Read = tuple[Observation, Mapping[str, Any]]
+"""An observation, and the values of the state that the call changes."""
+
+
 class ModelEngine:
     """Implements `Engine` for every domain: a language world model answers."""
 
     name = "model"
     route: Literal["imagine"] = "imagine"
 
-    def __init__(self, model: WorldModel, briefing: Briefing | None = None) -> None:
+    def __init__(
+        self,
+        model: WorldModel,
+        briefing: Briefing | None = None,
+        records: Records | None = None,
+    ) -> None:
         """
         Args:
             model: The model; shared by any number of engines.
             briefing: What the scenario tells it.
+            records: What it is shown of records and may change in them, for tools of the domain `mcp`.
         """
         self.model = model
         self.briefing = briefing or Briefing()
+        self.records = records
 
     @property
     def reasks(self) -> int:
@@ -76,25 +88,24 @@ class ModelEngine:
         )
 
     async def open(self, state: WorldState, blobs: Blobs) -> ModelEngineSession:
-        return ModelEngineSession(self.model, self.briefing)
+        return ModelEngineSession(self.model, self.briefing, self.records)
 
 
 class ModelEngineSession:
     """Implements `EngineSession`. All it knows is the history it is given."""
 
-    def __init__(self, model: WorldModel, briefing: Briefing) -> None:
+    def __init__(self, model: WorldModel, briefing: Briefing, records: Records | None) -> None:
         self._model = model
         self._briefing = briefing
+        self._records = records
         self._asked = 0
         self._used: ChatRequest | None = None
         self._memory: dict[str, dict[int, Written]] = {}
-        self._told: tuple[list[ToolSpec], str] | None = None
+        self._told: tuple[list[ToolSpec], bool, str] | None = None
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         history = await context.history()
-        question = _ObservationQuestion(
-            call, tool, self._conversation(call, tool, context, history), enforceable(tool)
-        )
+        question = self._question(call, tool, context, history)
         interview = Interview(
             model=self._model,
             question=question,
@@ -109,20 +120,39 @@ class ModelEngineSession:
             # A step that fails may be tried again, and is not answered from memory then.
             await self._model.client.forget(self._used)
         reasons = "; ".join(context.refused[-1].reasons) if context.refused else ""
-        observation = await interview.usable(asked=self._asked, reason=reasons)
+        observation, values = await interview.usable(asked=self._asked, reason=reasons)
         self._asked += len(interview.exchanges)
         self._used = interview.asked
         return Answer(
             replace(observation, provenance="imagined"),
-            StateChange(clock_us=context.state.clock_us + TURN_US),
+            StateChange(clock_us=context.state.clock_us + TURN_US, values=values),
             exchanges=tuple(interview.exchanges),
         )
 
     def close(self) -> None:
         pass
 
-    def _conversation(
+    def _question(
         self, call: ToolCall, tool: ToolSpec, context: TurnContext, history: tuple[Turn, ...]
+    ) -> Question[_Read]:
+        own, records = _domain_of(tool), self._records
+        shown = ""
+        if records is not None and own.name == "mcp":
+            shown = records.view(
+                context.state, call, tool, context.tools, max_characters=VIEW_CHARACTERS
+            )
+        conversation = self._conversation(call, tool, context, history, shown)
+        if records is None or not shown:
+            return _ObservationQuestion(call, tool, conversation, enforceable(tool))
+        return RecordsQuestion(call, tool, own, conversation, records, context.state, context.tools)
+
+    def _conversation(
+        self,
+        call: ToolCall,
+        tool: ToolSpec,
+        context: TurnContext,
+        history: tuple[Turn, ...],
+        records: str,
     ) -> Conversation:
         own = _domain_of(tool)
         briefing = self._briefing
@@ -135,7 +165,8 @@ class ModelEngineSession:
 
         return Conversation(
             domain=own,
-            system=self._system(own, offered),
+            system=self._system(own, offered, with_records=bool(records)),
+            records=records,
             parts=parts_of(history, own.action(call, tool), own, belongs),
             task=briefing.task if own.name in TOLD_THE_TASK else "",
             initial_state=initial,
@@ -144,12 +175,14 @@ class ModelEngineSession:
             memory=self._memory.setdefault(own.name, {}),
         )
 
-    def _system(self, own: Domain, offered: list[ToolSpec]) -> str:
+    def _system(self, own: Domain, offered: list[ToolSpec], *, with_records: bool) -> str:
         # Tools are values: while they are the very same, so is what is said of them.
-        if self._told is not None and list(map(id, self._told[0])) == list(map(id, offered)):
-            return self._told[1]
+        told = self._told
+        if told and told[1] == with_records and list(map(id, told[0])) == list(map(id, offered)):
+            return told[2]
+        prompts = self._model.prompts
         briefing = self._briefing
-        system = self._model.prompts.system(
+        system = prompts.system(
             own.name,
             tools=offered,
             # What a first turn tells as its state is not said twice.
@@ -157,7 +190,9 @@ class ModelEngineSession:
             demonstrations=briefing.demonstrations.get(own.name, ""),
             instruction=briefing.instruction,
         )
-        self._told = (offered, system)
+        if with_records:
+            system = f"{system}\n\n{prompts.records()}"
+        self._told = (offered, with_records, system)
         return system
 
 
@@ -174,8 +209,8 @@ class _ObservationQuestion:
     def messages(self, *, budget_tokens: int, correction: str) -> tuple[ChatMessage, ...]:
         return self.conversation.messages(budget_tokens=budget_tokens, correction=correction)
 
-    def read(self, text: str) -> Observation:
-        return _domain_of(self.tool).read(text, self.call, self.tool)
+    def read(self, text: str) -> _Read:
+        return _domain_of(self.tool).read(text, self.call, self.tool), {}
 
 
 def _domain_of(tool: ToolSpec) -> Domain:

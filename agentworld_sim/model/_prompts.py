@@ -33,8 +33,11 @@ SHIPPED_VERSION = "v1"
 COMMAND = "command"
 """Name of the prompt for one command inside a shell's turn."""
 
+RECORDS = "records"
+"""Name of the part about records."""
+
 _FILE = "system_prompt.txt"
-_NAMES = (*get_args(DomainName), COMMAND)
+_NAMES = (*get_args(DomainName), COMMAND, RECORDS)
 _TOOL_DEFINITIONS = "{tool_definitions}"
 _DEMONSTRATIONS = "{demonstrations}"
 
@@ -120,11 +123,15 @@ class PromptSet:
         template = self.templates.get(COMMAND) or _shipped_templates()[COMMAND]
         return _joined(template, _tag_instruction(template))
 
+    def records(self) -> str:
+        """What is added to the system message of a world that keeps records."""
+        return self.templates.get(RECORDS) or _shipped_templates()[RECORDS]
+
     def _template(self, domain: str) -> str:
         try:
             return self.templates[domain]
         except KeyError:
-            known = [name for name in self.templates if name != COMMAND]
+            known = [name for name in self.templates if name not in (COMMAND, RECORDS)]
             raise UsageError(
                 f"{self.source} has no prompt for the domain {domain!r}."
                 f"{nearest(domain, known)} It has: {', '.join(known)}. Add"

@@ -16,6 +16,7 @@ from agentworld_sim.model._settings import ModelSettings
 
 if TYPE_CHECKING:
     from agentworld_sim.model._commands import CommandModel
+    from agentworld_sim.model._records import Records
     from agentworld_sim.world import World
 
 
@@ -81,9 +82,16 @@ class WorldModel:
         other.settings = replace(self.settings, **changed)
         return other
 
-    def engine(self, briefing: Briefing | None = None) -> ModelEngine:
-        """An engine that answers tools with it."""
-        return ModelEngine(self, briefing)
+    def engine(
+        self, briefing: Briefing | None = None, records: Records | None = None
+    ) -> ModelEngine:
+        """An engine that answers tools with it.
+
+        Args:
+            briefing: What the scenario tells it.
+            records: The world's records, if tools may work on them.
+        """
+        return ModelEngine(self, briefing, records)
 
     def imaginer(self, briefing: Briefing | None = None) -> CommandModel:
         """What answers the commands that a shell does not have with it."""
