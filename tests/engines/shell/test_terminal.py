@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import select
+import shutil
 import signal
+import struct
+import termios
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -51,67 +57,105 @@ class Typed:
         return text
 
 
-def _raw(item: str) -> bytes:
-    return "".join(keys(item)).replace("\n", "\r").encode()
+PATIENCE_S = 20.0
+"""How long the real terminal may take to come to where the simulated one is."""
 
 
-def _real(items: Sequence[str], home: Path) -> str:
-    """The screen of a real bash after `items`."""
-    child, terminal = pty.fork()
-    if not child:
-        os.chdir(home)
-        environment = {
-            "HOME": str(home),
-            "PATH": "/usr/bin:/bin",
-            "PS1": PROMPT,
-            "TERM": "xterm",
-            "LINES": str(ROWS),
-            "COLUMNS": str(COLUMNS),
-        }
-        os.execve("/usr/bin/bash", ["bash", "--norc", "--noprofile", "-i"], environment)
-    display, data = Display(), b""
-    try:
-        _size(terminal)
-        data += _quiet(terminal)
-        for item in items:
-            os.write(terminal, _raw(item))
-            data += _quiet(terminal)
-        if "sleep 1\n" in items:
-            time.sleep(1.2)
-            data += _quiet(terminal)
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(terminal)
-    text = re.sub(r"\x1b\[\?2004[hl]\r?", "", data.decode())
-    return display.fed(text).text
+@dataclass(frozen=True)
+class Moment:
+    """Where a terminal is to be before the next keys are typed."""
+
+    screen: str
+    waiting: bool
+    """For keys at a prompt; otherwise a command runs or reads."""
+    program: str = ""
+    """The program that runs; empty for none, or for a command of the shell's own."""
 
 
-def _size(terminal: int) -> None:
-    import fcntl
-    import struct
-    import termios
+def _moments(typed: Typed, items: Sequence[str]) -> list[Moment]:
+    """Where the simulated terminal is after each of `items`."""
+    moments: list[Moment] = []
+    for item in items:
+        shown, screen = typed(item), typed.screen
+        waiting = screen.busy_until_us is None and not screen.reading and not screen.ended
+        command = "" if waiting or screen.ended else screen.running or screen.reading
+        program = command.split(" ")[0]
+        known = shutil.which(program, path="/usr/bin:/bin")
+        moments.append(Moment(shown, waiting, program if known else ""))
+    return moments
 
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
 
+class RealTerminal:
+    """A real bash in a pseudo-terminal."""
 
-def _quiet(terminal: int, patience: float = 3.0) -> bytes:
-    """What comes until nothing has come for a while, which is short after a prompt."""
-    data, end = b"", time.monotonic() + patience
-    while time.monotonic() < end:
-        prompted = re.search(rb"(?:# |> )(?:\x1b\[\S*)?$", data)
-        poll = select.poll()
-        poll.register(terminal, select.POLLIN)
-        if not poll.poll(50 if prompted else 300):
-            break
+    def __init__(self, home: Path) -> None:
+        self._child, self._terminal = pty.fork()
+        if not self._child:
+            os.chdir(home)
+            environment = {
+                "HOME": str(home),
+                "PATH": "/usr/bin:/bin",
+                "PS1": PROMPT,
+                "TERM": "xterm",
+                "LINES": str(ROWS),
+                "COLUMNS": str(COLUMNS),
+            }
+            os.execve("/usr/bin/bash", ["bash", "--norc", "--noprofile", "-i"], environment)
+        self._data = b""
+        size = struct.pack("HHHH", ROWS, COLUMNS, 0, 0)
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, size)
+
+    def close(self) -> None:
+        os.kill(self._child, signal.SIGKILL)
+        os.waitpid(self._child, 0)
+        os.close(self._terminal)
+
+    @property
+    def screen(self) -> str:
+        text = re.sub(r"\x1b\[\?2004[hl]\r?", "", self._data.decode(errors="replace"))
+        return Display().fed(text).text
+
+    def type(self, item: str) -> None:
+        os.write(self._terminal, "".join(keys(item)).replace("\n", "\r").encode())
+
+    def come_to(self, moment: Moment) -> None:
+        """Reads on until the terminal is where it is to be, or patience ends."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end and not self._is_at(moment):
+            if not self._read(20):
+                return
+        # What comes although nothing more should is seen too.
+        while self._read(60) == "more":
+            pass
+
+    def _is_at(self, moment: Moment) -> bool:
+        if self.screen != moment.screen:
+            return False
+        # Keys that come while line editing takes or gives back the terminal are shown otherwise.
+        by_lines = bool(termios.tcgetattr(self._terminal)[3] & termios.ICANON)
+        if by_lines == moment.waiting:
+            return False
+        # Ctrl-C before the program has begun would be the shell's to hear.
+        return not moment.program or self._in_front() == moment.program
+
+    def _in_front(self) -> str:
         try:
-            part = os.read(terminal, 65536)
+            return Path(f"/proc/{os.tcgetpgrp(self._terminal)}/comm").read_text().strip()
         except OSError:
-            break
-        if not part:
-            break
-        data += part
-    return data
+            return ""
+
+    def _read(self, patience_ms: int) -> Literal["more", "nothing", ""]:
+        """Empty once the shell has ended."""
+        poll = select.poll()
+        poll.register(self._terminal, select.POLLIN)
+        if not poll.poll(patience_ms):
+            return "nothing"
+        try:
+            part = os.read(self._terminal, 65536)
+        except OSError:
+            return ""
+        self._data += part
+        return "more" if part else ""
 
 
 SEQUENCES = [
@@ -154,17 +198,27 @@ SEQUENCES = [
     ["exit\n"],
     ["C-d"],
     ["for x in 1\n", "C-c", "echo $?\n"],
-    ["sleep 1\n", "echo ahead\n"],
+    ["sleep 2\n", "echo ahead\n"],
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("items", SEQUENCES, ids=["+".join(items)[:40] for items in SEQUENCES])
 def test_a_screen_is_the_one_of_a_real_terminal(items: list[str], tmp_path: Path) -> None:
     typed = Typed()
-    shown = typed(*items)
+    moments = _moments(typed, items)
+    shown = moments[-1].screen
     if typed.screen.busy_until_us is not None:
         shown = typed(("", 5))
-    assert shown == _real(items, tmp_path)
+    real = RealTerminal(tmp_path)
+    try:
+        real.come_to(Moment(PROMPT.rstrip(), waiting=True))
+        for item, moment in zip(items, moments, strict=True):
+            real.type(item)
+            real.come_to(moment)
+        real.come_to(Moment(shown, waiting=not typed.screen.ended))
+        assert real.screen == shown
+    finally:
+        real.close()
 
 
 def test_a_slow_command_shows_its_output_when_the_clock_has_come_to_it() -> None:
