@@ -38,11 +38,11 @@ class TableRecords:
         max_characters: int,
     ) -> str:
         """The records that matter for a call, as text; empty when the world keeps none."""
-        from agentworld_sim.engines.table._records import records_view
-
         plan = self._plan(tools)
         if not plan.tables and not any(key.startswith("tables/") for key in state.values):
             return ""
+        from agentworld_sim.engines.table._records import records_view
+
         return records_view(state, plan, about=call, tool=tool, max_characters=max_characters)
 
     def changes(
