@@ -9,25 +9,38 @@ agent must not take them for the tool's words.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     CallToolRequestParams,
+    CompleteRequestParams,
+    GetPromptRequestParams,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
 )
 
 from agentworld_mcp_shim._answers import Answers, clean
-from agentworld_mcp_shim._mirror import Mirror, MirroredTool
+from agentworld_mcp_shim._listing import LISTS
+from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, MirroredTool
+from agentworld_mcp_shim._offered import Offered
 from agentworld_sim.errors import AgentworldError
 from mcp import MCPError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
+    from pydantic import BaseModel
 
+    from agentworld_sim.tools import Access
     from agentworld_sim.world import World
 
 logger = logging.getLogger(__name__)
@@ -58,9 +71,22 @@ class Passthrough(Protocol):
         ...
 
     async def request(
-        self, context: ServerRequestContext[Any], method: str, params: Mapping[str, Any]
+        self,
+        context: ServerRequestContext[Any],
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        upstream: str = "",
     ) -> Any:
-        """The result of a request that is no tool call, as it came over the wire."""
+        """The result of a request that is no tool call, as it came over the wire.
+
+        Args:
+            context: The client's request.
+            method: For example `resources/read`.
+            params: With the names that the upstream uses.
+            upstream: Whose it is among several; empty when there is one, or when all are meant
+                (`logging/setLevel`).
+        """
         ...
 
 
@@ -78,6 +104,20 @@ class ControlTools(Protocol):
         ...
 
 
+Handler = Callable[[Any, Any], Awaitable[Any]]
+"""`(context, params) -> result`."""
+
+REAL_METHODS = (
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+)
+"""Methods that access rules may name beside tools, each by its exact name."""
+
+
 class Front:
     """Answers the requests of the clients of one mirror."""
 
@@ -89,23 +129,69 @@ class Front:
         *,
         passthrough: Passthrough | None = None,
         control: ControlTools | None = None,
+        access: Mapping[str, Access] | None = None,
     ) -> None:
+        """
+        Args:
+            mirror: What clients are shown.
+            worlds: Gives each request its world.
+            answers: Answers tool calls.
+            passthrough: Sends what is allowed to be real to the upstreams.
+            control: Tools of our own that clients are offered.
+            access: Access rules by method (`resources/read`, …); all are simulated by default.
+        """
         self.mirror = mirror
         self.answers = answers
         self._worlds = worlds
         self._passthrough = passthrough
         self._control = control
+        self._access = access or {}
+        self._offered = Offered(mirror)
+
+    @property
+    def has_control_tools(self) -> bool:
+        """Whether clients are offered tools that no upstream has."""
+        return self._control is not None
+
+    @property
+    def listens(self) -> bool:
+        """Whether clients may wait for changes."""
+        return any(
+            self.mirror.offers(capability, flag)
+            for capability in ("tools", "resources", "prompts")
+            for flag in ("listChanged", "subscribe")
+        )
+
+    def handlers(self) -> dict[str, tuple[type[BaseModel], Handler]]:
+        """What answers each method; methods that the upstream does not offer are not among them."""
+        offers, listing = self.mirror.offers, self.mirror.listing
+        found: dict[str, tuple[type[BaseModel], Handler]] = {}
+        for method, kind in LISTS.items():
+            missing = listing.failures.get(method, {}).get("code") == METHOD_NOT_FOUND
+            if offers(kind.capability) and not missing:
+                found[method] = PaginatedRequestParams, partial(self._list, method)
+        if self.has_control_tools or "tools/list" in found:
+            found["tools/list"] = PaginatedRequestParams, self.list_tools
+            found["tools/call"] = CallToolRequestParams, self.call_tool
+        if offers("resources"):
+            found["resources/read"] = ReadResourceRequestParams, self._read
+        if offers("resources", "subscribe"):
+            found["resources/subscribe"] = SubscribeRequestParams, self._accept
+            found["resources/unsubscribe"] = UnsubscribeRequestParams, self._accept
+        if offers("prompts"):
+            found["prompts/get"] = GetPromptRequestParams, self._prompt
+        if offers("completions"):
+            found["completion/complete"] = CompleteRequestParams, self._complete
+        if offers("logging"):
+            found["logging/setLevel"] = SetLevelRequestParams, self._accept
+        return found
 
     async def list_tools(
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> Any:
         """A page of the upstream's tools."""
-        cursor = params.cursor if params else None
-        page = self.mirror.page(cursor, context.protocol_version)
-        if page is None:
-            raise MCPError(INVALID_PARAMS, f"Invalid cursor: {cursor}")
-        page = dict(page)
-        if self._control is not None and page.get("nextCursor") is None:
+        page = await self._list("tools/list", context, params)
+        if self._control is not None and not page.get("nextCursor"):
             page["tools"] = [*page["tools"], *self._control.listed()]
         return page
 
@@ -130,6 +216,79 @@ class Front:
             if self._passthrough is not None and _is_real(world, tool):
                 return await self._passthrough.call_tool(context, tool, arguments)
             return await self.answers.call(world, tool, arguments, context=context)
+
+    async def _list(
+        self,
+        method: str,
+        context: ServerRequestContext[Any],
+        params: PaginatedRequestParams | None,
+    ) -> dict[str, Any]:
+        cursor = params.cursor if params else None
+        page = self.mirror.list_page(method, cursor, context.protocol_version)
+        if page is not None:
+            return dict(page)
+        if cursor is not None:
+            raise MCPError(INVALID_PARAMS, f"Invalid cursor: {cursor}")
+        failure = self.mirror.listing.failures.get(method)
+        if failure is not None:
+            raise MCPError(failure["code"], failure["message"], failure.get("data"))
+        return {**LIST_DEFAULTS, LISTS[method].items: []}
+
+    async def _read(
+        self, context: ServerRequestContext[Any], params: ReadResourceRequestParams
+    ) -> Any:
+        async with _told(context.method):
+            if self._is_real(context.method):
+                return await self._real(context, params)
+            return await self._offered.read(
+                str(params.uri), context.protocol_version, lambda: self._worlds.world(context)
+            )
+
+    async def _prompt(
+        self, context: ServerRequestContext[Any], params: GetPromptRequestParams
+    ) -> Any:
+        async with _told(context.method):
+            if self._is_real(context.method):
+                return await self._real(context, params)
+            return self._offered.prompt(params.name, params.arguments or {})
+
+    async def _complete(
+        self, context: ServerRequestContext[Any], params: CompleteRequestParams
+    ) -> Any:
+        async with _told(context.method):
+            if self._is_real(context.method):
+                return await self._real(context, params)
+            ref = params.ref.model_dump(by_alias=True, exclude_none=True)
+            return self._offered.complete(ref, params.argument.name, params.argument.value)
+
+    async def _accept(self, context: ServerRequestContext[Any], params: BaseModel) -> Any:
+        """What asks for notifications: a mirror has none to send."""
+        async with _told(context.method):
+            if self._is_real(context.method):
+                return await self._real(context, params)
+            return {}
+
+    def _is_real(self, method: str) -> bool:
+        """Whether a request goes to the upstream.
+
+        Raises:
+            MCPError: it goes nowhere.
+        """
+        access = self._access.get(method, "simulate")
+        if access == "refuse":
+            raise MCPError(INVALID_REQUEST, f"{method} is refused: the access rules say so.")
+        if access == "real" and self._passthrough is None:
+            raise MCPError(
+                INTERNAL_ERROR,
+                f"{method} is set to 'real', and no server runs that could answer it.",
+            )
+        return access == "real"
+
+    async def _real(self, context: ServerRequestContext[Any], params: BaseModel) -> Any:
+        assert self._passthrough is not None, "asked before"
+        given = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        upstream, native = self.mirror.origin(context.method, given)
+        return await self._passthrough.request(context, context.method, native, upstream=upstream)
 
 
 @asynccontextmanager

@@ -1,12 +1,12 @@
-"""The mirror: an upstream's tools as it lists them, and as the world is given them."""
+"""The mirror: what an upstream lists, as clients are shown it, and its tools as the world is given them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
 
+from agentworld_mcp_shim._listing import LISTS, Listing, Page
 from agentworld_mcp_shim._schemas import Schema, ValidationStyle, validation_style
-from agentworld_mcp_shim._upstream import Listing, Page
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.tools import ToolSpec
 
@@ -14,29 +14,80 @@ LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "result
 """What a listing of the newest protocol must carry, for upstreams that speak an older one."""
 
 
-class MirroredTool:
-    """One tool of the upstream."""
+SEPARATOR = "__"
+"""Between an upstream's name and a tool's, where several upstreams are shown as one."""
 
-    def __init__(self, name: str, listed: Mapping[str, Any]) -> None:
-        self.name = name
-        """What a client calls it."""
-        self.world_name = name
-        """What the world calls it."""
-        self.upstream = ""
-        """The name of the upstream that has it; empty when there is only one."""
-        self.upstream_name = name
-        """What that upstream calls it."""
-        self.listed = listed
-        """As it came over the wire."""
+
+class Origin(NamedTuple):
+    """Where a request belongs."""
+
+    upstream: str
+    """The upstream's name; empty when there is only one."""
+    params: Mapping[str, Any]
+    """The request's parameters with the names that this upstream uses."""
+
+
+class _Form:
+    """What a tool demands and gives; one for all views of the tool."""
+
+    def __init__(self, listed: Mapping[str, Any]) -> None:
         self.problem = _shape_problem(listed)
-        """Why it cannot be answered whatever it binds to; `None` when nothing is wrong with it."""
         sound = self.problem is None
         self.input = Schema(listed["inputSchema"] if sound else {})
         self.output = (
             Schema(listed["outputSchema"]) if sound and listed.get("outputSchema") else None
         )
         self.takes_text = self.output is not None and _takes_text(self.output.content)
+
+
+class MirroredTool:
+    """One tool of an upstream, as one view shows it."""
+
+    def __init__(
+        self, name: str, listed: Mapping[str, Any], *, world_name: str = "", upstream: str = ""
+    ) -> None:
+        self.name = name
+        """What a client calls it."""
+        self.world_name = world_name or name
+        """What the world calls it."""
+        self.upstream = upstream
+        """The name of the upstream that has it; empty when there is only one."""
+        self.upstream_name = name
+        """What that upstream calls it."""
+        self.listed = listed
+        """As it came over the wire."""
+        self._form = _Form(listed)
+
+    @property
+    def problem(self) -> str | None:
+        """Why it cannot be answered whatever it binds to; `None` when nothing is wrong with it."""
+        return self._form.problem
+
+    @problem.setter
+    def problem(self, problem: str) -> None:
+        self._form.problem = problem
+
+    @property
+    def input(self) -> Schema:
+        """The schema of its arguments."""
+        return self._form.input
+
+    @property
+    def output(self) -> Schema | None:
+        """The schema of its structured results."""
+        return self._form.output
+
+    @property
+    def takes_text(self) -> bool:
         """Whether its output schema is `{"result": string}`: how the SDK declares a plain text."""
+        return self._form.takes_text
+
+    def shown_as(self, name: str) -> MirroredTool:
+        """The same tool under another name; what is found wrong with one is wrong with both."""
+        other = object.__new__(MirroredTool)
+        other.__dict__.update(self.__dict__)
+        other.name = name
+        return other
 
     def schema_problem(self) -> str | None:
         """What is wrong with its schemas as JSON Schemas; `None` when they can be used."""
@@ -49,30 +100,51 @@ class MirroredTool:
 class Mirror:
     """What a client is shown. It never changes, and holds no connection."""
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, listing: Listing, *, upstream: str = "") -> None:
+        """
+        Args:
+            listing: What the upstream says of itself.
+            upstream: Its name among several. The world then knows its tools as `UPSTREAM__tool`.
+        """
         self.listing = listing
+        self.upstream = upstream
         self.tools: dict[str, MirroredTool] = {}
+        """By the name that clients use."""
         self.warnings: list[str] = []
-        self._shaped: dict[tuple[str | None, str], Page] = {}
-        for page in listing.pages.values():
-            for number, tool in enumerate(page["tools"]):
-                self._add(number, tool)
+        self._shaped: dict[tuple[str, str | None, str], Page] = {}
+        self._take_tools()
 
-    def page(self, cursor: str | None, version: str) -> Page | None:
-        """The result of `tools/list` for a cursor; `None` when no page has it.
+    def origin(self, method: str, params: Mapping[str, Any]) -> Origin:
+        """Which upstream a request that is no tool call belongs to."""
+        return Origin(self.upstream, params)
+
+    def offers(self, capability: str, flag: str | None = None) -> bool:
+        """Whether the upstream showed a capability, or a flag of it such as `subscribe`."""
+        shown = self.listing.capabilities.get(capability)
+        if flag is None or shown is None:
+            return shown is not None
+        return isinstance(shown, dict) and bool(cast("dict[str, Any]", shown).get(flag))
+
+    def list_page(self, method: str, cursor: str | None, version: str) -> Page | None:
+        """A page of any list; `None` when no page has the cursor.
 
         Args:
+            method: The list request, for example `resources/list`.
             cursor: The client's.
-            version: The protocol version it speaks. A tool that this version cannot express is left
-                out, because the client would reject the whole list for it.
+            version: The protocol version it speaks. What this version cannot express is left out,
+                because the client would reject the whole list for it.
         """
-        found = self.listing.pages.get(cursor)
+        found = self.listing.pages(method).get(cursor)
         if found is None:
             return None
-        key = cursor, version
+        key = method, cursor, version
         if key not in self._shaped:
-            self._shaped[key] = _expressible({**LIST_DEFAULTS, **found}, version)
+            self._shaped[key] = _expressible(method, {**LIST_DEFAULTS, **found}, version)
         return self._shaped[key]
+
+    def page(self, cursor: str | None, version: str) -> Page | None:
+        """The result of `tools/list` for a cursor, as `list_page` gives it."""
+        return self.list_page("tools/list", cursor, version)
 
     @property
     def style(self) -> ValidationStyle:
@@ -110,22 +182,34 @@ class Mirror:
             if tool.problem is None
         ]
 
-    def examine(self, names: Sequence[str]) -> None:
+    def examine(self, names: Iterable[str]) -> None:
         """Looks whether the schemas of these tools can be used; those that cannot get a `problem`.
 
         All at once would cost seconds for thousands of tools, and only bound ones are ever used.
+
+        Args:
+            names: What the world calls them.
         """
-        for name in names:
-            tool = self.tools[name]
+        wanted = set(names)
+        for tool in self.tools.values():
+            if tool.world_name not in wanted:
+                continue
             if tool.problem is None and (problem := tool.schema_problem()) is not None:
                 self._refuse(tool, problem)
+
+    def _take_tools(self) -> None:
+        for number, tool in enumerate(self.listing.items("tools/list")):
+            self._add(number, tool)
 
     def _add(self, number: int, listed: object) -> None:
         name = cast("dict[str, Any]", listed).get("name") if isinstance(listed, dict) else None
         if not isinstance(name, str) or not name:
             self.warnings.append(f"tool {number + 1} of the upstream has no name; it is left out.")
             return
-        tool = MirroredTool(name, cast("dict[str, Any]", listed))
+        world_name = f"{self.upstream}{SEPARATOR}{name}" if self.upstream else name
+        tool = MirroredTool(
+            name, cast("dict[str, Any]", listed), world_name=world_name, upstream=self.upstream
+        )
         earlier = self.tools.get(name)
         if earlier is None:
             self.tools[name] = tool
@@ -189,18 +273,23 @@ def _kind(value: object) -> str:
     return "a list" if isinstance(value, list) else "a string"
 
 
-def _expressible(page: dict[str, Any], version: str) -> Page:
-    """The page without the tools that a protocol version cannot express."""
+def _expressible(method: str, page: dict[str, Any], version: str) -> Page:
+    """The page without what a protocol version cannot express."""
     from mcp.types.methods import validate_server_result
     from pydantic import ValidationError
 
-    def valid(tools: list[object]) -> bool:
+    key = LISTS[method].items
+
+    def valid(items: list[object]) -> bool:
         try:
-            validate_server_result("tools/list", version, {**page, "tools": tools})
+            validate_server_result(method, version, {**page, key: items})
         except ValidationError:
             return False
         return True
 
-    if valid(page["tools"]):
+    if valid(page[key]):
         return page
-    return {**page, "tools": [tool for tool in page["tools"] if valid([tool])]}
+    # A page whose other fields are at fault would lose everything: better lose those.
+    if not valid([]):
+        page = {**LIST_DEFAULTS, key: page[key], "nextCursor": page.get("nextCursor")}
+    return {**page, key: [item for item in page[key] if valid([item])]}

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,6 +33,9 @@ GRACE_SECONDS = 2.0
 LINE_BYTES = 64 * 2**20
 """A longer line is no message of a working server."""
 
+PRIVATE_VARIABLES = frozenset({"AGENTWORLD_UPSTREAM_HEADERS", "AGENTWORLD_STORE"})
+"""Hold credentials without being named like one."""
+
 REMEMBERED_LINES = 8
 """Of what the upstream printed, for the message that explains its failure."""
 
@@ -40,8 +43,12 @@ REMEMBERED_LINES = 8
 class UpstreamProcess:
     """A running MCP server that speaks over its standard streams."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        """Starts it, with the whole environment of this process.
+    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+        """Starts it, with the environment of this process but for our own secrets.
+
+        Args:
+            command: What starts it.
+            env: Variables over those of this process.
 
         Raises:
             UsageError: there is no such command, or it cannot be executed.
@@ -50,7 +57,7 @@ class UpstreamProcess:
         self.stray: deque[str] = deque(maxlen=REMEMBERED_LINES)
         """The last lines on standard output that were no messages."""
         self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
-        self._process = _started(self.command)
+        self._process = _started(self.command, {**_inherited(), **(env or {})})
         self._closing: threading.Thread | None = None
         self._ended = threading.Event()
         self._code: int | None = None
@@ -184,8 +191,19 @@ class _Writing:
         pass
 
 
-def _started(command: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    found = shutil.which(command[0])
+def _inherited() -> dict[str, str]:
+    """The environment without what is meant for us alone."""
+    from agentworld_sim.model._secrets import is_secret
+
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not (name.startswith("AGENTWORLD_") and (is_secret(name) or name in PRIVATE_VARIABLES))
+    }
+
+
+def _started(command: tuple[str, ...], env: dict[str, str]) -> subprocess.Popen[bytes]:
+    found = shutil.which(command[0], path=env.get("PATH"))
     if found is None:
         raise UsageError(_not_found(command[0]))
     try:
@@ -194,6 +212,7 @@ def _started(command: tuple[str, ...]) -> subprocess.Popen[bytes]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env=env,
             # Ctrl-C is ours to handle, and a group of its own can be ended as a whole.
             start_new_session=True,
         )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp.server.lowlevel import Server
-from mcp.types import Implementation
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.types import Implementation, ServerCapabilities, SubscriptionsListenRequestParams
+from pydantic import ValidationError
 
 from agentworld_mcp_shim._front import Front
-from agentworld_mcp_shim._upstream import Listing
+from agentworld_mcp_shim._listing import Listing
 from agentworld_sim._version import __version__
 
 if TYPE_CHECKING:
@@ -31,22 +32,65 @@ def own_listing(world: World) -> Listing:
                 listed["annotations"] = tool.annotations
             tools.append(listed)
     return Listing(
-        identity={"name": "agentworld", "version": __version__}, pages={None: {"tools": tools}}
+        identity={"name": "agentworld", "version": __version__},
+        lists={"tools/list": {None: {"tools": tools}}},
     )
 
 
 def build_server(front: Front) -> Server[Any]:
     """The SDK's server that shows the front's mirror and answers as the front says."""
-    listing = front.mirror.listing
-    identity = Implementation.model_validate(listing.identity)
-    return Server(
-        identity.name,
-        version=identity.version,
-        title=identity.title,
-        description=identity.description,
-        website_url=identity.website_url,
-        icons=identity.icons,
-        instructions=listing.instructions,
-        on_list_tools=front.list_tools,
-        on_call_tool=front.call_tool,
-    )
+    return _MirrorServer(front)
+
+
+class _MirrorServer(Server[Any]):
+    """Has handlers for exactly what the upstream offers, and shows its capabilities as they came."""
+
+    def __init__(self, front: Front) -> None:
+        mirror = front.mirror
+        listing = mirror.listing
+        identity = Implementation.model_validate(listing.identity)
+        super().__init__(
+            identity.name,
+            version=identity.version,
+            title=identity.title,
+            description=identity.description,
+            website_url=identity.website_url,
+            icons=identity.icons,
+            instructions=listing.instructions,
+        )
+        self._shown = _capabilities(front)
+        for method, (params, handler) in front.handlers().items():
+            self.add_request_handler(method, params, handler)
+        if front.listens:
+            from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+
+            # What is shown never changes, so nothing is ever published.
+            self.add_request_handler(
+                "subscriptions/listen",
+                SubscriptionsListenRequestParams,
+                ListenHandler(InMemorySubscriptionBus()),
+            )
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> ServerCapabilities:
+        """The upstream's own, whatever the SDK would make of the handlers."""
+        return self._shown
+
+
+def _capabilities(front: Front) -> ServerCapabilities:
+    shown = dict(front.mirror.listing.capabilities)
+    if front.has_control_tools:
+        shown.setdefault("tools", {})
+    try:
+        return ServerCapabilities.model_validate(shown)
+    except ValidationError:
+        # The upstream's capabilities are malformed somewhere: show what they are about.
+        return ServerCapabilities.model_validate(
+            {name: {} for name in shown if name in ServerCapabilities.model_fields}
+        )

@@ -39,7 +39,7 @@ def test_a_script_that_cannot_be_executed_is_told_apart(shim: Shim, tmp_path: Pa
     script.write_text("print('hello')")
     assert refused(shim, "--", str(script)) == (
         f"the upstream {str(script)!r} is not executable. Start it with its interpreter, for"
-        f" example `agentworld mcp -- python {script}`."
+        f" example `agentworld mcp -- {Path(sys.executable).name} {script}`."
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 from mcp.types import PaginatedRequestParams
 
 from agentworld_mcp_shim._mirror import Mirror
-from agentworld_mcp_shim._upstream import Listing
+from agentworld_mcp_shim._listing import Listing
 from mcp import Client, MCPError
 
 if TYPE_CHECKING:
@@ -139,7 +139,10 @@ async def test_two_different_tools_of_one_name_are_refused_and_equal_ones_are_on
 
 
 def listing(*tools: object) -> Listing:
-    return Listing(identity={"name": "x", "version": ""}, pages={None: {"tools": list(tools)}})
+    return Listing(
+        identity={"name": "x", "version": ""},
+        lists={"tools/list": {None: {"tools": list(tools)}}},
+    )
 
 
 def test_a_tool_that_an_old_protocol_cannot_express_is_left_out_there_only() -> None:

@@ -90,7 +90,8 @@ def serve_command(
     Exit codes: 0 when the client leaves, 2 when the upstream, a binding or an option is wrong, 4 when
     the store fails, 130 and 143 when ended by Ctrl-C or SIGTERM.
     """
-    from agentworld_mcp_shim._upstream import start_upstream
+    from agentworld_mcp_shim._settings import ShimSettings, UpstreamTarget
+    from agentworld_mcp_shim._upstream import Upstream, close_all, start_upstream
     from agentworld_mcp_shim._worlds import WorldChoice, check_choice
 
     chosen = parsed_binds(binds)
@@ -104,11 +105,15 @@ def serve_command(
     check_choice(choice)
     _log_to_stderr(verbose)
     # Before the imports: it comes up while we load.
-    started = start_upstream(upstream) if upstream else None
+    targets = (UpstreamTarget(command=upstream),) if upstream else ()
+    started: dict[str, Upstream] = {}
     # An eighth of the time of the imports is spent looking for garbage that is not there.
     gc.disable()
     try:
-        from agentworld_mcp_shim._settings import ShimSettings
+        for target in targets:
+            started[target.name] = start_upstream(
+                target.command, env=target.env, headers=target.headers
+            )
         from agentworld_sim._extras import require
 
         require("mcp.server.lowlevel", extra="mcp")
@@ -117,6 +122,7 @@ def serve_command(
         from agentworld_mcp_shim._stdio import serve
 
         settings = ShimSettings(
+            targets=targets,
             worlds=choice,
             binds=chosen,
             access=parsed_access(access),
@@ -126,9 +132,7 @@ def serve_command(
         asyncio.run(serve(started, settings))
     finally:
         gc.enable()
-        if started is not None:
-            started.close()
-            started.closed()
+        close_all(started)
 
 
 def parsed_binds(binds: tuple[str, ...]) -> dict[str, str]:
