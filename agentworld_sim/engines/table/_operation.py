@@ -34,7 +34,8 @@ Role = Literal[
 * `field` is a value of the record: written by create and update, compared by list, search and count.
 * `text` is searched for in the record's texts.
 * `limit`, `offset`, `page`, `cursor`, `sort`, `direction`, `projection` shape a list.
-* `records` is a list of whole records (create, update, upsert) or of keys (delete).
+* `records` is a list of whole records (create, update, upsert) or of keys (delete); a single object
+  counts as a list of one, and for update it holds what changes.
 * `ignored` changes nothing that is computed, for example `verbose`.
 * `unknown` cannot be computed: a call that gives it a value goes to the model.
 """
@@ -82,6 +83,10 @@ class Output:
     """Path to the name of a further table all of whose records stand there: `read_graph`."""
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     """Path to what always stands there when it went well: `success: true`."""
+    arguments: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    """Path to the argument whose value stands there: `query: q`."""
+    message: str | None = None
+    """A sentence for people about what was done."""
     schema: Mapping[str, Any] | None = None
     """The tool's output schema. Without one the answer is the JSON text of the value."""
 
@@ -122,6 +127,8 @@ class Table:
     """Field to its JSON Schema, from output schemas first, then from what create and update take."""
     required: tuple[str, ...] = ()
     """Fields that every record must have in answers."""
+    parents: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    """Scope field to the `table.field` that it names: `ticket_id: tickets.id`."""
     generated_key: bool = True
     """Whether the world gives new records their key; otherwise the caller names them."""
     records: tuple[Mapping[str, Any], ...] = ()
