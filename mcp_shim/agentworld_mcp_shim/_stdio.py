@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -17,16 +18,15 @@ from mcp.server.stdio import stdio_server
 from agentworld_mcp_shim._answers import Answers
 from agentworld_mcp_shim._front import Front
 from agentworld_mcp_shim._mirror import Mirror
-from agentworld_mcp_shim._seating import with_tools
+from agentworld_mcp_shim._mirrors import mirrors_of
+from agentworld_mcp_shim._pool import WorldPool
 from agentworld_mcp_shim._server import build_server, own_listing
 from agentworld_mcp_shim._settings import ShimSettings
-from agentworld_mcp_shim._upstream import Upstream, list_upstream
-from agentworld_mcp_shim._worlds import WorldChoice, open_world, put_away
+from agentworld_mcp_shim._upstream import Upstream, close_all
+from agentworld_mcp_shim._worlds import WorldChoice
 from agentworld_sim.errors import AgentworldError
 
 if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
-
     from agentworld_sim.world import World
 
 T = TypeVar("T")
@@ -37,64 +37,52 @@ SETTLE_SECONDS = 5.0
 """How long calls that are being answered may take to stop when we are told to end."""
 
 
-async def serve(upstream: Upstream | None, settings: ShimSettings) -> None:
+async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None:
     """Serves one client on standard input and output until it leaves.
 
     A signal ends the process from here, with 128 and its number as the exit code.
 
     Args:
-        upstream: Whose tools are shown; the world's own by default.
-        settings: What the command line says.
+        started: The upstreams that run, by the name of their target.
+        settings: What the command line says. Without targets the world's own tools are shown.
 
     Raises:
         AgentworldError: the upstream, the world or a binding is not to be had.
     """
-    choice = settings.worlds
     ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    _on_signals(ending)
-    opening = asyncio.create_task(open_world(choice, access=settings.access))
+    on_signals(ending)
+    pool = WorldPool(settings)
+    opening = pool.begin()
     try:
-        if upstream is None:
-            mirror = Mirror(own_listing(await _unless(ending, opening, upstream)))
-            ready = opening
-        else:
-            listing = asyncio.create_task(
-                list_upstream(upstream, seconds=settings.upstream_seconds)
-            )
-            mirror = Mirror(await _unless(ending, listing, upstream))
-            specs = mirror.specs(settings.binds)
+        if settings.targets:
+            listing = asyncio.create_task(mirrors_of(settings, started))
+            mirror = (await _unless(ending, listing, started))[""]
+            pool.show(mirror)
             for warning in mirror.warnings:
                 logger.warning("%s", warning)
-            ready = asyncio.create_task(with_tools(opening, mirror, specs))
-        ready.add_done_callback(lambda task: _settled(task, choice))
-        await _served(mirror, ready, settings, ending)
+        else:
+            mirror = Mirror(own_listing(await _unless(ending, opening, started)))
+            pool.show(None)
+        pool.ready().add_done_callback(lambda task: _settled(task, settings.worlds))
+        await _served(mirror, pool, settings, ending)
     finally:
-        await _close(opening, choice)
+        await pool.aclose()
     if ending.done():
         # The SDK reads standard input in a thread that nothing can interrupt: only leaving ends it.
         leave(ending)
 
 
-class _OneWorld:
-    """Implements `Worlds`: the one that is being opened."""
-
-    def __init__(self, ready: asyncio.Task[World]) -> None:
-        self._ready = ready
-
-    async def world(self, context: ServerRequestContext[Any]) -> World:
-        return await asyncio.shield(self._ready)
-
-
 async def _served(
     mirror: Mirror,
-    ready: asyncio.Task[World],
+    pool: WorldPool,
     settings: ShimSettings,
     ending: asyncio.Future[int],
 ) -> None:
     """Serves until the client leaves or `ending` is set, which a world that fails to open does."""
     answers = Answers(seconds=settings.answer_seconds)
-    front = Front(mirror, _OneWorld(ready), answers)
+    front = Front(mirror, pool, answers, access=settings.access)
     serving = asyncio.create_task(_over_stdio(build_server(front)))
+    ready = pool.ready()
     ready.add_done_callback(lambda task: _pass_on(task, ending))
     await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
     if ending.done():
@@ -127,23 +115,13 @@ async def _over_stdio(server: Server[Any]) -> None:
         logger.info("the client has left")
 
 
-async def _close(opening: asyncio.Task[World], choice: WorldChoice) -> None:
-    await asyncio.wait({opening}, timeout=SETTLE_SECONDS)
-    if opening.done() and not opening.cancelled() and opening.exception() is None:
-        world = opening.result()
-        await world.close()
-        await asyncio.to_thread(put_away, world, choice)
-
-
 async def _unless(
-    ending: asyncio.Future[int], work: asyncio.Task[T], upstream: Upstream | None
+    ending: asyncio.Future[int], work: asyncio.Task[T], started: Mapping[str, Upstream]
 ) -> T:
     """The work's result, unless we are told to end meanwhile."""
     await asyncio.wait({ending, work}, return_when=asyncio.FIRST_COMPLETED)
     if not work.done():
-        if upstream is not None:
-            upstream.close()
-            upstream.closed()
+        close_all(started)
         leave(ending)
     return work.result()
 
@@ -153,7 +131,9 @@ def _pass_on(task: asyncio.Task[Any], ending: asyncio.Future[int]) -> None:
         ending.set_exception(error)
 
 
-def _on_signals(ending: asyncio.Future[int]) -> None:
+def on_signals(ending: asyncio.Future[int]) -> None:
+    """Sets `ending` to the exit code when a signal says to end; a second one ends at once."""
+
     def told(number: int) -> None:
         if ending.done():
             # Told twice: whoever is there does not want to wait.

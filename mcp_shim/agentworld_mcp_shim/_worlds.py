@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ from agentworld_sim.errors import UnknownWorldError, UsageError
 from agentworld_sim.tools import Access
 
 if TYPE_CHECKING:
+    from agentworld_sim.model import WorldModel
+    from agentworld_sim.scenario import Scenario
+    from agentworld_sim.state import WorldRecord, WorldStore
     from agentworld_sim.world import World
 
 
@@ -39,66 +43,123 @@ def check_choice(choice: WorldChoice) -> None:
         )
 
 
-async def open_world(choice: WorldChoice, *, access: Mapping[str, Access] | None = None) -> World:
-    """The world of the command line.
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """What every world of this process is opened with."""
 
-    Args:
-        choice: Which one.
-        access: Access rules that go before the scenario's.
+    world: type[World]
+    scenario: Scenario | None
+    store: WorldStore
+    model: WorldModel | None
 
-    Raises:
-        UsageError: a world of that id exists and began with another scenario.
-        AgentworldError: the store or the scenario cannot be used.
+
+class WorldOpener:
+    """Opens the worlds that the command line allows, or makes them.
+
+    The store is opened and the scenario read once, in a thread, with everything that they import: the
+    protocol must not wait for it.
     """
-    import asyncio
 
-    # In a thread, with everything it imports: the protocol must not wait for it.
-    world = await asyncio.to_thread(_import_world)
-    from agentworld_sim.scenario import Scenario
-    from agentworld_sim.state import MemoryStore
-    from agentworld_sim.state._home import open_store
+    def __init__(self, choice: WorldChoice, access: Mapping[str, Access] | None = None) -> None:
+        """
+        Args:
+            choice: What the command line says.
+            access: Access rules that go before the scenario's.
+        """
+        self.choice = choice
+        self._access = access
+        self._means: asyncio.Task[_Means] | None = None
 
-    scenario = None if choice.scenario is None else Scenario.load(choice.scenario)
-    model = await asyncio.to_thread(choice.model.find)
-    if choice.memory:
-        return await world.create(
-            scenario, id=choice.world_id, store=MemoryStore(), model=model, access=access
-        )
-    store = await asyncio.to_thread(open_store, choice.store)
-    if choice.world_id is None:
-        return await world.create(scenario, store=store, model=model, access=access)
-    for _ in range(2):
-        try:
-            record = await asyncio.to_thread(store.world, choice.world_id)
-        except UnknownWorldError:
+    @property
+    def begun(self) -> bool:
+        """Whether the store was asked for."""
+        return self._means is not None
+
+    async def store(self) -> WorldStore:
+        """Where the worlds live.
+
+        Raises:
+            AgentworldError: the store or the scenario cannot be used.
+        """
+        return (await self._ready()).store
+
+    async def open(
+        self,
+        world_id: str,
+        *,
+        fresh: bool = False,
+        gone: Callable[[WorldRecord], bool] = lambda record: False,
+        admit: Callable[[], Awaitable[None]] | None = None,
+    ) -> World:
+        """The world of that id, as any process left it; a new one if there is none.
+
+        Args:
+            world_id: Its id in the store.
+            fresh: Whether there is hardly one yet, so that it is not looked for first.
+            gone: Whether a world that is there counts as removed; then it is, first.
+            admit: Called before a new one is made; may raise.
+
+        Raises:
+            UsageError: a world of that id exists and began with another scenario.
+            AgentworldError: the store or the scenario cannot be used.
+        """
+        means = await self._ready()
+        for last in (False, True):
+            if not fresh or last:
+                try:
+                    record = await asyncio.to_thread(means.store.world, world_id)
+                    if not gone(record):
+                        return await self._opened(means, record)
+                    await asyncio.to_thread(means.store.remove, world_id)
+                except UnknownWorldError:
+                    pass
+            if admit is not None:
+                await admit()
             try:
-                return await world.create(
-                    scenario, id=choice.world_id, store=store, model=model, access=access
+                return await means.world.create(
+                    means.scenario,
+                    id=world_id,
+                    store=means.store,
+                    model=means.model,
+                    access=self._access,
                 )
             except UsageError:
                 # Another process may have made it just now; if not, the second round says why.
-                continue
-        began = json.loads(record.scenario)["name"]
-        if scenario is not None and scenario.name != began:
+                if last:
+                    raise
+        raise AssertionError
+
+    async def close(self) -> None:
+        """Closes the store, if it was opened."""
+        if self._means is not None:
+            await asyncio.wait({self._means})
+            if not self._means.cancelled() and self._means.exception() is None:
+                self._means.result().store.close()
+
+    async def _ready(self) -> _Means:
+        if self._means is None:
+            self._means = asyncio.create_task(asyncio.to_thread(_means, self.choice))
+        return await asyncio.shield(self._means)
+
+    async def _opened(self, means: _Means, record: WorldRecord) -> World:
+        began: str = json.loads(record.scenario)["name"]
+        if means.scenario is not None and means.scenario.name != began:
             raise UsageError(
-                f"the world {choice.world_id!r} began with the scenario {began!r}, and --scenario"
-                f" says {scenario.name!r}. Leave --scenario out, or choose another id."
+                f"the world {record.id!r} began with the scenario {began!r}, and --scenario says"
+                f" {means.scenario.name!r}. Leave --scenario out, or choose another id."
             )
-        return await world.open(choice.world_id, store=store, model=model, access=access)
-    return await world.create(scenario, id=choice.world_id, store=store, model=model, access=access)
+        return await means.world.open(
+            record.id, store=means.store, model=means.model, access=self._access
+        )
 
 
-def put_away(world: World, choice: WorldChoice) -> None:
-    """Closes the store, and removes the world from it if it was fresh and nobody used it.
-
-    Clients start a server only to list its tools, and each start would leave a world behind.
-    """
-    if choice.world_id is None and world.store.world(world.id).head == world.root:
-        world.store.remove(world.id)
-    world.store.close()
-
-
-def _import_world() -> type[World]:
+def _means(choice: WorldChoice) -> _Means:
+    from agentworld_sim.scenario import Scenario
+    from agentworld_sim.state import MemoryStore
+    from agentworld_sim.state._home import open_store
     from agentworld_sim.world import World
 
-    return World
+    scenario = None if choice.scenario is None else Scenario.load(choice.scenario)
+    model = choice.model.find()
+    store = MemoryStore() if choice.memory else open_store(choice.store)
+    return _Means(World, scenario, store, model)

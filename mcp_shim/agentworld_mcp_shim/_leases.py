@@ -1,0 +1,106 @@
+"""How many worlds clients may make, and for how long they are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mcp.types import INVALID_REQUEST
+
+from agentworld_mcp_shim._keys import owner_of
+from mcp import MCPError
+
+if TYPE_CHECKING:
+    from agentworld_sim.state import WorldRecord, WorldStore
+
+logger = logging.getLogger(__name__)
+
+RECOUNT_SECONDS = 30.0
+"""How long a count of a principal's worlds is believed: other processes make and remove some too."""
+
+RENEWALS = 10
+"""A lease is renewed when a tenth of it has passed, not at every call."""
+
+
+class Leases:
+    """Worlds that clients made are removed some time after their last use. Times are host time."""
+
+    def __init__(
+        self, *, seconds: float, most: int, clock: Callable[[], float] = time.time
+    ) -> None:
+        """
+        Args:
+            seconds: How long a world is kept after its last use; 0 for ever.
+            most: Worlds of one principal.
+            clock: Seconds since the epoch.
+        """
+        self._seconds = seconds
+        self._most = most
+        self._clock = clock
+        self._counts: dict[str | None, tuple[float, int]] = {}
+
+    @property
+    def pause(self) -> float | None:
+        """Time between two rounds of `sweep`; `None` when nothing ever expires."""
+        return min(60.0, max(1.0, self._seconds / RENEWALS)) if self._seconds else None
+
+    def gone(self, record: WorldRecord) -> bool:
+        """Whether the world's time is over, removed or not."""
+        until = _until(record)
+        return until is not None and until <= self._clock()
+
+    def due(self, until: float | None) -> bool:
+        """Whether a lease that ends then is to be renewed at a use now."""
+        return until is not None and until - self._clock() < self._seconds * (1 - 1 / RENEWALS)
+
+    def over(self, until: float | None) -> bool:
+        """Whether a lease that was renewed then may be over."""
+        return until is not None and until <= self._clock()
+
+    async def renew(self, store: WorldStore, world_id: str) -> float | None:
+        """Keeps a world for the whole time from now on; gives the end."""
+        if not self._seconds:
+            return None
+        until = self._clock() + self._seconds
+        await asyncio.to_thread(store.extend, world_id, until)
+        return until
+
+    async def admit(self, store: WorldStore, principal: str | None) -> None:
+        """Counts one more world of a principal.
+
+        Raises:
+            MCPError: it has as many as it may.
+        """
+        now = time.monotonic()
+        since, count = self._counts.get(principal, (-RECOUNT_SECONDS, 0))
+        if now - since >= RECOUNT_SECONDS or count >= self._most:
+            since, count = now, await asyncio.to_thread(_counted, store, principal)
+        if count >= self._most:
+            self._counts[principal] = since, count
+            raise MCPError(
+                INVALID_REQUEST,
+                f"no new world: there are {count} of this client already, and {self._most} are"
+                " allowed. Worlds that are not used are removed after a while.",
+            )
+        self._counts[principal] = since, count + 1
+
+    async def sweep(self, store: WorldStore) -> list[str]:
+        """Removes the worlds whose time is over; gives their ids."""
+        removed = await asyncio.to_thread(store.remove_expired, self._clock())
+        for world_id in removed:
+            logger.info("the world %s was not used for long; it is removed", world_id)
+        return list(removed)
+
+
+def _counted(store: WorldStore, principal: str | None) -> int:
+    if principal is None:
+        return sum(1 for record in store.worlds() if _until(record) is not None)
+    owner = owner_of(principal)
+    return sum(1 for record in store.worlds() if record.id.startswith(owner))
+
+
+def _until(record: WorldRecord) -> float | None:
+    return getattr(record, "expires", None)

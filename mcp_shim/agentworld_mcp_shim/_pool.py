@@ -1,0 +1,301 @@
+"""The open worlds of one process: opened or made when a request is about them, closed when long unused."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from agentworld_mcp_shim._keys import Keys, Run, WorldKey
+from agentworld_mcp_shim._leases import Leases
+from agentworld_mcp_shim._moves import Moves
+from agentworld_mcp_shim._seating import with_tools
+from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
+from agentworld_mcp_shim._worlds import WorldOpener
+from agentworld_sim.errors import AgentworldError, UnknownWorldError, UsageError
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from agentworld_mcp_shim._mirror import Mirror
+    from agentworld_sim.tools import ToolSpec
+    from agentworld_sim.world import World
+
+logger = logging.getLogger(__name__)
+
+MAX_OPEN = 1024
+"""Worlds that are held open; those used longest ago are closed when there are more. Opening one again
+takes a few milliseconds."""
+
+CLOSE_SECONDS = 5.0
+"""How long the pool waits at its end for worlds that are still being opened."""
+
+
+class _Entry:
+    """One world, open or being opened."""
+
+    def __init__(self) -> None:
+        self.bare: asyncio.Task[World] | None = None
+        self.ready: asyncio.Task[World] | None = None
+        self.users = 0
+        """Requests that were given the world and are not answered yet."""
+        self.until: float | None = None
+        """When its lease ends, as far as this process knows."""
+
+
+class WorldPool:
+    """Implements `Worlds` for any number of clients.
+
+    A world is opened once, however many ask for it at a time, and an opening goes on when who asked has
+    left. Use it on one event loop.
+    """
+
+    def __init__(
+        self,
+        settings: ShimSettings,
+        mirror: Mirror | None = None,
+        *,
+        run: Run | None = None,
+        clock: Callable[[], float] = time.time,
+        max_open: int = MAX_OPEN,
+    ) -> None:
+        """
+        Args:
+            settings: What the command line says.
+            mirror: Whose tools the worlds are given; see `show` when it is not known yet.
+            run: What the processes of this run share.
+            clock: Seconds since the epoch.
+            max_open: Worlds that are held open.
+        """
+        choice = settings.worlds
+        self.run = run or (Run(world=choice.world_id) if choice.world_id else Run())
+        self._settings = settings
+        self._keys = Keys(self.run)
+        self._opener = WorldOpener(choice, settings.access)
+        http = settings.http
+        self._leases = Leases(
+            seconds=http.world_seconds if http else 0.0,
+            most=(http or HttpSettings()).max_worlds,
+            clock=clock,
+        )
+        self.moves = Moves(self.run.folder) if settings.control_tools else None
+        self._max_open = max_open
+        self._entries: dict[str, _Entry] = {}
+        self._mirror: asyncio.Future[Mirror | None] = asyncio.Future()
+        self._specs: list[ToolSpec] = []
+        self._sweeping: asyncio.Task[None] | None = None
+        if mirror is not None:
+            self.show(mirror)
+
+    # Opening
+
+    def show(self, mirror: Mirror | None) -> None:
+        """Says whose tools the worlds are given; `None` for no more than their own.
+
+        Raises:
+            UsageError: a binding names a tool that the mirror does not have.
+        """
+        if mirror is not None:
+            self._specs = mirror.specs(self._settings.binds)
+        self._mirror.set_result(mirror)
+
+    def begin(self) -> asyncio.Task[World]:
+        """Begins to open the world of this process, so that it is there when it is asked for.
+
+        Returns:
+            The world without the mirror's tools.
+        """
+        entry = self._entry(WorldKey(id=self.run.world, source="process"))
+        assert entry.bare is not None
+        return entry.bare
+
+    def ready(self) -> asyncio.Task[World]:
+        """The world of this process with the mirror's tools."""
+        entry = self._entry(WorldKey(id=self.run.world, source="process"))
+        assert entry.ready is not None
+        return entry.ready
+
+    def key(self, context: ServerRequestContext[Any]) -> WorldKey:
+        """Which world a request is about.
+
+        Raises:
+            MCPError: it names one that it may not use.
+        """
+        return self._keys.of(context)
+
+    async def world(self, context: ServerRequestContext[Any]) -> World:
+        """The world that a request is about, open and with the mirror's tools.
+
+        It stays open until the task that asks for it ends.
+
+        Raises:
+            AgentworldError: it cannot be had.
+            MCPError: the request names one that it may not use, or may make no more.
+        """
+        key = self.key(context)
+        if self.moves is not None and key.seat is not None:
+            key = await self.moves.moved(key)
+        return await self.open(key)
+
+    async def open(self, key: WorldKey) -> World:
+        """The world of a key; as `world`."""
+        entry = self._entry(key)
+        task = asyncio.current_task()
+        assert task is not None
+        entry.users += 1
+        task.add_done_callback(lambda _: self._left(entry))
+        assert entry.ready is not None
+        world = await asyncio.shield(entry.ready)
+        if self._leases.due(entry.until):
+            with suppress(UnknownWorldError):
+                entry.until = await self._leases.renew(world.store, world.id)
+        return world
+
+    @property
+    def open_worlds(self) -> int:
+        """How many are open or being opened."""
+        return len(self._entries)
+
+    async def probe(self) -> None:
+        """Looks whether worlds can be had. Raises what is in the way."""
+        store = await self._opener.store()
+        with suppress(UnknownWorldError):
+            await asyncio.to_thread(store.world, self.run.world)
+
+    # Keeping
+
+    async def sweep(self) -> None:
+        """Removes the worlds whose time is over."""
+        for world_id in await self._leases.sweep(await self._opener.store()):
+            await self._drop(world_id)
+
+    def keep_sweeping(self) -> None:
+        """Removes them now and then, until the pool is closed."""
+        if self._leases.pause is not None and self._sweeping is None:
+            self._sweeping = asyncio.create_task(self._sweep_for_ever(self._leases.pause))
+
+    async def aclose(self, *, keep_unused: bool = False) -> None:
+        """Closes all worlds and the store.
+
+        Clients start a server only to list its tools, and each start would leave a world behind: a
+        fresh world of this process that nobody used is removed.
+
+        Args:
+            keep_unused: Leave that to another process.
+        """
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        openings = {entry.bare for entry in self._entries.values() if entry.bare is not None}
+        if openings:
+            await asyncio.wait(openings, timeout=CLOSE_SECONDS)
+        for world_id in list(self._entries):
+            await self._drop(world_id)
+        if not keep_unused and self._settings.worlds.world_id is None:
+            await self._put_away()
+        await self._opener.close()
+
+    async def _put_away(self) -> None:
+        if not self._opener.begun:
+            return
+        # UsageError: somebody else has removed it.
+        with suppress(UsageError):
+            store = await self._opener.store()
+            record = await asyncio.to_thread(store.world, self.run.world)
+            if record.head == record.root:
+                await asyncio.to_thread(store.remove, record.id)
+
+    # How
+
+    def _entry(self, key: WorldKey) -> _Entry:
+        entry = self._entries.pop(key.id, None)
+        if entry is not None and self._leases.over(entry.until) and not entry.users:
+            # Another process may have used it since, or removed it: look again.
+            self._close_later(entry)
+            entry = None
+        if entry is None:
+            entry = _Entry()
+            entry.bare = asyncio.create_task(self._opened(key, entry))
+            entry.ready = asyncio.create_task(self._seated(entry.bare))
+            entry.ready.add_done_callback(lambda task: self._forget(key.id, entry, task))
+        # At the end: the one used last.
+        self._entries[key.id] = entry
+        if len(self._entries) > self._max_open:
+            self._shrink()
+        return entry
+
+    async def _opened(self, key: WorldKey, entry: _Entry) -> World:
+        leased = key.source != "process" and self._settings.http is not None
+        store = await self._opener.store()
+
+        async def admit() -> None:
+            await self._leases.admit(store, key.principal)
+
+        world = await self._opener.open(
+            key.id,
+            fresh=key.fresh or (key.source == "process" and not self._settings.worlds.world_id),
+            gone=self._leases.gone,
+            admit=admit if leased else None,
+        )
+        if leased:
+            entry.until = await self._leases.renew(store, world.id)
+        return world
+
+    async def _seated(self, bare: asyncio.Task[World]) -> World:
+        mirror = await asyncio.shield(self._mirror)
+        if mirror is None:
+            return await asyncio.shield(bare)
+        return await with_tools(asyncio.shield(bare), mirror, self._specs)
+
+    def _forget(self, world_id: str, entry: _Entry, ready: asyncio.Task[World]) -> None:
+        """What failed is tried again by who asks next."""
+        failed = ready.cancelled() or ready.exception() is not None
+        if failed and self._entries.get(world_id) is entry:
+            del self._entries[world_id]
+
+    def _left(self, entry: _Entry) -> None:
+        entry.users -= 1
+
+    def _shrink(self) -> None:
+        for world_id, entry in list(self._entries.items()):
+            if len(self._entries) <= self._max_open:
+                return
+            if not entry.users and entry.ready is not None and entry.ready.done():
+                del self._entries[world_id]
+                self._close_later(entry)
+
+    def _close_later(self, entry: _Entry) -> None:
+        closing = asyncio.ensure_future(_closed(entry))
+        _CLOSING.add(closing)
+        closing.add_done_callback(_CLOSING.discard)
+
+    async def _drop(self, world_id: str) -> None:
+        entry = self._entries.pop(world_id, None)
+        if entry is not None:
+            await _closed(entry)
+
+    async def _sweep_for_ever(self, pause: float) -> None:
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                await self.sweep()
+            except AgentworldError as error:
+                # The store may be back at the next round.
+                logger.error("worlds whose time is over could not be removed: %s", error)
+
+
+_CLOSING: set[asyncio.Future[None]] = set()
+"""The event loop itself holds tasks by weak references only."""
+
+
+async def _closed(entry: _Entry) -> None:
+    if entry.ready is not None and not entry.ready.done():
+        entry.ready.cancel()
+    if entry.bare is None:
+        return
+    if not entry.bare.done():
+        entry.bare.cancel()
+    elif not entry.bare.cancelled() and entry.bare.exception() is None:
+        await entry.bare.result().close()
