@@ -149,7 +149,9 @@ class Mirror:
     @property
     def style(self) -> ValidationStyle:
         """How the server speaks of mistakes: as its tools' schemas look."""
-        styles = {validation_style(tool.input.content) for tool in self.tools.values()}
+        styles: set[ValidationStyle] = {
+            validation_style(tool.input.content) for tool in self.tools.values()
+        }
         return styles.pop() if len(styles) == 1 else "pydantic"
 
     def specs(self, binds: Mapping[str, str]) -> list[ToolSpec]:

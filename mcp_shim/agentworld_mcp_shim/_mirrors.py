@@ -59,15 +59,90 @@ async def _listing(
     settings: ShimSettings, target: UpstreamTarget, upstream: Upstream | None
 ) -> Listing:
     try:
-        if target.snapshot is not None:
-            from agentworld_mcp_shim._snapshot import load_snapshot
+        if target.snapshot is None:
+            assert upstream is not None, "a target without a snapshot was not started"
+            live = await _asked(settings, upstream)
+            await asyncio.to_thread(_hold_against_memory, settings, target, live)
+            return live
+        from agentworld_mcp_shim._snapshot import load_snapshot
 
-            return load_snapshot(target.snapshot).listing
-        assert upstream is not None, "a target without a snapshot was not started"
-        from agentworld_mcp_shim._upstream import list_upstream
-
-        return await list_upstream(upstream, seconds=settings.upstream_seconds)
+        kept = load_snapshot(target.snapshot).listing
+        if upstream is not None:
+            await _hold_against_live(settings, target, kept, upstream)
+        return kept
     except UsageError as error:
         if not target.name:
             raise
         raise type(error)(f"upstream {target.name!r}: {error}") from error
+
+
+async def _asked(settings: ShimSettings, upstream: Upstream) -> Listing:
+    from agentworld_mcp_shim._upstream import list_upstream
+
+    return await list_upstream(upstream, seconds=settings.upstream_seconds)
+
+
+async def _hold_against_live(
+    settings: ShimSettings, target: UpstreamTarget, kept: Listing, upstream: Upstream
+) -> None:
+    """Says what the upstream lists otherwise than its snapshot, which is what clients are shown."""
+    from agentworld_mcp_shim._tool_listing import changes, seen_in
+
+    try:
+        live = await _asked(settings, upstream)
+    except UsageError as error:
+        if settings.pinned:
+            raise
+        logger.warning("the snapshot %s cannot be compared: %s", target.snapshot, error)
+        return
+    from agentworld_mcp_shim._secrets import hidden_values
+    from agentworld_mcp_shim._snapshot import hide
+
+    changed = changes(seen_in(kept), seen_in(hide(live, hidden_values(target))))
+    if changed is not None:
+        _tell(
+            settings,
+            f"the tools of {upstream.shown} are not those of the snapshot {target.snapshot}:"
+            f" {changed}. Clients are shown the snapshot. If the change is fine, make it anew with"
+            " `agentworld mcp snapshot`.",
+        )
+
+
+def _hold_against_memory(settings: ShimSettings, target: UpstreamTarget, live: Listing) -> None:
+    """Says what the upstream lists otherwise than when it was first seen."""
+    from agentworld_mcp_shim._tool_listing import ToolListings, changes, seen_in, upstream_key
+    from agentworld_sim.state._home import home
+
+    listings = ToolListings(home())
+    key, seen = upstream_key(target.command), seen_in(live)
+    trusted = listings.trusted(key)
+    if trusted is None:
+        if not settings.worlds.memory:
+            listings.remember(key, seen)
+        return
+    changed = changes(trusted, seen)
+    if changed is not None:
+        _tell(
+            settings,
+            f"the tools of {shown_command(target)} have changed since they were first seen: {changed}."
+            " A description is read by a model. If the change is fine, `agentworld mcp snapshot` of the"
+            " same command accepts it.",
+        )
+
+
+def _tell(settings: ShimSettings, text: str) -> None:
+    from agentworld_mcp_shim._tool_listing import ToolsChanged
+
+    if settings.pinned:
+        raise ToolsChanged(text)
+    logger.warning("%s", text)
+
+
+def shown_command(target: UpstreamTarget) -> str:
+    """The target's command or URL for messages, without what may be a secret."""
+    first = target.command[0]
+    if not first.startswith(("http://", "https://")):
+        return f"`{first}`"
+    from agentworld_mcp_shim._upstream import HttpUpstream
+
+    return HttpUpstream(first).shown

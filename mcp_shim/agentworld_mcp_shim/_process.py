@@ -33,8 +33,8 @@ GRACE_SECONDS = 2.0
 LINE_BYTES = 64 * 2**20
 """A longer line is no message of a working server."""
 
-PRIVATE_VARIABLES = frozenset({"AGENTWORLD_UPSTREAM_HEADERS", "AGENTWORLD_STORE"})
-"""Hold credentials without being named like one."""
+PRIVATE_VARIABLES = ("AGENTWORLD_UPSTREAM_", "AGENTWORLD_STORE")
+"""How variables begin that hold credentials without being named like one."""
 
 REMEMBERED_LINES = 8
 """Of what the upstream printed, for the message that explains its failure."""
@@ -198,7 +198,8 @@ def _inherited() -> dict[str, str]:
     return {
         name: value
         for name, value in os.environ.items()
-        if not (name.startswith("AGENTWORLD_") and (is_secret(name) or name in PRIVATE_VARIABLES))
+        if not name.startswith(PRIVATE_VARIABLES)
+        and not (name.startswith("AGENTWORLD_") and is_secret(name))
     }
 
 

@@ -7,7 +7,7 @@ fields it does not know, and reject a whole listing for one bad tool; a mirror m
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -30,9 +30,6 @@ MAX_ITEMS = 10_000
 MAX_PAGES = 1_000
 """Of one list. A server that leads to ever new cursors has no list."""
 
-CONTENT_BYTES = 2**20
-"""Of one resource; larger ones are not kept."""
-
 STREAM_SECONDS = 300.0
 """How long an upstream behind a URL may be silent in the middle of an answer."""
 
@@ -54,6 +51,8 @@ class HttpUpstream:
             headers: Sent with every request, for example an authorization.
         """
         self.url = url
+        self.on_response: list[Callable[[Any], Awaitable[None]]] = []
+        """Hooks of its HTTP client."""
         self._headers = dict(headers or {})
 
     @property
@@ -72,7 +71,11 @@ class HttpUpstream:
 
         timeout = httpx2.Timeout(30.0, read=STREAM_SECONDS)
         async with (
-            httpx2.AsyncClient(headers=self._headers, timeout=timeout) as http,
+            httpx2.AsyncClient(
+                headers=self._headers,
+                timeout=timeout,
+                event_hooks={"response": list(self.on_response)},
+            ) as http,
             streamable_http_client(self.url, http_client=http) as streams,
         ):
             yield streams
@@ -90,6 +93,7 @@ Upstream = UpstreamProcess | HttpUpstream
 def start_upstream(
     command: Sequence[str],
     *,
+    name: str = "",
     env: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Upstream:
@@ -97,6 +101,7 @@ def start_upstream(
 
     Args:
         command: What starts it, or its URL.
+        name: Its name among several, for messages.
         env: Variables of the command, over this process's own.
         headers: Headers of requests to the URL.
 
@@ -105,7 +110,12 @@ def start_upstream(
     """
     if len(command) == 1 and command[0].startswith(("http://", "https://")):
         return HttpUpstream(command[0], headers)
-    return UpstreamProcess(command, env)
+    try:
+        return UpstreamProcess(command, env)
+    except UsageError as error:
+        if not name:
+            raise
+        raise UsageError(f"upstream {name!r}: {error}") from error
 
 
 def close_all(started: Mapping[str, Upstream]) -> None:
@@ -176,7 +186,7 @@ async def _listed(upstream: Upstream, *, contents: bool) -> Listing:
             return listing
         from agentworld_mcp_shim._contents import with_contents
 
-        return await with_contents(listing, client, taken.pop)
+        return await with_contents(listing, client, lambda: _unstamped(taken.pop()))
 
 
 async def _pages(upstream: Upstream, client: Client, taken: _Taken, method: str) -> Pages:

@@ -8,6 +8,9 @@ import click
 
 COMMANDS = {
     "serve": ("_serve", "serve_command"),
+    "snapshot": ("_snapshot", "snapshot_command"),
+    "unwrap": ("_wrap", "unwrap_command"),
+    "wrap": ("_wrap", "wrap_command"),
 }
 """Name to module and function; imported when it is asked for, because start-up is what users feel."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import click
 
@@ -40,6 +41,38 @@ from agentworld_sim.tools import Access
     help="Who answers: simulate, refuse, or real, which goes to the upstream. RULE is a tool's name, a"
     " pattern or an annotation such as @destructive; `real` takes whole names only. May be repeated.",
 )
+@click.option(
+    "--snapshot",
+    "snapshots",
+    metavar="[NAME=]FILE",
+    multiple=True,
+    help="Show what `agentworld mcp snapshot` wrote down, and start no upstream. Beside a command the two"
+    " are compared. May be repeated.",
+)
+@click.option(
+    "--upstream",
+    "upstreams",
+    metavar="NAME=COMMAND|URL",
+    multiple=True,
+    help="One of several upstreams; its tools are shown as NAME__tool. May be repeated.",
+)
+@click.option(
+    "--servers",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Take the upstreams from a client's configuration file (mcpServers, or servers).",
+)
+@click.option(
+    "--pinned",
+    is_flag=True,
+    help="Refuse to start when an upstream's tools have changed, instead of a warning.",
+)
+@click.option(
+    "--seed-from",
+    metavar="CASSETTE",
+    type=click.Path(path_type=Path),
+    help="A new world begins with the records that this recorded traffic shows.",
+)
 @click.option("--store", metavar="FILE", help="Keep worlds in this file instead of your own store.")
 @click.option("--memory", is_flag=True, help="Keep the world in memory: gone with the process.")
 @click.option(
@@ -66,6 +99,11 @@ def serve_command(
     scenario: str | None,
     binds: tuple[str, ...],
     access: tuple[str, ...],
+    snapshots: tuple[str, ...],
+    upstreams: tuple[str, ...],
+    servers: Path | None,
+    pinned: bool,
+    seed_from: Path | None,
     store: str | None,
     memory: bool,
     upstream_timeout: float,
@@ -76,26 +114,32 @@ def serve_command(
 ) -> None:
     """Stand in front of the MCP server UPSTREAM and answer its tools from a world.
 
-    UPSTREAM is the command that starts it, or its http(s) URL. It is asked for its tools and closed
+    UPSTREAM is the command that starts it, or its http(s) URL. It is asked what it offers and closed
     again: no call ever reaches it. Tools that bind to what a world can compute are answered there; with
     a language world model (--model-url) the others are imagined, and without one they return an error
-    that says why. Without UPSTREAM the world's own tools are served.
+    that says why. Without UPSTREAM the world's own tools are served. A URL may also stand in
+    AGENTWORLD_UPSTREAM_URL, and headers for it in AGENTWORLD_UPSTREAM_HEADERS as JSON, out of sight of
+    other users.
 
     \b
       agentworld mcp --scenario failing-test
       agentworld mcp -- mcp-server-git --repository .
       agentworld mcp --world lab --bind run=terminal/bash -- uvx some-shell-server
       agentworld mcp -- http://localhost:8000/mcp
+      agentworld mcp --snapshot git.json
+      agentworld mcp --upstream git=mcp-server-git --upstream time=mcp-server-time
 
     Exit codes: 0 when the client leaves, 2 when the upstream, a binding or an option is wrong, 4 when
     the store fails, 130 and 143 when ended by Ctrl-C or SIGTERM.
     """
-    from agentworld_mcp_shim._settings import ShimSettings, UpstreamTarget
+    from agentworld_mcp_shim._settings import ShimSettings
+    from agentworld_mcp_shim._targets import targets_of
     from agentworld_mcp_shim._upstream import Upstream, close_all, start_upstream
     from agentworld_mcp_shim._worlds import WorldChoice, check_choice
 
     chosen = parsed_binds(binds)
-    if chosen and not upstream:
+    targets = targets_of(upstream, upstreams=upstreams, servers=servers, snapshots=snapshots)
+    if chosen and not targets:
         raise UsageError(
             "--bind is for an upstream's tools. Name the upstream's command after `--`."
         )
@@ -103,17 +147,17 @@ def serve_command(
         world_id=world_id, scenario=scenario, store=store, memory=memory, model=model_choice
     )
     check_choice(choice)
-    _log_to_stderr(verbose)
-    # Before the imports: it comes up while we load.
-    targets = (UpstreamTarget(command=upstream),) if upstream else ()
+    log_to_stderr(verbose)
     started: dict[str, Upstream] = {}
     # An eighth of the time of the imports is spent looking for garbage that is not there.
     gc.disable()
     try:
+        # Before the imports: they come up while we load.
         for target in targets:
-            started[target.name] = start_upstream(
-                target.command, env=target.env, headers=target.headers
-            )
+            if target.command:
+                started[target.name] = start_upstream(
+                    target.command, name=target.name, env=target.env, headers=target.headers
+                )
         from agentworld_sim._extras import require
 
         require("mcp.server.lowlevel", extra="mcp")
@@ -126,6 +170,8 @@ def serve_command(
             worlds=choice,
             binds=chosen,
             access=parsed_access(access),
+            pinned=pinned,
+            seed_from=seed_from,
             upstream_seconds=upstream_timeout,
             answer_seconds=answer_within,
         )
@@ -176,7 +222,8 @@ def parsed_access(rules: tuple[str, ...]) -> dict[str, Access]:
     return checked_access(chosen)
 
 
-def _log_to_stderr(verbose: bool) -> None:
+def log_to_stderr(verbose: bool) -> None:
+    """Logs to standard error, as the `agentworld` command speaks."""
     import logging
     import sys
 

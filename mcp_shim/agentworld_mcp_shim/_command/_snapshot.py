@@ -1,0 +1,84 @@
+"""`agentworld mcp snapshot`: write down what an MCP server offers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+# What follows the upstream's command is the upstream's, with or without `--`.
+@click.command(name="snapshot", context_settings={"allow_interspersed_args": False})
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file, whole or not at all. Standard output by default.",
+)
+@click.option(
+    "--name", default="", help="What the server is called beside others. Kept in the snapshot."
+)
+@click.option(
+    "--contents/--no-contents",
+    default=True,
+    show_default=True,
+    help="Also read its resources (up to 1 MiB each), and get prompts that need no arguments.",
+)
+@click.option(
+    "--upstream-timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="How long the upstream may take to start and say what it has.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
+@click.argument("upstream", nargs=-1, type=click.UNPROCESSED, required=True)
+def snapshot_command(
+    output: Path | None,
+    name: str,
+    contents: bool,
+    upstream_timeout: float,
+    verbose: bool,
+    upstream: tuple[str, ...],
+) -> None:
+    """Write down what the MCP server UPSTREAM offers, to serve it later without starting it.
+
+    UPSTREAM is the command that starts it, or its http(s) URL. None of its tools is called. What it
+    lists is trusted from now on: `agentworld mcp` warns when the tools change.
+
+    \b
+      agentworld mcp snapshot -o git.json -- mcp-server-git --repository .
+      agentworld mcp --snapshot git.json
+
+    Exit codes: 0, or 2 when the server cannot be asked or the file not be written.
+    """
+    import asyncio
+
+    from agentworld_mcp_shim._command._serve import log_to_stderr
+    from agentworld_mcp_shim._targets import targets_of
+    from agentworld_mcp_shim._upstream import close_all, list_upstream, start_upstream
+    from agentworld_sim._extras import require
+
+    log_to_stderr(verbose)
+    (target,) = targets_of(upstream)
+    started = start_upstream(target.command, env=target.env, headers=target.headers)
+    try:
+        require("mcp.server.lowlevel", extra="mcp")
+        listing = asyncio.run(list_upstream(started, seconds=upstream_timeout, contents=contents))
+    finally:
+        close_all({"": started})
+
+    from agentworld_mcp_shim._secrets import hidden_values
+    from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot, snapshot_text
+    from agentworld_mcp_shim._tool_listing import ToolListings, seen_in, upstream_key
+    from agentworld_sim.state._home import home
+
+    snapshot = Snapshot(listing=listing, name=name)
+    secrets = hidden_values(target)
+    if output is None:
+        click.echo(snapshot_text(snapshot, secrets=secrets), nl=False)
+    else:
+        save_snapshot(output, snapshot, secrets=secrets)
+    ToolListings(home()).remember(upstream_key(target.command), seen_in(listing))

@@ -1,0 +1,203 @@
+"""Snapshots of upstreams: what `agentworld mcp snapshot` writes, and a mirror is made from.
+
+A file of JSON, made to be read and compared: our own keys are in a fixed order and every list of ours is
+sorted, so that two snapshots differ only where the servers do. What came over the wire keeps its order,
+because clients show it to models as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
+from agentworld_mcp_shim._tool_listing import listing_hash
+from agentworld_sim.errors import UsageError
+
+FORMAT = 1
+"""Of the file. A newer one is refused."""
+
+MAX_FILE_BYTES = 256 * 2**20
+"""A larger file is no snapshot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What is in the file."""
+
+    listing: Listing
+    name: str = ""
+    """The upstream's name among several, where the command line gives none."""
+
+
+def save_snapshot(path: Path, snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> None:
+    """Writes the file, whole or not at all.
+
+    Args:
+        path: The file; it is replaced.
+        snapshot: What to write.
+        secrets: Values that are hidden wherever they appear.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    text = snapshot_text(snapshot, secrets=secrets)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"the snapshot {str(path)!r} cannot be written: {error}.") from error
+
+
+def snapshot_text(snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> str:
+    """What `save_snapshot` writes."""
+    from agentworld_sim.model._secrets import masked
+
+    hidden = tuple(secrets)
+    listing = hide(snapshot.listing, hidden)
+    value: dict[str, Any] = {
+        "agentworld_snapshot": FORMAT,
+        "name": masked(snapshot.name, hidden),
+        "server_info": listing.identity,
+        "instructions": listing.instructions,
+        "protocol_version": listing.protocol_version,
+        "capabilities": listing.capabilities,
+        "tools_hash": listing_hash(listing),
+        "lists": {
+            method: [{"cursor": cursor, "page": page} for cursor, page in pages.items()]
+            for method, pages in sorted(listing.lists.items())
+        },
+        "failures": dict(sorted(listing.failures.items())),
+        "contents": dict(sorted(listing.contents.items())),
+        "prompts": dict(sorted(listing.prompts.items())),
+    }
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Lone surrogates cannot be written as UTF-8.
+        text = json.dumps(value, indent=2)
+    return text + "\n"
+
+
+def hide(listing: Listing, secrets: Iterable[str]) -> Listing:
+    """The listing without the secrets."""
+    hidden = tuple(secrets)
+    if not hidden:
+        return listing
+    return replace(
+        listing,
+        identity=_hidden(listing.identity, hidden),
+        instructions=_hidden(listing.instructions, hidden),
+        capabilities=_hidden(listing.capabilities, hidden),
+        lists={
+            method: {cursor: _hidden(page, hidden) for cursor, page in pages.items()}
+            for method, pages in listing.lists.items()
+        },
+        failures=_hidden(listing.failures, hidden),
+        contents=_hidden(listing.contents, hidden),
+        prompts=_hidden(listing.prompts, hidden),
+    )
+
+
+def load_snapshot(path: Path) -> Snapshot:
+    """Reads the file. Nothing else is touched: no process, no network.
+
+    Raises:
+        UsageError: there is no such file, it is no snapshot, or it is from a newer release.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(
+            f"there is no snapshot {str(path)!r}: {error.strerror}. `agentworld mcp snapshot -o"
+            f" {path.name} -- COMMAND` makes one."
+        ) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise _no_snapshot(path, f"it is larger than {MAX_FILE_BYTES} bytes")
+    try:
+        value: object = json.loads(data)
+    except ValueError as error:
+        raise _no_snapshot(path, f"it is not JSON: {error}") from error
+    if not isinstance(value, dict) or "agentworld_snapshot" not in value:
+        raise _no_snapshot(path, "it has no 'agentworld_snapshot'")
+    content = cast("dict[str, Any]", value)
+    version = content["agentworld_snapshot"]
+    if version != FORMAT:
+        raise UsageError(
+            f"the snapshot {str(path)!r} has format {version!r}, and this release knows {FORMAT}."
+            " Make it anew with `agentworld mcp snapshot`, or upgrade."
+        )
+    try:
+        return Snapshot(listing=_listing(content), name=_typed(content, "name", str, ""))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _no_snapshot(path, f"{error}") from error
+
+
+def _listing(content: Mapping[str, Any]) -> Listing:
+    lists: dict[str, Pages] = {}
+    for method, entries in _typed(content, "lists", dict, {}).items():
+        if method not in LISTS:
+            raise ValueError(f"'lists' has {method!r}, which is no list request")
+        lists[method] = _pages(method, entries)
+    return Listing(
+        identity=_typed(content, "server_info", dict, {"name": "", "version": ""}),
+        instructions=_typed(content, "instructions", (str, type(None)), None),
+        protocol_version=_typed(content, "protocol_version", str, ""),
+        capabilities=_typed(content, "capabilities", dict, {}),
+        lists=lists,
+        failures=_typed(content, "failures", dict, {}),
+        contents=_typed(content, "contents", dict, {}),
+        prompts=_typed(content, "prompts", dict, {}),
+    )
+
+
+def _pages(method: str, entries: list[Any]) -> Pages:
+    pages: dict[str | None, Page] = {}
+    for entry in entries:
+        page = entry["page"]
+        items = LISTS[method].items
+        if not isinstance(page.get(items), list):
+            raise TypeError(f"a page of {method!r} has no list {items!r}")
+        pages[entry["cursor"]] = page
+    if pages and None not in pages:
+        raise ValueError(f"{method!r} has no first page (cursor null)")
+    return pages
+
+
+def _typed(
+    content: Mapping[str, Any], key: str, kind: type | tuple[type, ...], default: Any
+) -> Any:
+    value = content.get(key, default)
+    if not isinstance(value, kind):
+        raise TypeError(f"{key!r} is {value!r:.50}")
+    return value
+
+
+def _no_snapshot(path: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{str(path)!r} is no snapshot of an MCP server: {why}. `agentworld mcp snapshot -o FILE --"
+        " COMMAND` makes one."
+    )
+
+
+def _hidden(value: Any, secrets: tuple[str, ...]) -> Any:
+    from agentworld_sim.model._secrets import masked
+
+    if isinstance(value, str):
+        return masked(value, secrets)
+    if isinstance(value, Mapping):
+        return {
+            _hidden(key, secrets): _hidden(one, secrets)
+            for key, one in cast("Mapping[str, Any]", value).items()
+        }
+    if isinstance(value, list):
+        return [_hidden(one, secrets) for one in cast("list[Any]", value)]
+    return value

@@ -1,0 +1,231 @@
+"""Which upstreams the command line names."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from agentworld_mcp_shim._environment import HEADERS_VARIABLE, upstream_headers, upstream_url
+from agentworld_mcp_shim._settings import UpstreamTarget
+from agentworld_sim.errors import UsageError, nearest
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]|_(?!_))*")
+_PLACEHOLDER = re.compile(r"\$\{(?P<kind>[A-Za-z]+:)?(?P<name>[^}:]+?)(?::-(?P<default>[^}]*))?\}")
+
+
+def targets_of(
+    command: Sequence[str] = (),
+    *,
+    upstreams: Sequence[str] = (),
+    servers: Path | None = None,
+    snapshots: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+) -> tuple[UpstreamTarget, ...]:
+    """The upstreams of a command line.
+
+    Args:
+        command: What stands after `--`: one command, or its URL.
+        upstreams: Values of `--upstream`: `NAME=COMMAND-LINE` or `NAME=URL`.
+        servers: The file of `--servers`.
+        snapshots: Values of `--snapshot`: `FILE` or `NAME=FILE`.
+        environ: Where placeholders and headers come from; this process's environment by default.
+
+    Raises:
+        UsageError: they contradict each other, or one cannot be understood.
+    """
+    variables = os.environ if environ is None else environ
+    if command and (upstreams or servers is not None):
+        raise UsageError(
+            "one upstream stands after `--`, and others are named by --upstream or --servers. Give each"
+            f" a name: --upstream NAME={shlex.quote(shlex.join(command))}."
+        )
+    if not (command or upstreams or servers or snapshots):
+        url = upstream_url(variables)
+        command = () if url is None else (url,)
+    targets: dict[str, UpstreamTarget] = {}
+    if command:
+        targets[""] = UpstreamTarget(command=tuple(command))
+    for target in (
+        *(_named(value) for value in upstreams),
+        *(() if servers is None else read_servers(servers, variables)),
+    ):
+        if target.name in targets:
+            raise UsageError(
+                f"two upstreams are named {target.name!r}. Each has a name of its own."
+            )
+        targets[target.name] = target
+    for value in snapshots:
+        _add_snapshot(targets, value)
+    found = tuple(targets.values())
+    if len(found) > 1 and "" in targets:
+        raise UsageError(
+            "of several upstreams each needs a name: --upstream NAME=COMMAND, --snapshot NAME=FILE."
+        )
+    return _with_headers(found, variables)
+
+
+def read_servers(path: Path, environ: Mapping[str, str]) -> list[UpstreamTarget]:
+    """The servers of a client's configuration file, with its placeholders filled.
+
+    Args:
+        path: A file with `mcpServers`, or with `servers` as VS Code writes it.
+        environ: Where `${VAR}` and `${env:VAR}` come from.
+
+    Raises:
+        UsageError: there is no such file, it has another form, or a variable is not set.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--servers {str(path)!r} cannot be read: {error}.") from error
+    from agentworld_mcp_shim.wrapping._jsonc import JsoncError, read_jsonc
+
+    try:
+        content: object = read_jsonc(text).root.value
+    except JsoncError as error:
+        raise UsageError(f"--servers {str(path)!r} is not JSON: {error}") from error
+    servers: object = None
+    if isinstance(content, dict):
+        known = cast("dict[str, Any]", content)
+        servers = known.get("mcpServers", known.get("servers"))
+    if not isinstance(servers, dict) or not servers:
+        raise UsageError(
+            f"--servers {str(path)!r} has no 'mcpServers' and no 'servers', or they are empty. It is a"
+            " client's configuration file."
+        )
+    return [
+        _server(name, entry, environ) for name, entry in cast("dict[str, Any]", servers).items()
+    ]
+
+
+def _server(name: str, entry: object, environ: Mapping[str, str]) -> UpstreamTarget:
+    if not isinstance(entry, dict):
+        raise UsageError(f"the server {name!r} is not an object.")
+    fields = cast("dict[str, Any]", entry)
+    url = fields.get("url") or fields.get("httpUrl") or fields.get("serverUrl")
+    command = fields.get("command")
+    if not isinstance(url or command, str):
+        raise UsageError(f"the server {name!r} has neither a 'command' nor a 'url'.")
+    words = _strings(name, "command", [url] if url else [command, *(fields.get("args") or ())])
+    filled = tuple(_filled(name, word, environ) for word in words)
+    return UpstreamTarget(
+        name=_tidy(name),
+        command=filled,
+        env=_values(name, "env", fields.get("env"), environ),
+        headers=_values(name, "headers", fields.get("headers"), environ) if url else {},
+    )
+
+
+def _values(server: str, key: str, value: object, environ: Mapping[str, str]) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise UsageError(f"the {key!r} of the server {server!r} is not an object.")
+    given = cast("dict[str, object]", value)
+    return {
+        name: _filled(server, text, environ)
+        for name, text in zip(given, _strings(server, key, list(given.values())), strict=True)
+    }
+
+
+def _strings(server: str, key: str, value: object) -> list[str]:
+    if not isinstance(value, list) or not all(
+        isinstance(one, str | int | float) for one in cast("list[object]", value)
+    ):
+        raise UsageError(f"the {key!r} of the server {server!r} are not texts.")
+    return [str(one) for one in cast("list[object]", value)]
+
+
+def _filled(server: str, text: str, environ: Mapping[str, str]) -> str:
+    """`text` with its placeholders filled from the environment."""
+
+    def fill(found: re.Match[str]) -> str:
+        kind: str | None = found["kind"]
+        name, default = str(found["name"]), found["default"]
+        if kind not in (None, "env:"):
+            raise UsageError(
+                f"the server {server!r} has the placeholder {found[0]!r}, which only its client can"
+                " fill. Write ${env:NAME} instead, and set that variable."
+            )
+        if name not in environ and default is None:
+            raise UsageError(
+                f"the server {server!r} needs the environment variable {name!r}, which is not set."
+            )
+        return environ.get(name, default)
+
+    return _PLACEHOLDER.sub(fill, text)
+
+
+def _tidy(name: str) -> str:
+    """A name that can stand before a tool's, and in a URL."""
+    return re.sub("__+", "_", re.sub("[^A-Za-z0-9_.-]+", "-", name)).strip("-_.") or "server"
+
+
+def _named(value: str) -> UpstreamTarget:
+    name, _, rest = value.partition("=")
+    if not rest.strip() or not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--upstream {value!r} is not of the form NAME=COMMAND or NAME=URL. A name has letters,"
+            " digits, '.', '-' and single '_', for example --upstream 'git=mcp-server-git'."
+        )
+    try:
+        words = shlex.split(rest)
+    except ValueError as error:
+        raise UsageError(f"--upstream {value!r}: {error} in the command.") from error
+    return UpstreamTarget(name=name, command=tuple(words))
+
+
+def _add_snapshot(targets: dict[str, UpstreamTarget], value: str) -> None:
+    name, path = _snapshot(value)
+    if name is None:
+        # It belongs to the only upstream there is, or it is one of its own.
+        if len(targets) == 1 and next(iter(targets.values())).snapshot is None:
+            name = next(iter(targets))
+        elif not targets:
+            name = ""
+        else:
+            raise UsageError(
+                f"--snapshot {value!r}: of several upstreams, name the one it is of:"
+                f" --snapshot NAME={value}.{nearest(path.stem, targets)}"
+            )
+    known = targets.get(name, UpstreamTarget(name=name))
+    if known.snapshot is not None:
+        raise UsageError(f"two snapshots are given of the upstream {name!r}.")
+    targets[name] = replace(known, snapshot=path)
+
+
+def _snapshot(value: str) -> tuple[str | None, Path]:
+    name, sign, rest = value.partition("=")
+    if sign and _NAME.fullmatch(name) and not Path(value).exists():
+        return name, Path(rest).expanduser()
+    return None, Path(value).expanduser()
+
+
+def _with_headers(
+    targets: tuple[UpstreamTarget, ...], environ: Mapping[str, str]
+) -> tuple[UpstreamTarget, ...]:
+    """The headers of the environment go to the one upstream that is behind a URL."""
+    behind = [target for target in targets if target.command[:1] and _is_url(target.command[0])]
+    if not behind:
+        return targets
+    headers = upstream_headers(environ)
+    if not headers:
+        return targets
+    if len(behind) > 1:
+        raise UsageError(
+            f"{HEADERS_VARIABLE} is for one upstream, and {len(behind)} are behind a URL. Put the"
+            " headers of each into a file for --servers, so that none is sent another's."
+        )
+    return tuple(
+        replace(target, headers={**headers, **target.headers}) if target is behind[0] else target
+        for target in targets
+    )
+
+
+def _is_url(word: str) -> bool:
+    return word.startswith(("http://", "https://"))
