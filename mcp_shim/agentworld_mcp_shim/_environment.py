@@ -1,0 +1,118 @@
+"""What a client's configuration tells the shim through its environment: an upstream's URL and headers.
+
+They stand there and not among the arguments because every user of the host can read those.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from agentworld_sim.errors import UsageError
+
+URL_VARIABLE = "AGENTWORLD_UPSTREAM_URL"
+HEADERS_VARIABLE = "AGENTWORLD_UPSTREAM_HEADERS"
+"""All headers, as a JSON object."""
+HEADER_PREFIX = "AGENTWORLD_UPSTREAM_HEADER_"
+"""One header each: `AGENTWORLD_UPSTREAM_HEADER_X_Api_Key` is `X-Api-Key`."""
+
+_HEADER = re.compile(r"[A-Za-z0-9_-]+")
+_PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_LEFT = re.compile(r"\$\{[^}]*\}")
+
+
+def header_variable(header: str) -> str | None:
+    """The variable of a header, or `None` if its name does not fit into one.
+
+    Shells drop variables whose names have a `-`, so it becomes `_`, and `_` becomes `__`.
+    """
+    if _HEADER.fullmatch(header) is None:
+        return None
+    variable = HEADER_PREFIX + header.replace("_", "__").replace("-", "_")
+    return variable if variable_header(variable) == header else None
+
+
+def variable_header(variable: str) -> str | None:
+    """The header of a variable, or `None` if it is not one for a header."""
+    if not variable.startswith(HEADER_PREFIX) or variable == HEADER_PREFIX:
+        return None
+    name = variable.removeprefix(HEADER_PREFIX)
+    return re.sub("__|_", lambda found: "_" if len(found.group()) == 2 else "-", name)
+
+
+def upstream_url(environment: Mapping[str, str]) -> str | None:
+    """The upstream's URL, where the environment names one.
+
+    Raises:
+        UsageError: a placeholder in it has no value, or it is no http(s) URL.
+    """
+    given = environment.get(URL_VARIABLE)
+    if not given:
+        return None
+    url = _filled(given, environment, URL_VARIABLE)
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(f"{URL_VARIABLE} is no http(s) URL.")
+    return url
+
+
+def upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
+    """Headers for requests to the upstream.
+
+    Placeholders that the client left (`${VAR}`, `${env:VAR}`, `${VAR:-default}`) are filled in from the
+    same environment.
+
+    Raises:
+        UsageError: a placeholder has no value, or the JSON is no object of strings. Values are not
+            quoted in the message.
+    """
+    headers = _json_headers(environment.get(HEADERS_VARIABLE), environment)
+    for variable, value in environment.items():
+        header = variable_header(variable)
+        if header is not None:
+            headers[header] = _filled(value, environment, variable)
+    for header, value in headers.items():
+        if not value.isprintable():
+            raise UsageError(
+                f"the header {header!r} for the upstream has a line break or the like."
+            )
+    return headers
+
+
+def _json_headers(given: str | None, environment: Mapping[str, str]) -> dict[str, str]:
+    if not given:
+        return {}
+    form = 'a JSON object of strings, such as {"Authorization": "Bearer ${TOKEN}"}'
+    try:
+        parsed = json.loads(given)
+    except ValueError:
+        raise UsageError(f"{HEADERS_VARIABLE} is not {form}.") from None
+    if not isinstance(parsed, dict):
+        raise UsageError(f"{HEADERS_VARIABLE} is not {form}.")
+    headers: dict[str, str] = {}
+    for header, value in cast("dict[str, object]", parsed).items():
+        if not isinstance(value, str):
+            raise UsageError(f"{HEADERS_VARIABLE} is not {form}: {header!r} is no string.")
+        headers[header] = _filled(value, environment, HEADERS_VARIABLE)
+    return headers
+
+
+def _filled(text: str, environment: Mapping[str, str], where: str) -> str:
+    def value(found: re.Match[str]) -> str:
+        name, default = found.group(1), found.group(2)
+        set_to = environment.get(name)
+        if not set_to and default is not None:
+            return default
+        if set_to is None:
+            raise UsageError(
+                f"{where} refers to ${{{name}}}, and the client gives the shim no variable {name!r}."
+                " Set it where the client starts, or in the entry's environment."
+            )
+        return set_to
+
+    # Looked for before anything is filled in: a value may look like a placeholder.
+    for left in _LEFT.findall(text):
+        if _PLACEHOLDER.fullmatch(left) is None:
+            raise UsageError(f"{where} still has {left}, which the client should have filled in.")
+    return _PLACEHOLDER.sub(value, text)

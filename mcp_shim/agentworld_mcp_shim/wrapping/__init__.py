@@ -1,0 +1,22 @@
+"""Configuration files of MCP clients: the shim put in front of every server in them, and away again."""
+
+from agentworld_mcp_shim.wrapping._clients import CLIENTS, Client, client_named, usual_files
+from agentworld_mcp_shim.wrapping._documents import (
+    Outcome,
+    Rewritten,
+    WrapChoice,
+    unwrap_text,
+    wrap_text,
+)
+
+__all__ = [
+    "CLIENTS",
+    "Client",
+    "Outcome",
+    "Rewritten",
+    "WrapChoice",
+    "client_named",
+    "unwrap_text",
+    "usual_files",
+    "wrap_text",
+]

@@ -1,0 +1,252 @@
+"""A real file of each client, wrapped and unwrapped."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from agentworld_mcp_shim.wrapping import CLIENTS, WrapChoice, unwrap_text, wrap_text
+from agentworld_mcp_shim.wrapping._documents import BOM, parse
+
+DATA = Path(__file__).parents[2] / "data" / "clients"
+PYTHON = "/opt/agentworld/bin/python"
+CHOICE = WrapChoice(interpreter=PYTHON, world="lab")
+START = ["-E", "-P", "-m", "agentworld_mcp_shim"]
+FILES = {
+    "claude_desktop/claude_desktop_config.json": "claude-desktop",
+    "claude_code/project/.mcp.json": "claude-code",
+    "claude_code/home/.claude.json": "claude-code",
+    "cursor/.cursor/mcp.json": "cursor",
+    "gemini/.gemini/settings.json": "gemini",
+    "windsurf/mcp_config.json": "windsurf",
+    "vscode/.vscode/mcp.json": "vscode",
+    "vscode/User/settings.json": "vscode",
+    "zed/.zed/settings.json": "zed",
+    "codex/.codex/config.toml": "codex",
+    "goose/goose/config.yaml": "goose",
+}
+each_file = pytest.mark.parametrize("name", FILES)
+
+
+def text_of(name: str) -> str:
+    """A file's text with its own line endings."""
+    return (DATA / name).read_bytes().decode()
+
+
+def wrapped(name: str, choice: WrapChoice = CHOICE) -> str:
+    """A file's text after wrapping."""
+    return wrap_text(text_of(name), DATA / name, choice).text
+
+
+def value_of(name: str, text: str) -> Any:
+    """What a parser that is not ours reads; of JSON with comments, what ours does."""
+    if name.endswith(".toml"):
+        return tomllib.loads(text)
+    if name.endswith(".yaml"):
+        return yaml.safe_load(text)
+    try:
+        return json.loads(text.removeprefix(BOM))
+    except json.JSONDecodeError:
+        return parse(text.removeprefix(BOM), "jsonc").root.value
+
+
+def entry(name: str, *path: str) -> dict[str, Any]:
+    """A value in the wrapped file."""
+    value = value_of(name, wrapped(name))
+    for key in path:
+        value = value[key]
+    return cast("dict[str, Any]", value)
+
+
+def test_every_sample_file_is_tested() -> None:
+    found = {path.relative_to(DATA).as_posix() for path in DATA.rglob("*") if path.is_file()}
+    assert found == set(FILES)
+    assert {*FILES.values()} == {client.name for client in CLIENTS}
+
+
+@each_file
+def test_the_client_is_found_out(name: str) -> None:
+    assert wrap_text(text_of(name), DATA / name, CHOICE).client.name == FILES[name]
+
+
+@each_file
+def test_unwrapping_gives_back_every_byte(name: str) -> None:
+    assert unwrap_text(wrapped(name), DATA / name).text == text_of(name)
+
+
+@each_file
+def test_wrapping_twice_is_wrapping_once(name: str) -> None:
+    once = wrapped(name)
+    assert once != text_of(name)
+    assert wrapped(name, WrapChoice(interpreter="/other/python", world="other")) != once
+    again = wrap_text(once, DATA / name, WrapChoice(interpreter="/other/python", world="other"))
+    assert again.text == once
+    assert {one.fate for one in again.outcomes} <= {"already", "left"}
+
+
+@each_file
+def test_unwrapping_an_original_changes_nothing(name: str) -> None:
+    assert unwrap_text(text_of(name), DATA / name).text == text_of(name)
+
+
+@each_file
+def test_nothing_but_the_servers_changes(name: str) -> None:
+    """And no comment is lost, nor a line ending."""
+    servers = {o.server for o in wrap_text(text_of(name), DATA / name, CHOICE).outcomes}
+    old, new = value_of(name, text_of(name)), value_of(name, wrapped(name))
+
+    def without(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        held = cast("dict[str, Any]", value)
+        return {k: without(v) for k, v in held.items() if k not in servers}
+
+    assert without(old) == without(new)
+    assert list(new) == list(old)
+    comments = re.findall(r"// .*|# .*|/\*.*?\*/", text_of(name))
+    assert [comment for comment in comments if comment not in wrapped(name)] == []
+    assert ("\r\n" in text_of(name)) == ("\r\n" in wrapped(name))
+    assert wrapped(name).count("\r\n") in (0, wrapped(name).count("\n"))
+
+
+@each_file
+def test_names_placeholders_and_unknown_keys_are_kept(name: str) -> None:
+    text = wrapped(name)
+    for word in ("${", "timeout", "disabledTools", "envFile", "trust", "cwd", "dev", "env_keys"):
+        assert text.count(word) >= text_of(name).count(word), word
+
+
+@each_file
+def test_every_wrapped_entry_starts_the_shim_with_its_world(name: str) -> None:
+    outcomes = [
+        o for o in wrap_text(text_of(name), DATA / name, CHOICE).outcomes if o.fate == "wrapped"
+    ]
+    assert outcomes
+    for one in outcomes:
+        assert one.command[:5] == (PYTHON, *START)
+        assert {"AGENTWORLD_WORLD", "AGENTWORLD_WRAPPED"} <= set(one.variables)
+
+
+def test_a_command_goes_behind_the_shim_with_its_arguments_and_environment() -> None:
+    assert entry("claude_desktop/claude_desktop_config.json", "mcpServers", "git") == {
+        "command": PYTHON,
+        "args": [*START, "--", "uvx", "mcp-server-git", "--repository", "/home/ada/notes"],
+        "env": {
+            "AGENTWORLD_WORLD": "lab",
+            "AGENTWORLD_WRAPPED": "stdio",
+            "GIT_AUTHOR_NAME": "Ada É",
+            "GIT_TOKEN": "ghp_0123456789abcdefghijklmnopqrstuvwxyz",
+        },
+    }
+
+
+def test_an_http_server_becomes_a_command_whose_headers_are_variables() -> None:
+    assert entry("vscode/.vscode/mcp.json", "servers", "github") == {
+        "type": "stdio",
+        "command": PYTHON,
+        "args": [*START, "--", "https://api.githubcopilot.com/mcp/"],
+        "env": {
+            "AGENTWORLD_WORLD": "lab",
+            "AGENTWORLD_WRAPPED": "http url=url 'type=\"http\"' headers=headers",
+            "AGENTWORLD_UPSTREAM_HEADER_Authorization": "Bearer ${input:perplexity-key}",
+        },
+    }
+
+
+def test_a_url_that_may_hold_a_secret_is_not_among_the_arguments() -> None:
+    for name, server in (
+        ("windsurf/mcp_config.json", "remote"),
+        ("cursor/.cursor/mcp.json", "search"),
+        ("claude_code/project/.mcp.json", "tickets"),
+    ):
+        found = entry(name, "mcpServers", server)
+        assert found["args"] == START
+        assert found["env"]["AGENTWORLD_UPSTREAM_URL"] in text_of(name)
+
+
+def test_a_token_that_codex_takes_from_a_variable_is_forwarded_to_the_shim() -> None:
+    assert entry("codex/.codex/config.toml", "mcp_servers", "github") == {
+        "command": PYTHON,
+        "args": [*START, "--", "https://api.githubcopilot.com/mcp/"],
+        "env": {
+            "AGENTWORLD_UPSTREAM_HEADER_Authorization": "Bearer ${GITHUB_PAT}",
+            "AGENTWORLD_WORLD": "lab",
+            "AGENTWORLD_WRAPPED": "http url=url bearer no-env",
+        },
+        "env_vars": ["GITHUB_PAT"],
+        "tool_timeout_sec": 45.0,
+    }
+
+
+def test_goose_keeps_its_own_headers_where_an_environment_is_there_already() -> None:
+    found = entry("goose/goose/config.yaml", "extensions", "tickets")
+    assert found["type"] == "stdio"
+    assert found["args"] == [*START, "--", "https://tickets.example.com/mcp"]
+    variable = "AGENTWORLD_UPSTREAM_HEADER_Authorization"
+    assert found["envs"][variable] == "Bearer ${TICKETS_TOKEN}"
+
+
+def test_an_entry_that_is_switched_off_stays_so() -> None:
+    assert entry("codex/.codex/config.toml", "mcp_servers", "my clock")["enabled"] is False
+    assert entry("windsurf/mcp_config.json", "mcpServers", "remote")["disabled"] is True
+    assert entry("goose/goose/config.yaml", "extensions", "clock")["enabled"] is False
+
+
+def test_what_cannot_be_wrapped_is_left_alone_with_the_reason() -> None:
+    def left(name: str) -> list[tuple[str, str]]:
+        outcomes = wrap_text(text_of(name), DATA / name, CHOICE).outcomes
+        return [(one.server, one.reason) for one in outcomes if one.fate == "left"]
+
+    ((server, reason),) = left("claude_code/project/.mcp.json")
+    assert (server, "SSE" in reason, "streamable HTTP" in reason) == ("events", True, True)
+    assert left("goose/goose/config.yaml") == [
+        ("developer", "it is of type 'builtin', which Goose runs within itself")
+    ]
+    assert left("gemini/.gemini/settings.json")[0][0] == "events"
+
+
+def test_a_list_of_servers_shares_a_world_that_another_file_does_not() -> None:
+    def found(name: str, path: str, choice: WrapChoice) -> list[str]:
+        text = wrap_text(text_of(name), Path(path), choice).text
+        values = value_of(name, text)["mcpServers"].values()
+        return [v["env"]["AGENTWORLD_WORLD"] for v in values if "env" in v]
+
+    name, shared = "claude_desktop/claude_desktop_config.json", WrapChoice(interpreter=PYTHON)
+    first = found(name, "/home/ada/shop/.mcp.json", shared)
+    assert len(set(first)) == 1 and first[0].startswith("shop-")
+    assert set(first).isdisjoint(found(name, "/home/bob/shop/.mcp.json", shared))
+    apart = WrapChoice(interpreter=PYTHON, world="lab", world_per_server=True)
+    assert found(name, "/x/.mcp.json", apart) == [
+        "lab-filesystem",
+        "lab-git",
+        "lab-clock",
+        "lab-old-clock",
+    ]
+
+
+def test_only_the_servers_that_were_named_are_wrapped() -> None:
+    name = "claude_desktop/claude_desktop_config.json"
+    text = wrap_text(text_of(name), DATA / name, CHOICE, servers=["git"]).text
+    servers = value_of(name, text)["mcpServers"]
+    assert [s for s, v in servers.items() if v["command"] == PYTHON] == ["git"]
+    assert unwrap_text(text, DATA / name, servers=["git"]).text == text_of(name)
+
+
+def test_later_edits_elsewhere_survive_unwrapping() -> None:
+    name = "vscode/.vscode/mcp.json"
+    edit = ('"password": true', '"password": false')
+    added = ('"AGENTWORLD_WORLD": "lab",', '"AGENTWORLD_WORLD": "lab", "MINE": "1",')
+    text = wrapped(name).replace(*edit).replace(*added, 1)
+    back = unwrap_text(text, DATA / name).text
+    assert edit[1] in back
+    servers = value_of(name, back)["servers"]
+    original = value_of(name, text_of(name))["servers"]
+    assert servers.pop("perplexity")["env"]["MINE"] == "1"
+    del original["perplexity"]
+    assert servers == original
