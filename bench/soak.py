@@ -1,0 +1,146 @@
+"""`make soak`: 100,000 calls over 1,000 worlds through `agentworld mcp --http`, and what memory does.
+
+Each world's answers are checked by content: the issue that was created is the one that is read, and the
+total is the number of those created in this very world. Takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx2
+from rich.progress import Progress
+
+from mcp import Client
+
+UPSTREAM = (sys.executable, str(Path(__file__).parent / "data" / "tracker_upstream.py"))
+CLIENTS = 16
+WARM_UP = 0.2
+"""Share of the calls after which memory is taken as the beginning: by then every world was open once."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=100_000)
+    parser.add_argument("--worlds", type=int, default=1_000)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_soak(Path(folder), chosen.calls, chosen.worlds))
+
+
+async def _soak(folder: Path, calls: int, worlds: int) -> None:
+    environment = {**os.environ, "AGENTWORLD_HOME": str(folder)}
+    snapshot = folder / "tracker.json"
+    command = [sys.executable, "-m", "agentworld_mcp_shim"]
+    subprocess.run(
+        [*command, "snapshot", "-o", str(snapshot), "--", *UPSTREAM], env=environment, check=True
+    )
+    port = _free_port()
+    serving = [*command, "--http", str(port), "--snapshot", str(snapshot)]
+    with subprocess.Popen(serving, env=environment) as server:
+        try:
+            await _ready(port)
+            await _drive(server.pid, port, calls, worlds)
+        finally:
+            server.terminate()
+
+
+async def _drive(pid: int, port: int, calls: int, worlds: int) -> None:
+    taken: list[float] = []
+    sizes: list[tuple[int, float]] = []
+    turns = iter(range(calls // 2))
+    created = [0] * worlds
+    busy = [asyncio.Lock() for _ in range(worlds)]
+    began = time.perf_counter()
+    with Progress() as progress:
+        bar = progress.add_task("calls", total=calls)
+
+        async def work(client: Client) -> None:
+            for turn in turns:
+                number = turn % worlds
+                async with busy[number]:
+                    start = time.perf_counter()
+                    await _pair(client, number, created)
+                    taken.append((time.perf_counter() - start) / 2)
+                progress.update(bar, advance=2)
+                if turn % 2_500 == 0:
+                    sizes.append((2 * turn, _megabytes(pid)))
+
+        async with AsyncExitStack() as stack:
+            clients = [
+                await stack.enter_async_context(Client(f"http://127.0.0.1:{port}/mcp", cache=None))
+                for _ in range(CLIENTS)
+            ]
+            await asyncio.gather(*map(work, clients))
+    seconds = time.perf_counter() - began
+    sizes.append((calls, _megabytes(pid)))
+    taken.sort()
+    for count, size in sizes:
+        print(f"{count:>8,} calls  {size:7.1f} MB")
+    warm = next(size for count, size in sizes if count >= WARM_UP * calls)
+    print(
+        f"{calls:,} calls over {worlds:,} worlds in {seconds:.0f} s: {calls / seconds:.0f} calls/s,"
+        f" p50 {taken[len(taken) // 2] * 1000:.1f} ms, p99 {taken[len(taken) * 99 // 100] * 1000:.1f} ms"
+        f" with {CLIENTS} clients; memory {warm:.0f} MB after {WARM_UP:.0%} of the calls,"
+        f" {sizes[-1][1]:.0f} MB at the end"
+    )
+
+
+async def _pair(client: Client, number: int, created: list[int]) -> None:
+    """Creates an issue in a world and reads back how many there are."""
+    where = {"agentworld/world": f"soak-{number}"}
+    title = f"{number}/{created[number]}"
+    made = await client.call_tool("create_issue", {"title": title}, meta=where)
+    assert made.structured_content and made.structured_content["title"] == title, made
+    created[number] += 1
+    wanted = {"limit": 1, "offset": made.structured_content["id"] - 1}
+    page = await client.call_tool("list_issues", wanted, meta=where)
+    assert page.structured_content, page
+    assert page.structured_content["issues"][0]["title"] == title, page
+    assert page.structured_content["total"] == made.structured_content["id"], page
+
+
+def _megabytes(pid: int) -> float:
+    """Resident memory of a process and its children."""
+    total = 0
+    for one in (pid, *_children(pid)):
+        text = Path(f"/proc/{one}/status").read_text(encoding="utf-8")
+        found = re.search(r"VmRSS:\s+(\d+)", text)
+        total += int(found[1]) if found else 0
+    return total / 1024
+
+
+def _children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    return [one for child in map(int, listed) for one in (child, *_children(child))]
+
+
+def _free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return held.getsockname()[1]
+
+
+async def _ready(port: int) -> None:
+    async with httpx2.AsyncClient() as client:
+        while True:
+            try:
+                if (await client.get(f"http://127.0.0.1:{port}/readyz")).status_code == 200:
+                    return
+            except httpx2.TransportError:
+                pass
+            await asyncio.sleep(0.1)
+
+
+if __name__ == "__main__":
+    main()
