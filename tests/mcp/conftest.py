@@ -21,7 +21,7 @@ SCENARIO = str(DATA / "mcp_terminal.yaml")
 SECONDS = 60.0
 """No test may hang; none comes near this."""
 
-HANDSHAKE = (
+HANDSHAKE: tuple[dict[str, Any], ...] = (
     {
         "jsonrpc": "2.0",
         "id": 0,
@@ -146,6 +146,126 @@ class Pipes:
         """Waits for its end: the exit code, and what it wrote last to standard error."""
         _, said = self.process.communicate(timeout=SECONDS)
         return self.process.returncode, said
+
+
+class Wire:
+    """A server over stdio, spoken to without an SDK, in one of the two protocol eras."""
+
+    def __init__(self, process: subprocess.Popen[str], era: str) -> None:
+        self.process = process
+        self.era = era
+        self._number = 0
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """The response to one request: its `result` or its `error`, as it came."""
+        self._number += 1
+        if self.era == "modern":
+            params["_meta"] = {
+                **params.get("_meta", {}),
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+        self._send({"id": self._number, "method": method, "params": params})
+        assert self.process.stdout is not None
+        while True:
+            line = self.process.stdout.readline()
+            assert line, f"the server ended before it answered {method}"
+            message = cast("dict[str, Any]", json.loads(line))
+            if message.get("id") == self._number:
+                return {key: message[key] for key in ("result", "error") if key in message}
+
+    def greet(self) -> dict[str, Any]:
+        """Begins as this era does; what the server says of itself."""
+        if self.era == "modern":
+            return self.ask("server/discover")
+        said = self.ask("initialize", **{**HANDSHAKE[0]["params"], "protocolVersion": "2025-11-25"})
+        self._send({"method": "notifications/initialized"})
+        return said
+
+    def pages(self, method: str) -> list[dict[str, Any]]:
+        """Every page of a list, each fetched with the cursor of the one before."""
+        pages = [self.ask(method)]
+        while cursor := pages[-1].get("result", {}).get("nextCursor"):
+            pages.append(self.ask(method, cursor=cursor))
+        return pages
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+
+@contextmanager
+def wired(command: Sequence[str], era: str, environment: dict[str, str]) -> Generator[Wire]:
+    """Starts a server and connects a `Wire` with it; its standard error is not looked at."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+    ) as process:
+        try:
+            yield Wire(process, era)
+        finally:
+            process.kill()
+
+
+class Everything:
+    """The server of `mcp_full_upstream.py`, and how a test reaches it."""
+
+    def __init__(self, shim: Shim) -> None:
+        self._shim = shim
+
+    def command(self, era: str = "legacy", case: str = "") -> list[str]:
+        """What starts it over stdio."""
+        return [sys.executable, str(DATA / "mcp_full_upstream.py"), era, case]
+
+    @contextmanager
+    def over_http(self, era: str, **environment: str) -> Generator[str]:
+        """Starts it behind a URL."""
+        with subprocess.Popen(
+            [*self.command(era), "0"],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**self._shim.environment, **environment},
+        ) as process:
+            assert process.stderr is not None
+            try:
+                yield f"http://127.0.0.1:{int(process.stderr.readline())}/mcp"
+            finally:
+                process.kill()
+
+    def snapshot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Runs `agentworld mcp snapshot`."""
+        return subprocess.run(
+            [sys.executable, "-m", "agentworld_mcp_shim", "snapshot", *arguments],
+            capture_output=True,
+            text=True,
+            env={**self._shim.environment, **environment},
+            timeout=SECONDS,
+            check=False,
+        )
+
+    @contextmanager
+    def direct(self, era: str) -> Generator[Wire]:
+        """Connected without a shim."""
+        with wired(self.command(era), era, self._shim.environment) as wire:
+            yield wire
+
+    @contextmanager
+    def shown(self, era: str, *arguments: str) -> Generator[Wire]:
+        """Connected through a shim."""
+        command = self._shim.command("--memory", *arguments)
+        with wired(command, era, self._shim.environment) as wire:
+            yield wire
+
+
+@pytest.fixture
+def everything(shim: Shim) -> Everything:
+    return Everything(shim)
 
 
 @pytest.fixture
