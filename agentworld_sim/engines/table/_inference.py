@@ -1,14 +1,31 @@
-"""What tools do to records, inferred from their names, schemas and annotations."""
+"""What tools do to records, inferred from their names, schemas and annotations.
+
+A wrong guess is a wrong answer that an agent learns from, so a tool is only understood where other
+tools of the same listing bear it out, and where nothing that a call must say is left unclear.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import cast, get_args
 
-from agentworld_sim.engines.table._operation import Operation, Plan, Table
+from agentworld_sim.engines.table._actions import fixed_values, has_state
+from agentworld_sim.engines.table._describing import describe, keys_of, table_name_of
+from agentworld_sim.engines.table._groups import Group, grouped
+from agentworld_sim.engines.table._linking import link
+from agentworld_sim.engines.table._operation import Does, Operation, Output, Plan, Table
+from agentworld_sim.engines.table._reading import READS, Reading, reading
+from agentworld_sim.engines.table._reasons import reasons_of
+from agentworld_sim.engines.table._roles import roles
+from agentworld_sim.engines.table._support import support_problem
+from agentworld_sim.engines.table._words import snake
 from agentworld_sim.tools import ToolSpec
 
 PREFIX = "table/"
 """Of the table engine's bindings: `table/create:issues`."""
+
+_NO_OPERATIONS: Mapping[str, Operation] = {}
 
 
 def is_candidate(tool: ToolSpec, operations: Mapping[str, Operation]) -> bool:
@@ -22,8 +39,12 @@ def is_candidate(tool: ToolSpec, operations: Mapping[str, Operation]) -> bool:
 
 
 def infer(tool: ToolSpec) -> Operation | None:
-    """What one tool does, by itself; `None` when that cannot be told."""
-    return None
+    """What one tool seems to do, by itself; `None` when that cannot be told.
+
+    It is a guess that other tools may bear out: a world goes by `plan_of`.
+    """
+    known = replace(tool, domain="mcp", binds_to=tool.binds_to or PREFIX)
+    return plan_of([known]).operations.get(tool.name)
 
 
 def plan_of(
@@ -35,8 +56,217 @@ def plan_of(
     """What the tools of a world do together.
 
     Args:
-        tools: The tools that work on records.
-        operations: What a scenario says of single tools; it wins over what is inferred.
+        tools: The tools; those that other engines answer are left aside. A tool whose `binds_to` is
+            of the table engine is taken as one that works on records, whatever else there is.
+        operations: What a scenario says of single tools; it wins over what is inferred, argument by
+            argument.
         tables: What a scenario says of tables; it wins, field by field.
     """
-    return Plan(operations=dict(operations or {}), tables=dict(tables or {}))
+    said = operations or _NO_OPERATIONS
+    named = {tool.name: tool for tool in tools if is_candidate(tool, said)}
+    unbound: dict[str, str] = {}
+    readings: list[Reading] = []
+    for tool in named.values():
+        read = _read(tool, said.get(tool.name))
+        if isinstance(read, str):
+            unbound[tool.name] = read
+        else:
+            readings.append(read)
+    groups = grouped(readings)
+    link(groups)
+    found: dict[str, Operation] = {}
+    made: dict[str, Table] = {}
+    for group in groups:
+        describe(group)
+    for group in groups:
+        bound = _operations(group, groups, named, said, unbound)
+        if bound:
+            found.update(bound)
+            made[group.name] = _table(group, groups, bound)
+    for name, operation in said.items():
+        if name in named and name not in found:
+            found[name] = operation
+            made.setdefault(operation.table, Table(name=operation.table))
+            unbound.pop(name, None)
+    # A scenario may describe a table that no tool of this world works on yet.
+    for name, table in (tables or {}).items():
+        made[name] = _overridden(made.get(name), table)
+    order = [name for name in named if name in found]
+    return Plan(
+        operations={name: found[name] for name in order},
+        tables={name: made[name] for name in sorted(made)},
+        unbound={name: unbound[name] for name in named if name in unbound},
+    )
+
+
+def _read(tool: ToolSpec, said: Operation | None) -> Reading | str:
+    """The reading of a tool, with what a binding or a scenario says of it."""
+    if said is not None:
+        read = reading(tool, said.does)
+        if not isinstance(read, str):
+            read.noun = _noun_of(said.table)
+            read.belongs = ()
+        return read
+    if tool.binds_to is not None and "/" in tool.binds_to:
+        does, _, table = tool.binds_to.removeprefix(PREFIX).partition(":")
+        if does in get_args(Does) and table:
+            read = reading(tool, cast("Does", does))
+            if not isinstance(read, str):
+                read.noun = _noun_of(table)
+                read.belongs = ()
+            return read
+    return reading(tool)
+
+
+def _noun_of(table: str) -> tuple[str, ...]:
+    from agentworld_sim.engines.table._words import singulars
+
+    return singulars(table)
+
+
+def _operations(
+    group: Group,
+    groups: list[Group],
+    named: Mapping[str, ToolSpec],
+    said: Mapping[str, Operation],
+    unbound: dict[str, str],
+) -> dict[str, Operation]:
+    """The operations of a group, as far as its tools bear each other out."""
+    found: dict[str, Operation] = {}
+    problems: dict[str, str] = {}
+    for read in group.readings:
+        given = said.get(read.name)
+        operation = _operation(read, group, groups, given)
+        if isinstance(operation, str):
+            problems[read.name] = operation
+        else:
+            found[read.name] = operation
+    sure = {
+        name for name in found if name in said or (named[name].binds_to or "").startswith(PREFIX)
+    }
+    # What is left must still bear itself out without what fell away.
+    while True:
+        left = [read for read in group.readings if read.name in found]
+        falls = {
+            read.name: problem
+            for read in left
+            if read.name not in sure and (problem := support_problem(read, left, group)) is not None
+        }
+        if not falls:
+            break
+        problems.update(falls)
+        found = {name: one for name, one in found.items() if name not in falls}
+    unbound.update(problems)
+    return found
+
+
+def _operation(
+    read: Reading, group: Group, groups: list[Group], said: Operation | None
+) -> Operation | str:
+    answers = group.answers[read.name]
+    output, arguments = answers.output, roles(read, group)
+    fixed = fixed_values(read, group)
+    if said is not None:
+        arguments = {**arguments, **said.arguments}
+        return replace(
+            said,
+            arguments=arguments,
+            table=said.table,
+            output=output if said.output == Output() and answers.problem is None else said.output,
+            fixed=said.fixed or (fixed if isinstance(fixed, dict) else {}),
+            reasons=said.reasons or ("the scenario says so",),
+        )
+    if read.verb == "cancel" and isinstance(fixed, str) and not has_state(group):
+        read.does, fixed = "delete", {}
+        arguments = roles(read, group)
+    if isinstance(fixed, str):
+        return fixed
+    problem = answers.problem or _unclear(read, group, arguments, fixed)
+    if problem is not None:
+        return problem
+    if output.values == "?":
+        output = replace(output, values=_valued(read, group))
+    also: dict[str, str] = {}
+    for path in answers.needs:
+        other = next((one for one in groups if one.name == snake(path.rpartition(".")[2])), None)
+        if path in answers.lists:
+            if other is None or other is group or arguments:
+                return f"its output also needs {path!r}, and nothing says which those are"
+            also[path] = other.name
+        elif group.field_named(path) is None:
+            return f"its output needs {path!r}, and nothing says what that is"
+    operation = Operation(
+        tool=read.name,
+        does=read.does,
+        table=group.name,
+        arguments=arguments,
+        output=replace(output, also=also) if also else output,
+        fixed=fixed,
+    )
+    return replace(operation, reasons=reasons_of(read, group, operation))
+
+
+def _valued(read: Reading, group: Group) -> str:
+    """The field that a list of plain values shows: what it is named after, or the key."""
+    return group.field_named(read.noun[-1]) or group.key[0]
+
+
+def _unclear(
+    read: Reading, group: Group, arguments: Mapping[str, object], fixed: Mapping[str, object]
+) -> str | None:
+    """Why calls of a tool could never be computed."""
+    from agentworld_sim.engines.table._operation import Argument
+
+    found = {name: cast("Argument", one) for name, one in arguments.items()}
+    for name in read.required:
+        if name in found and found[name].role == "unknown":
+            return f"nothing says what its argument {name!r} does"
+    by_role = {one.role for one in found.values()}
+    if read.does in ("read", "update", "delete") and not by_role & {"key", "records"}:
+        return f"none of its arguments names one of the {group.name}"
+    if read.does == "update" and not fixed and not by_role & {"field", "records"}:
+        return "none of its arguments says what changes"
+    if read.does in ("create", "upsert") and not by_role & {"field", "records", "key"}:
+        return "none of its arguments becomes a field of a record"
+    if read.does in READS and fixed and read.does == "read":
+        return f"{read.verb!r} looks at one record, and the name says which kind"
+    return None
+
+
+def _table(group: Group, groups: list[Group], bound: Mapping[str, Operation]) -> Table:
+    parents: dict[str, str] = {}
+    for name in group.scope:
+        parent = next((one for one in groups if one.name == table_name_of(name)), None)
+        if parent is not None and parent is not group and len(parent.key) == 1:
+            parents[name] = f"{parent.name}.{parent.key[0]}"
+    return Table(
+        name=group.name,
+        key=group.key,
+        scope=group.scope,
+        fields=group.fields,
+        required=tuple(group.required),
+        parents=parents,
+        generated_key=group.generated_key,
+    )
+
+
+def _overridden(inferred: Table | None, said: Table) -> Table:
+    """A table with what a scenario says in place of what was inferred."""
+    if inferred is None:
+        return said
+    plain = Table(name=said.name)
+    return replace(
+        inferred,
+        name=said.name,
+        key=said.key if said.key != plain.key else inferred.key,
+        scope=said.scope or inferred.scope,
+        fields={**inferred.fields, **said.fields},
+        required=said.required or inferred.required,
+        parents=said.parents or inferred.parents,
+        generated_key=said.generated_key and inferred.generated_key,
+        records=said.records,
+        generate=said.generate,
+    )
+
+
+__all__ = ["PREFIX", "infer", "is_candidate", "keys_of", "plan_of"]

@@ -1,0 +1,327 @@
+"""What the records of a table look like: their fields, what names one, and what one belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentworld_sim.engines.table._groups import STRONG, WEAK, Group, key_arguments
+from agentworld_sim.engines.table._outputs import WRAPPERS
+from agentworld_sim.engines.table._reading import Reading
+from agentworld_sim.engines.table._shapes import (
+    enum_of,
+    is_object,
+    is_records,
+    item_of,
+    kind_of,
+    properties,
+    required,
+)
+from agentworld_sim.engines.table._verbs import STATES
+from agentworld_sim.engines.table._words import plural, singulars, snake
+
+IGNORED = frozenset(
+    "verbose pretty format response_format output_format detail_level include_details debug confirm"
+    " confirmed force permanent permanently hard reason_for_call notify send_notification"
+    " send_notifications send_updates request_id idempotency_key client_request_id timeout locale"
+    " language_code".split()
+)
+"""Arguments that change nothing that is stored."""
+
+TRIALS = frozenset("dry_run validate_only preview simulate".split())
+"""Arguments with which nothing is done at all."""
+
+PAYLOADS = frozenset(
+    "body payload input attributes properties fields updates changes patch".split()
+)
+
+_NO_SCOPE = frozenset(
+    "title name body content contents description text message subject query summary note comment"
+    " amount price quantity total value start end date due due_date start_time end_time".split()
+)
+
+
+def describe(group: Group) -> None:
+    """Fills in what the group's tools say of its records."""
+    for does in ("read", "list", "search", "create", "upsert", "update"):
+        for read in group.doing(does):
+            record = group.answers[read.name].record
+            if record is not None:
+                group.described = group.described or len(properties(record)) > 1
+                group.add_fields(record)
+                for name in required(record) if does in ("read", "list", "search") else ():
+                    _require(group, name)
+    _choose_key(group)
+    _choose_scope(group)
+    for read in group.doing("create", "upsert"):
+        _take_input(group, read)
+    for read in group.doing("update"):
+        if read.verb in ("update", "edit", "modify", "patch", "change", "set"):
+            _take_input(group, read)
+    for read in group.doing("list", "search", "count"):
+        _take_filters(group, read)
+    for name in (*group.key, *group.scope):
+        if name not in group.fields:
+            group.fields[name] = _argument_shape(group, name)
+        _require(group, name)
+
+
+def records_argument(read: Reading, group: Group) -> str | None:
+    """The argument that holds whole records, or all that changes in one."""
+    for argument, shape in read.arguments.items():
+        word, last = snake(argument), singulars(argument)
+        named = last[-len(group.noun) :] == group.noun or last == read.noun
+        if is_records(shape) and (named or word in WRAPPERS):
+            return argument
+        alone = sum(is_object(one) for one in read.arguments.values()) == 1
+        if is_object(shape) and alone and (named or word in WRAPPERS | PAYLOADS):
+            return argument
+    return None
+
+
+def record_shape(shape: dict[str, Any]) -> dict[str, Any]:
+    """The shape of one record in an argument that holds records."""
+    return item_of(shape) if kind_of(shape) == "array" else shape
+
+
+def _require(group: Group, name: str) -> None:
+    known = group.field_named(name) or name
+    if known not in group.required:
+        group.required.append(known)
+
+
+def key_field(group: Group, argument: str, kind: str) -> str:
+    """The field that an argument naming a record is about."""
+    exact = next((one for one in group.fields if snake(one) == snake(argument)), None)
+    if exact is not None:
+        return exact
+    if not kind:
+        taken = {snake(name) for read in group.doing("create", "upsert") for name in read.arguments}
+        if snake(argument) in taken:
+            return argument
+        options = ("id", "key", "slug", "name", "number")
+        return next((one for one in options if one in group.fields or one in taken), "id")
+    found = next((one for one in group.fields if snake(one) == kind), None)
+    if found is not None:
+        return found
+    named = (*group.noun, kind)
+    owned = next(
+        (one for one in group.fields if singulars(one) in (named, (group.noun[-1], kind))), None
+    )
+    if owned is not None:
+        return owned
+    if group.described and kind in STRONG:
+        strong = [one for one in group.fields if snake(one) in STRONG]
+        if len(strong) == 1:
+            return strong[0]
+    creators = group.doing("create", "upsert")
+    for read in creators:
+        for one in read.arguments:
+            if singulars(one) == singulars(argument):
+                return one
+    return kind
+
+
+def keys_of(read: Reading, group: Group) -> list[tuple[str, str]]:
+    """The arguments of a tool that name records, each with its field; the surest kind only."""
+    found = list(key_arguments(read, group.noun))
+    sure = [(argument, kind) for argument, kind, certain in found if certain]
+    own = [
+        (argument, kind)
+        for argument, kind in sure
+        if len(singulars(argument)) > 1 or len(sure) == 1
+    ]
+    if sure:
+        chosen = own or sure
+        if read.does == "read":
+            # Any of several ways to name one: `get_user(id?, email?)`.
+            chosen = sure + [
+                (argument, kind)
+                for argument, kind, certain in found
+                if not certain and argument not in read.required and kind
+            ]
+    else:
+        weak = [(argument, kind) for argument, kind, _ in found if argument in read.required]
+        nouns = [one for one in weak if one[1] == "" or len(singulars(one[0])) > 1]
+        chosen = nouns[:1] or weak[:1]
+        if read.does == "read" and not chosen:
+            chosen = [(argument, kind) for argument, kind, _ in found if kind]
+    pairs = [(argument, key_field(group, argument, kind)) for argument, kind in chosen]
+    if not pairs and read.by and read.does in ("read", "delete", "update"):
+        named = read.named("_".join(read.by))
+        if named is not None and group.field_named(named) is not None:
+            pairs = [(named, group.field_named(named) or named)]
+    return pairs
+
+
+def _choose_key(group: Group) -> None:
+    votes: dict[str, list[int]] = {}
+    for read in group.doing("read", "update", "delete", "upsert"):
+        for argument, name in keys_of(read, group):
+            tally = votes.setdefault(name, [0, 0])
+            tally[0] += argument in read.required
+            tally[1] += 1
+    order = (*STRONG, *WEAK)
+    if votes:
+        name = min(
+            votes,
+            key=lambda one: (
+                [-count for count in votes[one]],
+                order.index(_kind(one, group)) if _kind(one, group) in order else len(order),
+                one,
+            ),
+        )
+        group.key = (name,)
+    else:
+        group.key = _key_of_fields(group)
+    makers = group.doing("create", "upsert")
+    given = [read for read in makers if _gives_key(read, group)]
+    group.generated_key = not (makers and len(given) == len(makers))
+
+
+def _kind(name: str, group: Group) -> str:
+    parts = singulars(name)
+    return parts[-1] if parts[:-1] in ((), group.noun, group.noun[-1:]) and parts else ""
+
+
+def _key_of_fields(group: Group) -> tuple[str, ...]:
+    """The key where no tool takes one."""
+    for kind in STRONG:
+        for name in group.fields:
+            if _kind(name, group) == kind:
+                return (name,)
+    for read in group.doing("delete", "create", "upsert"):
+        argument = records_argument(read, group)
+        if argument is not None:
+            record = record_shape(read.arguments[argument])
+            for name in properties(record):
+                if _kind(name, group) in (*STRONG, "name"):
+                    return (name,)
+            if read.does == "delete":
+                return tuple(required(record)) or tuple(properties(record))
+    return ("id",)
+
+
+def _gives_key(read: Reading, group: Group) -> bool:
+    argument = records_argument(read, group)
+    if argument is not None:
+        needed = required(record_shape(read.arguments[argument]))
+        return set(group.key) <= set(needed)
+    found = {snake(name) for name in read.required}
+    taken = found | {field for name, field in keys_of(read, group) if name in read.required}
+    return all(snake(name) in found or name in taken for name in group.key)
+
+
+def _choose_scope(group: Group) -> None:
+    makers, others = (
+        group.doing("create", "upsert"),
+        [read for read in group.readings if read.does not in ("create", "upsert")],
+    )
+    first, rest = (makers, others) if makers else (group.doing("list"), group.doing("read"))
+    scope: list[str] = []
+    for read in first:
+        for argument, shape in read.arguments.items():
+            name = group.field_named(argument) or argument
+            if name in scope or not _may_scope(group, read, argument, shape):
+                continue
+            matching = [(one, one.named(snake(argument))) for one in rest]
+            needed = any(own is not None and own in one.required for one, own in matching)
+            everywhere = bool(rest) and all(own is not None for _, own in matching)
+            named = (argument in read.required and needed) or (
+                everywhere and _names_other(argument)
+            )
+            # What an update may leave out is what it changes.
+            changed = any(
+                own is not None and own not in one.required and not everywhere
+                for one, own in matching
+                if one.does == "update"
+            )
+            if named and not changed:
+                scope.append(name)
+    group.scope = tuple(sorted(scope))
+
+
+def _names_other(argument: str) -> bool:
+    parts = singulars(argument)
+    return bool(parts) and (
+        parts[-1] in STRONG or parts[-1] in ("owner", "repo", "repository", "project", "workspace")
+    )
+
+
+def _may_scope(group: Group, read: Reading, argument: str, shape: dict[str, Any]) -> bool:
+    own = {name for name, _ in keys_of(read, group)}
+    if argument in own or (group.field_named(argument) in group.key) or argument in group.key:
+        return False
+    if kind_of(shape) not in ("string", "integer", "") or enum_of(shape):
+        return False
+    if shape.get("format") in ("date", "date-time", "time", "email", "uri"):
+        return False
+    return snake(argument) not in _NO_SCOPE | IGNORED
+
+
+def _take_input(group: Group, read: Reading) -> None:
+    """Fields from what create and update take."""
+    argument = records_argument(read, group)
+    if argument is not None:
+        record = record_shape(read.arguments[argument])
+        for name, one in properties(record).items():
+            _take_field(group, name, one)
+        if read.does == "create":
+            for name in required(record):
+                _require(group, name)
+    named = {name for name, _ in keys_of(read, group)} if read.does != "create" else set[str]()
+    for name, one in read.arguments.items():
+        if name == argument or name in named or snake(name) in IGNORED | TRIALS:
+            continue
+        if argument is not None and group.field_named(name) is None:
+            continue
+        if read.does == "update" and snake(name).startswith("new_"):
+            name = name.removeprefix("new_")
+        if read.does == "update" and group.field_named(name) is None and _named_key(group, name):
+            continue
+        kept = _take_field(group, name, one)
+        if read.does == "create" and name in read.required:
+            _require(group, kept)
+
+
+def _named_key(group: Group, name: str) -> bool:
+    return singulars(name)[-1:] == ("id",) and singulars(name)[:-1] == group.noun
+
+
+def _take_field(group: Group, name: str, shape: dict[str, Any]) -> str:
+    known = group.field_named(name)
+    return group.add_field(known or name, shape)
+
+
+def _take_filters(group: Group, read: Reading) -> None:
+    """Enumerated and yes-or-no filters show a field where no output schema shows the fields."""
+    if group.described:
+        for name, one in read.arguments.items():
+            known = group.field_named(name)
+            if known is not None and enum_of(one):
+                group.add_field(known, one)
+        return
+    for name, one in read.arguments.items():
+        if snake(name) in STATES and kind_of(one) == "string" and group.field_named(name) is None:
+            values = [value for value in enum_of(one) if value not in ("all", "any")]
+            if len(values) > 1:
+                group.add_field(name, {**one, "enum": values})
+
+
+def _argument_shape(group: Group, name: str) -> dict[str, Any]:
+    for read in group.readings:
+        for argument, own in keys_of(read, group):
+            if own == name:
+                shape = read.arguments[argument]
+                return item_of(shape) if kind_of(shape) == "array" else shape
+        found = read.named(snake(name))
+        if found is not None:
+            return read.arguments[found]
+    return {}
+
+
+def table_name_of(argument: str) -> str:
+    """The table that an argument such as `ticket_id` would name: `tickets`."""
+    parts = singulars(argument)
+    if len(parts) > 1 and parts[-1] in (*STRONG, *WEAK):
+        parts = parts[:-1]
+    return "_".join((*parts[:-1], plural(parts[-1]))) if parts else ""

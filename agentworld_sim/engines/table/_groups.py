@@ -1,0 +1,170 @@
+"""Tools that work on the same records, and what they together say of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentworld_sim.engines.table._outputs import Answers, answers_of
+from agentworld_sim.engines.table._reading import READS, Reading
+from agentworld_sim.engines.table._shapes import enum_of, item_of, kind_of, properties
+from agentworld_sim.engines.table._words import plural, singular, singulars, snake, words
+
+STRONG = ("id", "uuid", "guid", "number", "key", "slug", "ref", "sid")
+"""Kinds of name that only ever name a record."""
+
+WEAK = ("name", "email", "username", "login", "handle", "code", "sku", "uri", "path", "title")
+"""Kinds of name that are as often a value."""
+
+_SHORT = {"num": "number", "no": "number", "identifier": "id"}
+
+
+@dataclass(slots=True)
+class Group:
+    """Tools of one table."""
+
+    noun: tuple[str, ...]
+    readings: list[Reading]
+    answers: dict[str, Answers] = field(default_factory=dict[str, Answers])
+    fields: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """Field to its shape."""
+    required: list[str] = field(default_factory=list[str])
+    key: tuple[str, ...] = ("id",)
+    scope: tuple[str, ...] = ()
+    generated_key: bool = True
+    described: bool = False
+    """Whether an output schema describes the record."""
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return "_".join((*self.noun[:-1], plural(self.noun[-1])))
+
+    def doing(self, *does: str) -> list[Reading]:
+        return [read for read in self.readings if read.does in does]
+
+    def field_named(self, name: str) -> str | None:
+        """The field that an argument of that name is about, whatever its case and prefix."""
+        wanted = singulars(name)
+        for one in self.fields:
+            if snake(one) == snake(name):
+                return one
+        bare = wanted[len(self.noun) :] if wanted[: len(self.noun)] == self.noun else ()
+        last = wanted[1:] if wanted[:1] == self.noun[-1:] else ()
+        for one in self.fields:
+            if singulars(one) in (wanted, bare or None, last or None):
+                return one
+        return None
+
+    def add_fields(self, shape: dict[str, Any], *, skip: frozenset[str] = frozenset()) -> None:
+        """Takes the properties of a record's shape that are not known yet."""
+        for name, one in properties(shape).items():
+            if snake(name) not in skip:
+                self.add_field(name, one)
+
+    def add_field(self, name: str, shape: dict[str, Any]) -> str:
+        known = next((one for one in self.fields if snake(one) == snake(name)), None)
+        if known is None:
+            self.fields[name] = shape
+            return name
+        if not self.fields[known]:
+            self.fields[known] = shape
+        elif enum_of(shape) and not enum_of(self.fields[known]):
+            # A filter or an input lists what an output calls a string.
+            values = [value for value in enum_of(shape) if value not in ("all", "any")]
+            if values and kind_of(self.fields[known]) == kind_of(shape) == "string":
+                self.fields[known] = {**self.fields[known], "enum": values}
+        return known
+
+
+def grouped(readings: list[Reading]) -> list[Group]:
+    """The tools by what they work on: `issue`, `issues` and `repository_issues` are one."""
+    by_noun: dict[tuple[str, ...], list[Reading]] = {}
+    for read in readings:
+        noun = (*read.belongs, *read.noun) if read.belongs else read.noun
+        by_noun.setdefault(noun, []).append(read)
+    for noun in sorted(by_noun, key=len, reverse=True):
+        target = _shorter(noun, by_noun)
+        if target is not None:
+            by_noun[target] += by_noun.pop(noun)
+    groups = [Group(noun, reads) for noun, reads in sorted(by_noun.items())]
+    for group in groups:
+        group.readings.sort(key=lambda read: (words(read.name), read.name))
+        _read_or_list(group)
+        group.answers = {read.name: answers_of(read) for read in group.readings}
+    return groups
+
+
+def _shorter(
+    noun: tuple[str, ...], by_noun: dict[tuple[str, ...], list[Reading]]
+) -> tuple[str, ...] | None:
+    """The shorter noun that means the same records: `issue` for `repository issue`."""
+    for length in range(1, len(noun)):
+        rest = noun[length:]
+        if rest not in by_noun:
+            continue
+        leading = noun[:length]
+        owned = any(_names(read, leading) for read in by_noun[rest])
+        if owned or not any(one[-len(leading) :] == leading for one in by_noun):
+            return rest
+    # `set_task_status`: the last word is what changes.
+    head, last = noun[:-1], noun[-1]
+    if head in by_noun and all(
+        read.does == "update" and read.named(last, f"new_{last}", f"{noun[-2]}_{last}")
+        for read in by_noun[noun]
+    ):
+        return head
+    return None
+
+
+def _names(read: Reading, noun: tuple[str, ...]) -> bool:
+    """Whether a tool takes what names a record of `noun`."""
+    return any(
+        singulars(argument)[: len(noun)] == noun or singulars(argument)[:1] == noun[-1:]
+        for argument in read.arguments
+    )
+
+
+def _read_or_list(group: Group) -> None:
+    """Settles what depends on the arguments: `get_users()` lists, `find_user(email)` reads."""
+    for read in group.readings:
+        keys = list(key_arguments(read, group.noun))
+        if read.does == "read" and not keys and (read.several or not read.required):
+            if read.several:
+                read.does = "list"
+        elif read.does == "search" and read.verb in ("find", "lookup") and not read.several:
+            if any(name in read.required for name, _, _ in keys):
+                read.does = "read"
+        elif read.does == "create" and read.verb == "open" and keys:
+            read.does = "read"
+
+
+def key_arguments(read: Reading, noun: tuple[str, ...]) -> Iterator[tuple[str, str, bool]]:
+    """The arguments that may name a record: argument, kind (`id`, `number`, `name`), certain."""
+    nouns = {noun, noun[-1:], *((read.noun, read.noun[-1:]) if read.noun else ())}
+    for argument, shape in read.arguments.items():
+        kind = kind_of(shape)
+        parts = singulars(argument)
+        if kind in ("object", "boolean", "number") or enum_of(shape) or not parts:
+            continue
+        if kind == "array" and kind_of(item_of(shape)) in ("object", "array", "boolean"):
+            continue
+        last = _SHORT.get(parts[-1], parts[-1])
+        own = parts[:-1] in nouns
+        if last in STRONG and (own or len(parts) == 1):
+            yield argument, last, True
+        elif last in WEAK and (own or len(parts) == 1):
+            yield argument, last, False
+        elif parts in nouns and kind in ("string", "integer", "array"):
+            yield argument, "", False
+
+
+def reads_of(group: Group) -> list[Reading]:
+    """The tools that only look."""
+    return [read for read in group.readings if read.does in READS]
+
+
+def last_word(name: str) -> str:
+    """The last word of a name, for one."""
+    return singular(words(name)[-1]) if words(name) else ""

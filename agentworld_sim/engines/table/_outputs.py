@@ -1,0 +1,221 @@
+"""Where an output schema has room for records, counts and cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentworld_sim.engines.table._operation import Output
+from agentworld_sim.engines.table._reading import Reading
+from agentworld_sim.engines.table._shapes import (
+    enum_of,
+    is_object,
+    is_records,
+    item_of,
+    kind_of,
+    properties,
+    required,
+)
+from agentworld_sim.engines.table._words import plural, singulars, snake
+
+TOTALS = frozenset("total total_count total_results total_items total_records total_hits".split())
+COUNTS = frozenset("count returned result_count results_count num_results length".split())
+CURSORS = frozenset(
+    "next_cursor next_page_token next_token next_page_cursor next end_cursor cursor".split()
+)
+MORES = frozenset("has_more has_next_page has_next more is_truncated truncated".split())
+SUCCESSES = frozenset(
+    "success ok succeeded deleted removed updated created done acknowledged cancelled".split()
+)
+MESSAGES = frozenset("message msg detail".split())
+ERRORS = frozenset("error errors warnings".split())
+WRAPPERS = frozenset("data result results item items record records object value values".split())
+META = TOTALS | COUNTS | CURSORS | MORES | SUCCESSES | MESSAGES | ERRORS
+
+
+@dataclass(slots=True)
+class Answers:
+    """What a tool's output schema says."""
+
+    output: Output = field(default_factory=Output)
+    record: dict[str, Any] | None = None
+    """The shape of one record in it."""
+    needs: tuple[str, ...] = ()
+    """Properties beside what is understood that must be there: fields of the record, if anything."""
+    lists: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """Path to the shape of the items, of every list of records."""
+    problem: str | None = None
+
+
+def answers_of(read: Reading) -> Answers:
+    """What the output schema of a tool says."""
+    if read.output is None:
+        return Answers()
+    answers = Answers(output=Output(schema=read.tool.output_schema))
+    if read.does == "count":
+        return _counted(read, read.output)
+    found = dict(_lists(read.output))
+    answers.lists = {path: item_of(one) for path, one in found.items() if is_records(one)}
+    if read.does in ("list", "search"):
+        return _listed(read, answers, found)
+    return _single(read, answers, found)
+
+
+def _counted(read: Reading, schema: dict[str, Any]) -> Answers:
+    if kind_of(schema) in ("integer", "number"):
+        return Answers(output=Output(total="", schema=read.tool.output_schema))
+    numbers = [name for name, one in properties(schema).items() if kind_of(one) == "integer"]
+    named = [name for name in numbers if snake(name) in TOTALS | COUNTS]
+    path = named[0] if len(named) == 1 else numbers[0] if len(numbers) == 1 else None
+    if path is None:
+        return Answers(problem="its output schema does not say where the number goes")
+    return _beside(read, Answers(output=Output(total=path, schema=read.tool.output_schema)), path)
+
+
+def _lists(schema: dict[str, Any], path: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
+    """Every list of objects or plain values outside other lists, by its path."""
+    if kind_of(schema) == "array":
+        yield path, schema
+    elif depth:
+        for name, one in properties(schema).items():
+            if "." not in name:
+                yield from _lists(one, f"{path}.{name}" if path else name, depth - 1)
+
+
+def _listed(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
+    names = {
+        plural(read.noun[-1]),
+        read.noun[-1],
+        "_".join((*read.noun[:-1], plural(read.noun[-1]))),
+    }
+    several = [path for path in found if snake(path.rpartition(".")[2]) in names]
+    wrapped = [path for path in found if path == "" or snake(path.rpartition(".")[2]) in WRAPPERS]
+    nodes = [path for path in found if path.rpartition(".")[2] in ("nodes", "edges", "entries")]
+    for paths in (several, wrapped, nodes, list(found)):
+        if len(paths) == 1:
+            path = paths[0]
+            break
+    else:
+        answers.problem = (
+            "its output schema has no list"
+            if not found
+            else f"its output schema has several lists: {', '.join(found)}"
+        )
+        return answers
+    item = item_of(found[path])
+    values = ""
+    if is_records(found[path]):
+        answers.record = item
+    elif kind_of(item) not in ("object", ""):
+        values = "?"
+    schema = read.tool.output_schema
+    answers.output = Output(records=path, values=values, schema=schema)
+    return _beside(read, answers, path)
+
+
+def _single(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
+    schema = read.output or {}
+    noun = {"_".join(read.noun), read.noun[-1], *WRAPPERS}
+    inner = [
+        name for name, one in properties(schema).items() if is_object(one) and snake(name) in noun
+    ]
+    beside = set(properties(schema)) - set(inner)
+    if len(inner) == 1 and all(snake(name) in META for name in beside):
+        answers.output = Output(record=inner[0], schema=read.tool.output_schema)
+        answers.record = properties(schema)[inner[0]]
+        return _beside(read, answers, inner[0])
+    names = [snake(name) for name in properties(schema)]
+    if len(found) == 1 and all(
+        name in META or name in noun or _plural(name, read) for name in names
+    ):
+        path = next(iter(found))
+        answers.output = Output(records=path, record=path, schema=read.tool.output_schema)
+        answers.record = item_of(found[path]) if is_records(found[path]) else None
+        return _beside(read, answers, path)
+    answers.output = Output(schema=read.tool.output_schema)
+    answers = _beside(read, answers, "")
+    if read.does == "delete" or kind_of(schema) != "object" or not properties(schema):
+        return answers
+    told = {name for name in properties(schema) if snake(name) in SUCCESSES | MESSAGES | ERRORS}
+    if read.does == "read":
+        told = {name for name in told if snake(name) in ("success", "ok", "error")}
+    kept = {name: one for name, one in properties(schema).items() if name not in told}
+    if kept:
+        answers.record = {
+            **schema,
+            "properties": kept,
+            "required": [name for name in required(schema) if name in kept],
+        }
+    return answers
+
+
+def _plural(name: str, read: Reading) -> bool:
+    return singulars(name)[-1:] == read.noun[-1:]
+
+
+def _beside(read: Reading, answers: Answers, path: str) -> Answers:
+    """Reads what stands beside the payload, level by level."""
+    level, prefix = read.output or {}, ""
+    found: dict[str, Any] = {}
+    fixed: dict[str, Any] = {}
+    echoed: dict[str, str] = {}
+    needs: list[str] = []
+    parts = path.split(".") if path else [""]
+    listing = read.does in ("list", "search")
+    for part in parts:
+        for name, one in properties(level).items():
+            if name == part:
+                continue
+            word, here, kind = snake(name), prefix + name, kind_of(one)
+            if word in SUCCESSES and kind == "boolean":
+                if path or read.does != "read":
+                    fixed[here] = True
+            elif listing and word in TOTALS and kind in ("integer", "number"):
+                found.setdefault("total", here)
+            elif listing and word in COUNTS and kind in ("integer", "number"):
+                found.setdefault("count", here)
+            elif listing and word in CURSORS and kind in ("string", ""):
+                found.setdefault("cursor", here)
+            elif listing and word in MORES and kind == "boolean":
+                found.setdefault("more", here)
+            elif word in MESSAGES and kind == "string" and (path or read.does != "read"):
+                found.setdefault("message", here)
+            elif name in required(level):
+                argument = read.named(word) if path else None
+                value = _success(one) if path or read.does == "delete" else None
+                if argument is not None:
+                    echoed[here] = argument
+                elif value is not None:
+                    fixed[here] = value
+                else:
+                    needs.append(here)
+        level = properties(level).get(part, {})
+        prefix += f"{part}."
+    kept = answers.output
+    answers.output = Output(
+        record=kept.record,
+        records=kept.records,
+        values=kept.values,
+        total=kept.total if kept.total is not None else found.get("total"),
+        count=found.get("count"),
+        cursor=found.get("cursor"),
+        more=found.get("more"),
+        message=found.get("message"),
+        fixed=fixed,
+        arguments=echoed,
+        schema=kept.schema,
+    )
+    lists = [name for name in needs if name in answers.lists]
+    if path and len(needs) > len(lists):
+        unclear = next(name for name in needs if name not in lists)
+        answers.problem = f"its output needs {unclear!r}, and nothing says what that is"
+    elif path or read.does == "delete":
+        answers.needs = tuple(needs)
+    return answers
+
+
+def _success(schema: dict[str, Any]) -> Any:
+    """The value of an enumeration that says that all went well."""
+    values = [value for value in enum_of(schema) if value in ("success", "ok", "deleted", True)]
+    return values[0] if len(values) == 1 else None

@@ -1,0 +1,310 @@
+"""What each argument of a tool is for, given the table it works on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentworld_sim.engines.table._describing import (
+    IGNORED,
+    keys_of,
+    record_shape,
+    records_argument,
+)
+from agentworld_sim.engines.table._groups import Group
+from agentworld_sim.engines.table._operation import Argument
+from agentworld_sim.engines.table._reading import Reading
+from agentworld_sim.engines.table._shapes import enum_of, kind_of, properties
+from agentworld_sim.engines.table._verbs import EXECUTED
+from agentworld_sim.engines.table._words import singulars, snake
+
+_TEXT = frozenset(
+    "query q search search_query search_term search_text term terms keyword keywords text needle"
+    " search_string".split()
+)
+_LIMIT = frozenset(
+    "limit per_page page_size size max_results count top first max results_per_page num_results"
+    " maximum_results max_items".split()
+)
+_OFFSET = frozenset("offset skip start_index start_at start_from".split())
+_PAGE = frozenset("page page_number page_num page_index".split())
+_CURSOR = frozenset(
+    "cursor page_token next_cursor next_page_token after start_cursor starting_after"
+    " continuation_token next_token".split()
+)
+_SORT = frozenset("sort sort_by order_by sort_field sort_key".split())
+_DIRECTION = frozenset("direction order sort_order sort_direction order_direction".split())
+_PROJECTION = frozenset("fields select columns return_fields include_fields".split())
+_SYNTAX = (
+    "syntax",
+    "qualifier",
+    "jql",
+    "lucene",
+    "query language",
+    "expression",
+    "regex",
+    "semantic",
+)
+"""Words in a description of a search text that is more than a text."""
+
+_LEAST = frozenset("min minimum".split())
+_MOST = frozenset("max maximum".split())
+_AFTER = frozenset("after since from start".split())
+_BEFORE = frozenset("before until to end till".split())
+_MOMENTS = ("at", "date", "time", "on", "")
+_PERIODS = {
+    frozenset(("start", "date")),
+    frozenset(("start", "time")),
+    frozenset(("date", "from")),
+    frozenset(("from", "date")),
+    frozenset(("time", "min")),
+}
+
+UNKNOWN = Argument("unknown")
+
+
+def roles(read: Reading, group: Group) -> dict[str, Argument]:
+    """The role of every argument; `unknown` where it cannot be told."""
+    found: dict[str, Argument] = {}
+    keys = dict(keys_of(read, group))
+    whole = records_argument(read, group)
+    for argument, shape in read.arguments.items():
+        if argument == whole and read.does in ("create", "update", "upsert", "delete"):
+            found[argument] = Argument("records", fields=_renamed(group, shape))
+            continue
+        found[argument] = _role(read, group, argument, shape, keys, whole)
+    return found
+
+
+def _role(
+    read: Reading,
+    group: Group,
+    argument: str,
+    shape: dict[str, Any],
+    keys: Mapping[str, str],
+    whole: str | None,
+) -> Argument:
+    own = group.field_named(argument)
+    if (own or argument) in group.scope and argument not in keys:
+        return Argument("scope", own or argument)
+    if argument in keys and read.does in ("read", "update", "delete"):
+        return Argument("key", keys[argument])
+    if read.does in ("create", "upsert"):
+        return _written(read, group, argument, keys, whole)
+    if read.does == "update":
+        return _changed(read, group, argument)
+    if read.does in ("list", "search", "count"):
+        return _asked(read, group, argument, shape)
+    if snake(argument) in IGNORED:
+        return Argument("ignored")
+    if read.does == "read" and snake(argument) in _PROJECTION and kind_of(shape) == "array":
+        return Argument("projection")
+    return UNKNOWN
+
+
+def _written(
+    read: Reading, group: Group, argument: str, keys: Mapping[str, str], whole: str | None
+) -> Argument:
+    word = snake(argument)
+    own = group.field_named(argument)
+    if argument in keys and keys[argument] in group.key:
+        return Argument("key", keys[argument])
+    if own in group.key:
+        return Argument("key", own)
+    if word in IGNORED:
+        return Argument("ignored")
+    if own is None or set(singulars(argument)) & EXECUTED or whole is not None:
+        return UNKNOWN if own is None or whole is None else Argument("field", own)
+    return Argument("field", own)
+
+
+def _changed(read: Reading, group: Group, argument: str) -> Argument:
+    own = group.field_named(argument)
+    word = snake(argument)
+    if own is not None:
+        return Argument("field", own)
+    if word.startswith("new_"):
+        new = group.field_named(word[4:])
+        if new is not None:
+            return Argument("field", new)
+    if word in IGNORED:
+        return Argument("ignored")
+    if read.verb in ("assign", "reassign"):
+        people = [one for one in group.fields if singulars(one)[0] in ("assignee", "assigned")]
+        if len(people) == 1 and singulars(argument)[0] in (
+            "user",
+            "agent",
+            "person",
+            "member",
+            "to",
+        ):
+            return Argument("field", people[0])
+    return UNKNOWN
+
+
+def _asked(read: Reading, group: Group, argument: str, shape: dict[str, Any]) -> Argument:
+    word, kind = snake(argument), kind_of(shape)
+    number, text = kind in ("integer", "number", ""), kind in ("string", "")
+    own = group.field_named(argument)
+    if word in _TEXT and text and (own is None or read.does == "search"):
+        said = str(shape.get("description", "")).lower() + read.tool.description.lower()
+        return UNKNOWN if any(sign in said for sign in _SYNTAX) else Argument("text")
+    if own is None or word not in {snake(own)}:
+        shaping = _shaping(word, shape, number=number, text=text, group=group)
+        if shaping is not None:
+            return shaping
+    if own is not None:
+        return _filter(own, shape, group)
+    return _range(group, argument, shape) or (Argument("ignored") if word in IGNORED else UNKNOWN)
+
+
+def _shaping(
+    word: str, shape: dict[str, Any], *, number: bool, text: bool, group: Group
+) -> Argument | None:
+    if word in _LIMIT and number:
+        return Argument("limit")
+    if word in _OFFSET and number:
+        return Argument("offset")
+    if word in _PAGE and number:
+        zero = shape.get("minimum") == 0 or shape.get("default") == 0 or "index" in word
+        return Argument("page", first=0 if zero else 1)
+    if word in _CURSOR and text and shape.get("format") is None:
+        return Argument("cursor")
+    values = [value for value in enum_of(shape) if isinstance(value, str)]
+    directions = {"asc", "desc", "ascending", "descending"}
+    if word in _DIRECTION and {value.lower() for value in values} <= directions and values:
+        return Argument("direction")
+    if word in _SORT | {"order"} and text:
+        return _sorting(values, group)
+    if word in _PROJECTION and not number:
+        return Argument("projection")
+    return None
+
+
+def _sorting(values: list[str], group: Group) -> Argument:
+    if not values:
+        return Argument("sort")
+    stands = {
+        value: own
+        for value in values
+        if (own := _field_for_sort(value, group)) is not None and own != value
+    }
+    return Argument("sort", values=stands)
+
+
+def _field_for_sort(value: str, group: Group) -> str | None:
+    bare = value.lstrip("+-")
+    own = group.field_named(bare)
+    if own is None:
+        own = next(
+            (
+                name
+                for name in group.fields
+                if singulars(name)[:1] == singulars(bare)[:1]
+                and singulars(name)[1:] in (("at",), ("date",), ("on",), ("time",))
+            ),
+            None,
+        )
+    return own and value[: len(value) - len(bare)].replace("+", "") + own
+
+
+def _filter(own: str, shape: dict[str, Any], group: Group) -> Argument:
+    field = group.fields.get(own, {})
+    known = enum_of(field)
+    none = {
+        value: None for value in enum_of(shape) if value in ("all", "any") and value not in known
+    }
+    if kind_of(shape) == "array" and kind_of(field) not in ("array", ""):
+        return Argument("field", own, "one_of", values=none)
+    said = str(shape.get("description", "")).lower()
+    loose = ("contain", "partial", "substring", "case-insensitive", "fuzzy", "matching")
+    if kind_of(shape) == "string" and not enum_of(shape) and any(sign in said for sign in loose):
+        return Argument("field", own, "contains", values=none)
+    return Argument("field", own, values=none)
+
+
+def _range(group: Group, argument: str, shape: dict[str, Any]) -> Argument | None:
+    """`min_price`, `created_after`, `since`: an end of a range of a field."""
+    parts = list(singulars(argument))
+    if not parts:
+        return None
+    for least, words in ((True, _LEAST), (False, _MOST)):
+        for end in (0, -1):
+            rest = parts[1:] if end == 0 else parts[:-1]
+            if parts[end] in words and rest:
+                own = _one_field(group, rest) or _moment_field(group, rest)
+                if own is not None and kind_of(shape) in ("integer", "number", ""):
+                    return Argument("field", own, "at_least" if least else "at_most")
+    for after, words in ((True, _AFTER), (False, _BEFORE)):
+        compare = "after" if after else "before"
+        for end in (-1, 0):
+            if parts[end] not in words or kind_of(shape) not in ("string", "integer", ""):
+                continue
+            rest = parts[:-1] if end == -1 else parts[1:]
+            own = _moment_field(group, rest) if rest else None
+            if own is None and rest in ([], ["date"], ["time"]):
+                own = _only_moment(group, parts[end])
+            if own is not None:
+                inclusive = "at_least" if after else "at_most"
+                closed = parts[end] in ("since", "until", "till", "from", "to", "start", "end")
+                return Argument("field", own, inclusive if closed else compare)
+    return None
+
+
+def _one_field(group: Group, parts: list[str]) -> str | None:
+    return next((one for one in group.fields if list(singulars(one)) == parts), None)
+
+
+def _moment_field(group: Group, parts: list[str]) -> str | None:
+    """The date that words are about: `created` is `created_at`, `due` is `due_date`."""
+    for end in _MOMENTS:
+        wanted = [*parts, end] if end else parts
+        for one in group.fields:
+            if list(singulars(one)) == wanted and _is_moment(group.fields[one], one):
+                return one
+    wanted = ["date", *parts]
+    return next((one for one in group.fields if list(singulars(one)) == wanted), None)
+
+
+def _only_moment(group: Group, word: str) -> str | None:
+    """The one date of a record that a bare `since`, `from` or `to` can be about."""
+    dates = [one for one, shape in group.fields.items() if _is_moment(shape, one)]
+    if word in ("since", "after", "before", "until"):
+        updated = [one for one in dates if singulars(one)[0] in ("updated", "modified")]
+        if word == "since" and len(updated) == 1:
+            return updated[0]
+    own = [
+        one
+        for one in dates
+        if singulars(one)[0] not in ("created", "updated", "modified", "deleted")
+    ]
+    if len(own) == 1:
+        return own[0]
+    return dates[0] if len(dates) == 1 else None
+
+
+def _is_moment(shape: dict[str, Any], name: str) -> bool:
+    if shape.get("format") in ("date", "date-time"):
+        return True
+    last = singulars(name)[-1:] if singulars(name) else ()
+    return (
+        kind_of(shape) in ("string", "")
+        and not enum_of(shape)
+        and last
+        in (
+            ("at",),
+            ("date",),
+            ("time",),
+            ("on",),
+            ("timestamp",),
+        )
+    )
+
+
+def _renamed(group: Group, shape: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in properties(record_shape(shape)):
+        own = group.field_named(name)
+        if own is not None and own != name:
+            found[name] = own
+    return found

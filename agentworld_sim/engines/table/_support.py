@@ -1,0 +1,61 @@
+"""Whether the tools of a table bear each other out."""
+
+from __future__ import annotations
+
+from agentworld_sim.engines.table._describing import keys_of
+from agentworld_sim.engines.table._groups import Group
+from agentworld_sim.engines.table._reading import READS, Reading
+from agentworld_sim.engines.table._words import snake
+
+
+def support_problem(read: Reading, left: list[Reading], group: Group) -> str | None:
+    """Why a tool is not understood, given the other tools of its table; `None` when it is.
+
+    Args:
+        read: The tool.
+        left: The tools of the table that are understood so far, this one among them.
+        group: The table.
+    """
+    makers = [one for one in left if one.does in ("create", "upsert")]
+    readers = [one for one in left if one.does in READS and not _poor_search(one, group)]
+    if not readers:
+        return f"no other tool shows {group.name}, so it may be no table at all"
+    if makers:
+        if not any(_shares(maker, one, group) for maker in makers for one in readers):
+            return f"what creates and what shows {group.name} have nothing in common"
+        if read.verb in ("send", "submit", "post") and read in makers:
+            return _sent_problem(read, readers, group)
+        return None
+    if not group.described:
+        return f"no tool creates {group.name}, and no output schema describes one"
+    if any(one.does == "read" for one in left) and any(
+        one.does in ("list", "search") for one in left
+    ):
+        return None
+    return f"there is no tool that lists {group.name} beside one that reads a single one"
+
+
+def _poor_search(read: Reading, group: Group) -> bool:
+    """A search whose output schema shows no records may search for anything, by any rule."""
+    return read.does == "search" and group.answers[read.name].record is None
+
+
+def _shares(maker: Reading, reader: Reading, group: Group) -> bool:
+    """Whether what is created can be recognised in what is shown."""
+    if keys_of(reader, group) and reader.does == "read":
+        return True
+    taken = {snake(name) for name in maker.arguments}
+    shown = {snake(name) for name in reader.arguments}
+    if taken & shown or reader.does == "list":
+        return True
+    record = group.answers[reader.name].record
+    return record is not None
+
+
+def _sent_problem(read: Reading, readers: list[Reading], group: Group) -> str | None:
+    """What is sent is only found again where both name the same place, or it is shown in full."""
+    if read.noun[-1] not in ("email", "mail", "message", "sms", "notification"):
+        return None
+    if group.scope or group.described:
+        return None
+    return f"nothing says that what is sent is among the {group.name} that are shown"

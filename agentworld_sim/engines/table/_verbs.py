@@ -1,0 +1,120 @@
+"""The words that say what a tool does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentworld_sim.engines.table._operation import Does
+
+
+def _all(does: Does, verbs: str) -> dict[str, Does]:
+    return dict.fromkeys(verbs.split(), does)
+
+
+VERBS: Mapping[str, Does] = {
+    **_all("create", "create add new insert register post make submit log record schedule book"),
+    **_all("create", "place raise send open compose draft append"),
+    **_all("read", "get read fetch show describe retrieve view load inspect"),
+    **_all("list", "list browse enumerate"),
+    **_all("search", "search find query lookup filter"),
+    **_all("count", "count"),
+    **_all(
+        "update", "update edit modify patch change set rename move assign unassign reassign mark"
+    ),
+    **_all("upsert", "upsert save put store write"),
+    **_all("delete", "delete remove drop unsubscribe destroy erase purge discard"),
+}
+"""Verb to what it does, where nothing else is known."""
+
+ACTIONS: Mapping[str, tuple[str, ...]] = {
+    "close": ("closed",),
+    "reopen": ("reopened", "open"),
+    "complete": ("completed", "complete", "done"),
+    "finish": ("finished", "completed", "done"),
+    "uncomplete": (),
+    "archive": ("archived",),
+    "unarchive": (),
+    "resolve": ("resolved",),
+    "cancel": ("cancelled", "canceled"),
+    "approve": ("approved",),
+    "reject": ("rejected",),
+    "accept": ("accepted",),
+    "decline": ("declined",),
+    "activate": ("active", "activated", "enabled"),
+    "deactivate": ("inactive", "deactivated", "disabled"),
+    "enable": ("enabled", "active"),
+    "disable": ("disabled", "inactive"),
+    "lock": ("locked",),
+    "unlock": (),
+    "pin": ("pinned",),
+    "unpin": (),
+    "star": ("starred",),
+    "unstar": (),
+    "publish": ("published",),
+    "unpublish": ("unpublished", "draft"),
+    "pause": ("paused",),
+    "resume": ("active", "running"),
+    "suspend": ("suspended",),
+    "start": ("in_progress", "started", "active"),
+    "ship": ("shipped",),
+    "mute": ("muted",),
+    "unmute": (),
+}
+"""Verb that writes one fixed value, to the values of a state that it writes."""
+
+UNDOES = {"uncomplete": "complete", "unarchive": "archive", "unlock": "lock", "unpin": "pin"} | {
+    "unstar": "star",
+    "unpublish": "publish",
+    "unmute": "mute",
+    "deactivate": "activate",
+    "disable": "enable",
+    "reopen": "close",
+}
+"""Verb to the one that it undoes: it writes false where that one writes true."""
+
+AMBIGUOUS = frozenset(
+    "post list log record book place open set mark view count store query filter schedule draft show"
+    " lock star pin start patch change move move ship put raise".split()
+)
+"""Verbs that are nouns as well; another verb in the same name counts first."""
+
+SKIPPED = frozenset(
+    "a an the my all of this any every existing single one multiple many several bulk batch"
+    " api mcp new current".split()
+)
+"""Words that say nothing about what a record is."""
+
+GENERIC = frozenset("record details detail info information data object resource".split())
+"""Words after a noun that add nothing: `get_user_details`, `IssueRecord`."""
+
+LINKS = frozenset("to from for of in on into within".split())
+"""What follows them is what the record belongs to."""
+
+STATES = ("state", "status", "stage", "phase", "lifecycle", "disposition")
+"""Names of fields that say where a record stands."""
+
+MACHINERY = frozenset(
+    "file directory folder dir path browser tab window screenshot element dom console terminal shell"
+    " process command clipboard mouse keyboard cursor sql query statement table schema database db"
+    " column git commit diff stash worktree container pod cluster kubernetes docker url webpage web"
+    " website html time date datetime timezone weather forecast temperature code script expression"
+    " repl kernel cell log output status help version environment env system cpu memory disk network"
+    " port completion embedding vector similarity".split()
+)
+"""Nouns of machines, programs and measurements: what a tool says of them is no stored record."""
+
+SERVERS = frozenset("browser git docker kubectl kubernetes shell terminal bash db sql".split())
+"""First words of names whose tools drive a program."""
+
+ADJECTIVES = frozenset(
+    {value for values in ACTIONS.values() for value in values}
+    | set(ACTIONS)
+    | {"read", "unread", "done", "paid", "unpaid", "seen", "favorite", "spam", "important"}
+)
+"""What follows a noun in `mark_task_done`."""
+
+EXECUTED = frozenset(
+    "command commands cmd code script sql statement expression cypher graphql javascript python shell"
+    " selector xpath".split()
+)
+"""Arguments that are run, not stored."""
