@@ -158,6 +158,14 @@ class Wire:
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """The response to one request: its `result` or its `error`, as it came."""
+        number = self.send(method, **params)
+        while True:
+            message = self.receive()
+            if message.get("id") == number:
+                return {key: message[key] for key in ("result", "error") if key in message}
+
+    def send(self, method: str, **params: Any) -> int:
+        """Sends one request; its number."""
         self._number += 1
         if self.era == "modern":
             params["_meta"] = {
@@ -167,13 +175,14 @@ class Wire:
                 "io.modelcontextprotocol/clientCapabilities": {},
             }
         self._send({"id": self._number, "method": method, "params": params})
+        return self._number
+
+    def receive(self) -> dict[str, Any]:
+        """The next message."""
         assert self.process.stdout is not None
-        while True:
-            line = self.process.stdout.readline()
-            assert line, f"the server ended before it answered {method}"
-            message = cast("dict[str, Any]", json.loads(line))
-            if message.get("id") == self._number:
-                return {key: message[key] for key in ("result", "error") if key in message}
+        line = self.process.stdout.readline()
+        assert line, "the server ended before it answered"
+        return cast("dict[str, Any]", json.loads(line))
 
     def greet(self) -> dict[str, Any]:
         """Begins as this era does; what the server says of itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -29,8 +29,9 @@ def learned(wire: Wire) -> dict[str, Any]:
 def known(value: Any) -> Any:
     """`value` without the one field of the upstream that no version of the protocol knows."""
     if isinstance(value, dict):
-        return {key: known(one) for key, one in value.items() if key != "x-later"}
-    return [known(one) for one in value] if isinstance(value, list) else value
+        fields = cast("dict[str, Any]", value)
+        return {key: known(one) for key, one in fields.items() if key != "x-later"}
+    return [known(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def plain(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mcp.types import PaginatedRequestParams
 
-from agentworld_mcp_shim._mirror import Mirror
 from agentworld_mcp_shim._listing import Listing
+from agentworld_mcp_shim._mirror import Mirror
 from mcp import Client, MCPError
 
 if TYPE_CHECKING:
