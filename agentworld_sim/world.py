@@ -23,7 +23,7 @@ from agentworld_sim._opening import (
     default_engines,
     empty_scenario,
     initial_state,
-    model_for,
+    model_beside,
     new_world_id,
     restored_scenario,
     scenario_tools,
@@ -44,9 +44,10 @@ from agentworld_sim.errors import (
 )
 from agentworld_sim.exchanges import FailedStep
 from agentworld_sim.state._changes import StateChange, WorldState
+from agentworld_sim.state._memory import MemoryStore
 from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
 from agentworld_sim.state._refs import WorldRef, hashed, turn_seed
-from agentworld_sim.state._store import MemoryStore, NewBlobs, WorldRecord, WorldStore
+from agentworld_sim.state._store import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.tools import Access, Route, ToolCall, ToolSpec, check_arguments
 from agentworld_sim.turns import Action, Observation, Trajectory, Turn
 
@@ -141,7 +142,7 @@ class World:
             ScenarioError: a file of the scenario cannot be read.
         """
         scenario = scenario or empty_scenario()
-        model = _model(scenario, model, engines)
+        model = model_beside(scenario, model, engines)
         store = store or MemoryStore()
         if seed is not None:
             scenario = scenario.model_copy(update={"seed": seed})
@@ -206,7 +207,7 @@ class World:
         """
         record = await off_loop(store, lambda: store.world(id))
         scenario = restored_scenario(record.scenario)
-        model = _model(scenario, model, engines)
+        model = model_beside(scenario, model, engines)
         world = cls(
             record,
             scenario,
@@ -360,7 +361,7 @@ class World:
     async def fork(
         self, *, seed: int | None = None, at: WorldRef | None = None, id: str | None = None
     ) -> World:
-        """A world of its own that begins where this one stands. Nothing is copied.
+        """A world of its own that begins where this one stands. Nothing is copied; it never expires.
 
         Args:
             seed: A new seed of the random source; inherited by default.
@@ -372,13 +373,16 @@ class World:
         world_id = new_world_id() if id is None else id
         check_world_id(world_id)
         here = await off_loop(self._store, lambda: self._store.world(self.id))
-        turns = await off_loop(self._store, lambda: len(self._store.lineage(ref)))
+        turns = here.turns
+        if ref != here.head:
+            turns = await off_loop(self._store, lambda: len(self._store.lineage(ref)))
         record = replace(
             here,
             id=world_id,
             head=ref,
             forked_from=self.id,
             turns=turns,
+            expires=0.0,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         await off_loop(self._store, lambda: self._store.create(record, state, {}))
@@ -398,6 +402,23 @@ class World:
         if seed is not None:
             await forked._reseed(seed)
         return forked
+
+    async def rewind(self, to: WorldRef | None = None) -> None:
+        """Puts the world back to an earlier point, for everybody who has it open. All turns stay: their
+        refs can be read, forked and gone back to.
+
+        Args:
+            to: A point of this world's history; the root by default.
+
+        Raises:
+            UnknownWorldError: the point is not of its history.
+        """
+        async with self._lock:
+            self._require_open()
+            ref = to or self._root
+            record = await off_loop(self._store, lambda: self._store.rewind(self.id, ref))
+            self._discard()
+            self._head = record.head
 
     def rest(self) -> bool:
         """Frees the live engines until the next step, which brings them up again.
@@ -565,15 +586,3 @@ class World:
     def _require_open(self) -> None:
         if self._closed:
             raise UsageError(f"the world {self.id!r} is closed. Open it again by its id.")
-
-
-def _model(
-    scenario: Scenario, model: WorldModel | str | None, engines: Sequence[Engine] | None
-) -> WorldModel | None:
-    if engines is None:
-        return model_for(scenario, model)
-    if model is not None:
-        raise UsageError(
-            "engines=… and model=… both say what answers. Put `model.engine()` among the engines."
-        )
-    return None

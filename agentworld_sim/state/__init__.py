@@ -2,10 +2,12 @@
 
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import BlobId, Blobs, FileEntry, FileTree, MemoryBlobs, blob_id
+from agentworld_sim.state._memory import MemoryStore
 from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
+from agentworld_sim.state._postgres import PostgresStore
 from agentworld_sim.state._refs import WorldRef
 from agentworld_sim.state._sqlite import SqliteStore
-from agentworld_sim.state._store import MemoryStore, WorldRecord, WorldStore
+from agentworld_sim.state._store import WorldRecord, WorldStore
 
 __all__ = [
     "BlobId",
@@ -15,6 +17,7 @@ __all__ = [
     "FileTree",
     "MemoryBlobs",
     "MemoryStore",
+    "PostgresStore",
     "SqliteStore",
     "StateChange",
     "WorldRecord",

@@ -45,6 +45,9 @@ class MemoryBlobs:
     def get(self, blob: BlobId) -> bytes:
         return self._data[blob]
 
+    def discard(self, blob: BlobId) -> None:
+        self._data.pop(blob, None)
+
     def __contains__(self, blob: object) -> bool:
         return blob in self._data
 

@@ -6,7 +6,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from agentworld_sim.state._postgres import PostgresStore
 from agentworld_sim.state._sqlite import SqliteStore
+from agentworld_sim.state._store import WorldStore
+from agentworld_sim.state._store_url import is_url
 
 STORE_FILE = "worlds.sqlite"
 
@@ -26,13 +29,19 @@ def home(environment: Mapping[str, str] | None = None) -> Path:
     return user_data_path("agentworld", appauthor=False)
 
 
-def open_store(path: str | os.PathLike[str] | None = None) -> SqliteStore:
+def open_store(where: str | os.PathLike[str] | None = None) -> WorldStore:
     """Opens the store of this user's worlds, and makes it if there is none.
 
     Args:
-        path: The store's file; `worlds.sqlite` in `home()` by default.
+        where: A file, or the URL of a PostgreSQL database. By default what AGENTWORLD_STORE names,
+            and otherwise `worlds.sqlite` in `home()`.
 
     Raises:
+        UsageError: it is a URL of another kind or one that cannot be read, or psycopg is missing.
         StoreError: it is not a store, is damaged, is from a newer release, or cannot be written.
     """
-    return SqliteStore(home() / STORE_FILE if path is None else Path(path).expanduser())
+    if where is None:
+        where = os.environ.get("AGENTWORLD_STORE") or home() / STORE_FILE
+    if isinstance(where, str) and is_url(where):
+        return PostgresStore(where)
+    return SqliteStore(Path(where).expanduser())

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-import zlib
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 # The modules, not their names: they are built on this package and may still be loading.
 from agentworld_sim import exchanges as exchange_records
@@ -20,36 +20,33 @@ from agentworld_sim import turns as turn_records
 from agentworld_sim.errors import StoreError, UnknownWorldError, UsageError
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._files import BlobId, Blobs, blob_id
+from agentworld_sim.state._queries import NEIGHBOURS, SWEEP_BATCH, queries
+from agentworld_sim.state._records import (
+    COLUMNS,
+    SNAPSHOT_EVERY,
+    failure_owner,
+    folded,
+    packed,
+    packed_state,
+    record_of,
+    row_of,
+    unpacked,
+)
 from agentworld_sim.state._refs import WorldRef
+from agentworld_sim.state._sqlite_layout import (
+    STORE_VERSION,
+    add_uses,
+    bring_up,
+    tables_of,
+    version_of,
+)
 from agentworld_sim.state._store import WorldRecord, id_taken, no_ref, no_world
 from agentworld_sim.tools import canonical_json
-
-STORE_VERSION = 2
-"""Of the file's layout. A file with a higher one was written by a newer release."""
 
 BUSY_MS = 30_000
 """How long one process waits for another's write."""
 
-SNAPSHOT_EVERY = 32
-"""A state is stored whole every so many turns; between, it is folded from the turns' changes."""
-
-WORTH_PACKING = 256
-"""Blobs below this many bytes are stored as they are."""
-
-_SCHEMA = """
-CREATE TABLE worlds (
-    id TEXT PRIMARY KEY, root TEXT NOT NULL, head TEXT NOT NULL, scenario TEXT NOT NULL,
-    created TEXT NOT NULL, forked_from TEXT NOT NULL, turns INTEGER NOT NULL
-) STRICT;
-CREATE TABLE turns (ref TEXT PRIMARY KEY, parent TEXT NOT NULL, record TEXT NOT NULL) STRICT;
-CREATE TABLE held (world TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY (world, ref)) STRICT;
-CREATE TABLE states (ref TEXT PRIMARY KEY, state BLOB NOT NULL) STRICT;
-CREATE TABLE blobs (id TEXT PRIMARY KEY, packed INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
-"""
-
-_SINCE_2 = "CREATE TABLE failures (world TEXT NOT NULL, record TEXT NOT NULL) STRICT"
-
-_COLUMNS = "id, root, head, scenario, created, forked_from, turns"
+_SQL = queries("", "?", "?")
 
 
 class SqliteStore:
@@ -78,14 +75,14 @@ class SqliteStore:
                 raise
 
     def _prepare(self) -> None:
-        version = self._version()
+        version = version_of(self._db)
         if version > STORE_VERSION:
             raise StoreError(
                 f"the store {self.path} has version {version}; this release reads up to"
                 f" {STORE_VERSION}. Upgrade agentworld-sim, or point AGENTWORLD_HOME elsewhere."
             )
         # Asked again after the tables: another process may be making this very store.
-        if version == 0 and self._tables() and self._version() == 0:
+        if version == 0 and tables_of(self._db) and version_of(self._db) == 0:
             raise StoreError(
                 f"{self.path} is an SQLite file of something else. Nothing was changed; point"
                 " AGENTWORLD_HOME at another folder."
@@ -94,20 +91,7 @@ class SqliteStore:
         self._db.execute("PRAGMA synchronous=NORMAL")
         if version < STORE_VERSION:
             with self._writing():
-                # Another process may have done it meanwhile.
-                version = self._version()
-                if version == 0:
-                    for statement in _SCHEMA.split(";\n"):
-                        self._db.execute(statement)
-                if version < STORE_VERSION:
-                    self._db.execute(_SINCE_2)
-                    self._db.execute(f"PRAGMA user_version={STORE_VERSION}")
-
-    def _tables(self) -> int:
-        return self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-
-    def _version(self) -> int:
-        return self._db.execute("PRAGMA user_version").fetchone()[0]
+                bring_up(self._db)
 
     @property
     def blobs(self) -> Blobs:
@@ -115,39 +99,35 @@ class SqliteStore:
 
     def create(self, record: WorldRecord, state: WorldState, blobs: Mapping[BlobId, bytes]) -> None:
         with self._failures(), self._lock, self._writing():
-            taken = self._db.execute("SELECT 1 FROM worlds WHERE id=?", (record.id,)).fetchone()
-            if taken:
+            if self._one("SELECT 1 FROM worlds WHERE id=?", record.id):
                 raise UsageError(id_taken(record.id))
+            if record.head == record.root:
+                add_uses(self._db, record.root, state.blobs())
+            elif not self._one("SELECT 1 FROM turns WHERE ref=?", record.head):
+                raise UnknownWorldError(no_ref(record.head))
             self._put_blobs(blobs)
             self._db.execute(
-                f"INSERT INTO worlds ({_COLUMNS}) VALUES (?,?,?,?,?,?,?)",
-                (
-                    record.id,
-                    record.root,
-                    record.head,
-                    record.scenario,
-                    record.created,
-                    record.forked_from,
-                    record.turns,
-                ),
+                f"INSERT INTO worlds ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", row_of(record)
             )
             self._hold(record.id, record.head)
             self._put_state(record.head, state)
 
     def world(self, world_id: str) -> WorldRecord:
         with self._failures(), self._lock:
-            row = self._db.execute(
-                f"SELECT {_COLUMNS} FROM worlds WHERE id=?", (world_id,)
-            ).fetchone()
-            if row is None:
-                known = [one for (one,) in self._db.execute("SELECT id FROM worlds")]
-                raise UnknownWorldError(no_world(world_id, known))
-            return _record(row)
+            row = self._one(f"SELECT {COLUMNS} FROM worlds WHERE id=?", world_id)
+            if row is not None:
+                return record_of(row)
+            known = [
+                found
+                for query in (_SQL.ids_before, _SQL.ids_after)
+                for (found,) in self._db.execute(query, (world_id, NEIGHBOURS))
+            ]
+            raise UnknownWorldError(no_world(world_id, known))
 
     def worlds(self) -> list[WorldRecord]:
         with self._failures(), self._lock:
-            rows = self._db.execute(f"SELECT {_COLUMNS} FROM worlds ORDER BY rowid").fetchall()
-            return [_record(row) for row in rows]
+            rows = self._db.execute(f"SELECT {COLUMNS} FROM worlds ORDER BY rowid").fetchall()
+            return [record_of(row) for row in rows]
 
     def commit(
         self,
@@ -160,26 +140,42 @@ class SqliteStore:
         abandoned: Callable[[], bool] = lambda: False,
     ) -> bool:
         with self._failures(), self._lock, self._writing() as rollback:
-            record = self.world(world_id)
-            moves = record.head == turn.parent
+            moves = self.world(world_id).head == turn.parent
             if must_move_head and not moves:
                 return False
-            self._put_blobs(blobs)
-            self._db.execute(
-                "INSERT OR IGNORE INTO turns VALUES (?,?,?)",
-                (turn.ref, turn.parent, turn.to_line()),
+            depth = self._depth(turn.parent) + 1
+            added = self._db.execute(
+                "INSERT OR IGNORE INTO turns (ref, parent, record, depth) VALUES (?,?,?,?)",
+                (turn.ref, turn.parent, turn.to_line(), depth),
             )
+            # The same turn of another world has brought all that it needs.
+            if added.rowcount:
+                self._put_blobs(blobs)
+                add_uses(self._db, turn.ref, turn.blobs())
             self._hold(world_id, turn.ref)
-            if (record.turns + 1) % SNAPSHOT_EVERY == 0:
+            if depth % SNAPSHOT_EVERY == 0:
                 self._put_state(turn.ref, state)
             if moves:
-                self._db.execute(
-                    "UPDATE worlds SET head=?, turns=turns+1 WHERE id=?", (turn.ref, world_id)
-                )
+                self._move(world_id, turn.ref, depth)
             if abandoned():
                 rollback()
                 return False
         return True
+
+    def rewind(self, world_id: str, ref: WorldRef) -> WorldRecord:
+        with self._failures(), self._lock, self._writing():
+            self.world(world_id)
+            if not self._one(_SQL.holds, world_id, ref) and not self._one(
+                _SQL.inherits, world_id, ref
+            ):
+                raise UnknownWorldError(no_ref(ref, world_id))
+            self._move(world_id, ref, self._depth(ref))
+            return self.world(world_id)
+
+    def extend(self, world_id: str, expires: float) -> None:
+        with self._failures(), self._lock, self._writing():
+            self.world(world_id)
+            self._db.execute("UPDATE worlds SET expires=? WHERE id=?", (expires, world_id))
 
     def add_failure(
         self,
@@ -190,6 +186,7 @@ class SqliteStore:
         with self._failures(), self._lock, self._writing():
             self.world(world_id)
             self._put_blobs(blobs)
+            add_uses(self._db, failure_owner(world_id), failed.blobs())
             record = canonical_json(failed.to_json())
             self._db.execute("INSERT INTO failures VALUES (?,?)", (world_id, record))
 
@@ -203,91 +200,86 @@ class SqliteStore:
 
     def has(self, ref: WorldRef) -> bool:
         with self._failures(), self._lock:
-            return (
-                self._db.execute(
-                    "SELECT 1 FROM turns WHERE ref=?1 UNION ALL SELECT 1 FROM states WHERE ref=?1",
-                    (ref,),
-                ).fetchone()
-                is not None
-            )
+            return self._one(_SQL.has, ref, ref) is not None
 
     def state(self, ref: WorldRef) -> WorldState:
         with self._failures(), self._lock:
-            changes: list[turn_records.Turn] = []
-            while True:
-                row = self._db.execute("SELECT state FROM states WHERE ref=?", (ref,)).fetchone()
-                if row is not None:
-                    break
-                turn = self._turn(ref)
-                if turn is None:
-                    raise UnknownWorldError(no_ref(ref))
-                changes.append(turn)
-                ref = turn.parent
-            state = WorldState.from_json(json.loads(zlib.decompress(row[0])))
-        for turn in reversed(changes):
-            state = state.after(turn.change)
-        return state
+            rows = self._db.execute(_SQL.fold, (ref,)).fetchall()
+        if rows[0][0] is None:
+            raise UnknownWorldError(no_ref(ref))
+        return folded(rows[0][0], (record for _, record in rows[1:]))
 
     def lineage(self, ref: WorldRef) -> list[turn_records.Turn]:
         with self._failures(), self._lock:
-            if not self.has(ref):
+            lines = self._db.execute(_SQL.lineage, (ref,)).fetchall()
+            if not lines and not self.has(ref):
                 raise UnknownWorldError(no_ref(ref))
-            turns: list[turn_records.Turn] = []
-            while (turn := self._turn(ref)) is not None:
-                turns.append(turn)
-                ref = turn.parent
-            return turns[::-1]
+        return [turn_records.Turn.from_line(line) for (line,) in lines]
 
     def remove(self, world_id: str) -> None:
-        with self._failures(), self._lock, self._writing():
-            self.world(world_id)
-            self._db.execute("DELETE FROM worlds WHERE id=?", (world_id,))
-            self._db.execute("DELETE FROM held WHERE world=?", (world_id,))
-            self._db.execute("DELETE FROM failures WHERE world=?", (world_id,))
+        with self._failures():
+            with self._lock, self._writing():
+                self.world(world_id)
+                self._doom([world_id])
             self._sweep()
+
+    def remove_expired(self, now: float) -> list[str]:
+        with self._failures():
+            # Asked before the lock on the file is taken: mostly there is none.
+            with self._lock:
+                if not self._one(_SQL.expired, now):
+                    return []
+            with self._lock, self._writing():
+                expired = [found for (found,) in self._db.execute(_SQL.expired, (now,))]
+                self._doom(expired)
+            self._sweep()
+        return expired
 
     def close(self) -> None:
         with self._lock:
             self._db.close()
 
+    def _doom(self, world_ids: Sequence[str]) -> None:
+        for world_id in world_ids:
+            for statement in _SQL.doom:
+                self._db.execute(statement, (world_id,))
+            self._db.execute(_SQL.doom_failures, (failure_owner(world_id),))
+            self._db.execute("DELETE FROM worlds WHERE id=?", (world_id,))
+
     def _sweep(self) -> None:
         """Removes turns, states and blobs that no world needs any more."""
-        self._db.execute(
-            """CREATE TEMP TABLE needed AS
-            WITH RECURSIVE needed(ref) AS (
-                SELECT ref FROM held UNION SELECT turns.parent FROM turns JOIN needed USING (ref)
-            ) SELECT ref FROM needed"""
-        )
-        self._db.execute("DELETE FROM turns WHERE ref NOT IN (SELECT ref FROM needed)")
-        self._db.execute("DELETE FROM states WHERE ref NOT IN (SELECT ref FROM needed)")
-        self._db.execute("DROP TABLE needed")
-        used: set[BlobId] = set()
-        for (record,) in self._db.execute("SELECT record FROM turns"):
-            used |= turn_records.Turn.from_line(record).blobs()
-        for (record,) in self._db.execute("SELECT record FROM failures"):
-            used |= exchange_records.FailedStep.from_json(json.loads(record)).blobs()
-        for (state,) in self._db.execute("SELECT state FROM states"):
-            used |= WorldState.from_json(json.loads(zlib.decompress(state))).blobs()
-        for (name,) in self._db.execute("SELECT id FROM blobs").fetchall():
-            if name not in used:
-                self._db.execute("DELETE FROM blobs WHERE id=?", (name,))
+        while True:
+            with self._lock, self._writing():
+                if not self._db.execute(_SQL.take, (SWEEP_BATCH,)).rowcount:
+                    return
+                for statement in _SQL.sweep:
+                    self._db.execute(statement)
 
-    def _turn(self, ref: WorldRef) -> turn_records.Turn | None:
-        row = self._db.execute("SELECT record FROM turns WHERE ref=?", (ref,)).fetchone()
-        return None if row is None else turn_records.Turn.from_line(row[0])
+    def _one(self, query: str, *values: object) -> Any:
+        return self._db.execute(query, values).fetchone()
+
+    def _depth(self, ref: WorldRef) -> int:
+        row = self._one("SELECT depth FROM turns WHERE ref=?", ref)
+        if row is not None:
+            return row[0]
+        if not self._one("SELECT 1 FROM states WHERE ref=?", ref):
+            raise UnknownWorldError(no_ref(ref))
+        return 0
+
+    def _move(self, world_id: str, ref: WorldRef, depth: int) -> None:
+        self._db.execute("UPDATE worlds SET head=?, turns=? WHERE id=?", (ref, depth, world_id))
 
     def _hold(self, world_id: str, ref: WorldRef) -> None:
         self._db.execute("INSERT OR IGNORE INTO held VALUES (?,?)", (world_id, ref))
 
     def _put_state(self, ref: WorldRef, state: WorldState) -> None:
-        packed = zlib.compress(canonical_json(state.to_json()).encode(), 1)
-        self._db.execute("INSERT OR IGNORE INTO states VALUES (?,?)", (ref, packed))
+        self._db.execute("INSERT OR IGNORE INTO states VALUES (?,?)", (ref, packed_state(state)))
 
     def _put_blobs(self, blobs: Mapping[BlobId, bytes]) -> None:
         if blobs:
             self._db.executemany(
                 "INSERT OR IGNORE INTO blobs VALUES (?,?,?)",
-                ((name, *_packed(data)) for name, data in blobs.items()),
+                ((name, *packed(data)) for name, data in blobs.items()),
             )
 
     def get_blob(self, blob: BlobId) -> bytes:
@@ -295,7 +287,7 @@ class SqliteStore:
             row = self._db.execute("SELECT packed, data FROM blobs WHERE id=?", (blob,)).fetchone()
         if row is None:
             raise KeyError(blob)
-        return zlib.decompress(row[1]) if row[0] else row[1]
+        return unpacked(*row)
 
     def put_blob(self, data: bytes) -> BlobId:
         name = blob_id(data)
@@ -341,27 +333,6 @@ class _SqliteBlobs:
 
     def get(self, blob: BlobId) -> bytes:
         return self._store.get_blob(blob)
-
-
-def _packed(data: bytes) -> tuple[bool, bytes]:
-    """`data` as stored: compressed when that saves space."""
-    if len(data) < WORTH_PACKING:
-        return False, data
-    packed = zlib.compress(data, 1)
-    return (True, packed) if len(packed) < len(data) else (False, data)
-
-
-def _record(row: tuple[str, str, str, str, str, str, int]) -> WorldRecord:
-    world_id, root, head, scenario, created, forked_from, turns = row
-    return WorldRecord(
-        id=world_id,
-        root=root,
-        head=head,
-        scenario=scenario,
-        created=created,
-        forked_from=forked_from,
-        turns=turns,
-    )
 
 
 def _explained(error: sqlite3.Error, path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Where worlds live: the protocol every store keeps, and the one in memory.
+"""Where worlds live: the protocol every store keeps.
 
 A store holds worlds (an id, a root, a head), turns by ref, states at some refs, and blobs. Turns are
 content-addressed and shared: a fork copies nothing. Methods block; `World` calls them off the event
@@ -7,14 +7,13 @@ loop when `blocking` is set.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from agentworld_sim.errors import UnknownWorldError, UsageError, nearest
+from agentworld_sim.errors import nearest
 from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._files import BlobId, Blobs, MemoryBlobs, blob_id
+from agentworld_sim.state._files import BlobId, Blobs, blob_id
 from agentworld_sim.state._refs import WorldRef
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ class WorldRecord:
     forked_from: str = ""
     turns: int = 0
     """Turns between root and head."""
+    expires: float = 0.0
+    """Host time, seconds since the epoch: `remove_expired` removes the world from then on. 0: never."""
 
 
 class NewBlobs:
@@ -69,6 +70,7 @@ class WorldStore(Protocol):
 
         Raises:
             UsageError: the id is taken.
+            UnknownWorldError: the fork point is stored no more.
         """
         ...
 
@@ -96,7 +98,22 @@ class WorldStore(Protocol):
 
         Returns:
             Whether the turn was stored; `False` also when `abandoned()` said so at the last moment.
+
+        Raises:
+            UnknownWorldError: no such world, or the turn's parent is stored no more.
         """
+        ...
+
+    def rewind(self, world_id: str, ref: WorldRef) -> WorldRecord:
+        """Moves the head to a point of the world's own history. All turns stay, with their refs.
+
+        Raises:
+            UnknownWorldError: no such world, or the point is not of its history.
+        """
+        ...
+
+    def extend(self, world_id: str, expires: float) -> None:
+        """Sets when the world expires; 0 for never. Raises `UnknownWorldError`."""
         ...
 
     def add_failure(self, world_id: str, failed: FailedStep, blobs: Mapping[BlobId, bytes]) -> None:
@@ -123,109 +140,11 @@ class WorldStore(Protocol):
         """Removes a world and all turns that no other world's history needs."""
         ...
 
+    def remove_expired(self, now: float) -> list[str]:
+        """Removes the worlds that have expired at the host time `now`; gives their ids."""
+        ...
+
     def close(self) -> None: ...
-
-
-class MemoryStore:
-    """Implements `WorldStore` in dictionaries; gone with the process."""
-
-    blocking = False
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._blobs = MemoryBlobs()
-        self._worlds: dict[str, WorldRecord] = {}
-        self._turns: dict[WorldRef, Turn] = {}
-        self._states: dict[WorldRef, WorldState] = {}
-        self._failures: dict[str, list[FailedStep]] = {}
-
-    @property
-    def blobs(self) -> Blobs:
-        return self._blobs
-
-    def create(self, record: WorldRecord, state: WorldState, blobs: Mapping[BlobId, bytes]) -> None:
-        with self._lock:
-            if record.id in self._worlds:
-                raise UsageError(id_taken(record.id))
-            for data in blobs.values():
-                self._blobs.put(data)
-            self._worlds[record.id] = record
-            self._states[record.head] = state
-
-    def world(self, world_id: str) -> WorldRecord:
-        try:
-            return self._worlds[world_id]
-        except KeyError:
-            raise UnknownWorldError(no_world(world_id, self._worlds)) from None
-
-    def worlds(self) -> list[WorldRecord]:
-        return list(self._worlds.values())
-
-    def commit(
-        self,
-        world_id: str,
-        turn: Turn,
-        state: WorldState,
-        blobs: Mapping[BlobId, bytes],
-        *,
-        must_move_head: bool,
-        abandoned: Callable[[], bool] = lambda: False,
-    ) -> bool:
-        with self._lock:
-            record = self.world(world_id)
-            moves = record.head == turn.parent
-            if abandoned() or (must_move_head and not moves):
-                return False
-            for data in blobs.values():
-                self._blobs.put(data)
-            self._turns.setdefault(turn.ref, turn)
-            self._states[turn.ref] = state
-            if moves:
-                self._worlds[world_id] = replace(record, head=turn.ref, turns=record.turns + 1)
-            return True
-
-    def add_failure(self, world_id: str, failed: FailedStep, blobs: Mapping[BlobId, bytes]) -> None:
-        with self._lock:
-            self.world(world_id)
-            for data in blobs.values():
-                self._blobs.put(data)
-            self._failures.setdefault(world_id, []).append(failed)
-
-    def failures(self, world_id: str) -> list[FailedStep]:
-        self.world(world_id)
-        return list(self._failures.get(world_id, ()))
-
-    def has(self, ref: WorldRef) -> bool:
-        return ref in self._states
-
-    def state(self, ref: WorldRef) -> WorldState:
-        try:
-            return self._states[ref]
-        except KeyError:
-            raise UnknownWorldError(no_ref(ref)) from None
-
-    def lineage(self, ref: WorldRef) -> list[Turn]:
-        if not self.has(ref):
-            raise UnknownWorldError(no_ref(ref))
-        turns: list[Turn] = []
-        while (turn := self._turns.get(ref)) is not None:
-            turns.append(turn)
-            ref = turn.parent
-        return turns[::-1]
-
-    def remove(self, world_id: str) -> None:
-        with self._lock:
-            self.world(world_id)
-            del self._worlds[world_id]
-            self._failures.pop(world_id, None)
-            if not self._worlds:
-                # Refs of a removed world may be held by forks; with no world left nobody holds any.
-                self._turns.clear()
-                self._states.clear()
-                self._blobs = MemoryBlobs()
-
-    def close(self) -> None:
-        pass
 
 
 def id_taken(world_id: str) -> str:
@@ -236,6 +155,7 @@ def id_taken(world_id: str) -> str:
 
 
 def no_world(world_id: str, known: Iterable[str]) -> str:
+    """What to say of an unknown id; `known` are all ids, or those next to it in order."""
     known = sorted(known)
     listed = f"There are: {', '.join(known[:10])}" if known else "The store holds no worlds"
     return (
@@ -244,8 +164,9 @@ def no_world(world_id: str, known: Iterable[str]) -> str:
     )
 
 
-def no_ref(ref: WorldRef) -> str:
+def no_ref(ref: WorldRef, world_id: str = "") -> str:
+    whose = f"in the history of the world {world_id!r}" if world_id else "stored here"
     return (
-        f"no point {ref!r} is stored here. A ref names a point of a world's history in the store"
+        f"no point {ref!r} is {whose}. A ref names a point of a world's history in the store"
         " where it was made; `agentworld world show ID` lists a world's refs."
     )

@@ -28,7 +28,7 @@ from agentworld_sim import (
     WorldStore,
 )
 from agentworld_sim.state import WorldRecord, blob_id
-from agentworld_sim.state._sqlite import SNAPSHOT_EVERY
+from agentworld_sim.state._records import SNAPSHOT_EVERY
 
 ROOT = "a" * 40
 EMPTY = WorldState(files=FileTree.from_entries([]), clock_us=0, seed=1)
@@ -240,7 +240,7 @@ def _newer(path: Path) -> None:
     [
         (_damaged, "is damaged or is no store"),
         (_foreign, "is an SQLite file of something else"),
-        (_newer, "has version 99; this release reads up to 2"),
+        (_newer, "has version 99; this release reads up to 3"),
     ],
 )
 def test_a_file_that_is_no_store_of_ours_is_refused_and_left_as_it_is(

@@ -1,0 +1,146 @@
+"""The layout of a store's tables in PostgreSQL.
+
+Text that people or models wrote lies in `BYTEA`: a database may have any encoding, and none takes a
+zero. `agentworld_commit` stores a turn in one round trip; each of its statements sees what was
+committed before it, which one statement that does it all would not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, LiteralString
+
+from agentworld_sim.errors import StoreError
+
+if TYPE_CHECKING:
+    import psycopg
+
+LAYOUT_VERSION = 1
+"""Tables with a higher one were made by a newer release."""
+
+PREFIX: LiteralString = "agentworld_"
+
+# By schema, so that two stores in one database do not wait for each other. 48 is any number, ours.
+_GATE: LiteralString = "(48, hashtext(current_schema()))"
+
+SHARE_GATE: LiteralString = f"SELECT pg_advisory_xact_lock_shared{_GATE}"
+"""Whoever stores something that a sweep could take away passes here first."""
+
+CLOSE_GATE: LiteralString = f"SELECT pg_advisory_xact_lock{_GATE}"
+"""A sweep, for one batch, and whoever makes the tables."""
+
+_TABLES: tuple[LiteralString, ...] = (
+    """CREATE TABLE agentworld_worlds (
+        id TEXT COLLATE "C" PRIMARY KEY, root TEXT COLLATE "C" NOT NULL,
+        head TEXT COLLATE "C" NOT NULL, scenario BYTEA NOT NULL, created TEXT NOT NULL,
+        forked_from TEXT NOT NULL, turns INTEGER NOT NULL,
+        expires DOUBLE PRECISION NOT NULL DEFAULT 0, number BIGINT GENERATED ALWAYS AS IDENTITY
+    )""",
+    """CREATE TABLE agentworld_turns (
+        ref TEXT COLLATE "C" PRIMARY KEY, parent TEXT COLLATE "C" NOT NULL,
+        record BYTEA NOT NULL, depth INTEGER NOT NULL
+    )""",
+    """CREATE TABLE agentworld_held (
+        world TEXT COLLATE "C" NOT NULL, ref TEXT COLLATE "C" NOT NULL, PRIMARY KEY (world, ref)
+    )""",
+    'CREATE TABLE agentworld_states (ref TEXT COLLATE "C" PRIMARY KEY, state BYTEA NOT NULL)',
+    """CREATE TABLE agentworld_blobs (
+        id TEXT COLLATE "C" PRIMARY KEY, packed BOOLEAN NOT NULL, data BYTEA NOT NULL
+    )""",
+    """CREATE TABLE agentworld_uses (
+        owner TEXT COLLATE "C" NOT NULL, blob TEXT COLLATE "C" NOT NULL, PRIMARY KEY (owner, blob)
+    )""",
+    """CREATE TABLE agentworld_failures (
+        world TEXT COLLATE "C" NOT NULL, record BYTEA NOT NULL,
+        number BIGINT GENERATED ALWAYS AS IDENTITY
+    )""",
+    """CREATE TABLE agentworld_doomed (
+        ref TEXT COLLATE "C" PRIMARY KEY, depth INTEGER NOT NULL,
+        stage INTEGER NOT NULL DEFAULT 0
+    )""",
+    "CREATE INDEX agentworld_turns_parent ON agentworld_turns (parent)",
+    "CREATE INDEX agentworld_held_ref ON agentworld_held (ref)",
+    "CREATE INDEX agentworld_uses_blob ON agentworld_uses (blob)",
+    "CREATE INDEX agentworld_failures_world ON agentworld_failures (world)",
+    "CREATE INDEX agentworld_worlds_expires ON agentworld_worlds (expires) WHERE expires > 0",
+)
+
+_COMMIT: LiteralString = f"""
+CREATE FUNCTION agentworld_commit(
+    of_world TEXT, new_ref TEXT, old_ref TEXT, turn BYTEA, must_move BOOLEAN,
+    ids TEXT[], are_packed BOOLEAN[], contents BYTEA[], needed TEXT[],
+    OUT outcome TEXT, OUT new_depth INTEGER
+) LANGUAGE plpgsql AS $commit$
+DECLARE
+    stands TEXT;
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared{_GATE};
+    SELECT head INTO stands FROM agentworld_worlds WHERE id = of_world FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        outcome := 'no world';
+        RETURN;
+    END IF;
+    IF must_move AND stands <> old_ref THEN
+        outcome := 'moved';
+        RETURN;
+    END IF;
+    SELECT depth + 1 INTO new_depth FROM agentworld_turns WHERE ref = old_ref;
+    IF NOT FOUND THEN
+        PERFORM 1 FROM agentworld_states WHERE ref = old_ref;
+        IF NOT FOUND THEN
+            outcome := 'no parent';
+            RETURN;
+        END IF;
+        new_depth := 1;
+    END IF;
+    INSERT INTO agentworld_turns (ref, parent, record, depth)
+        VALUES (new_ref, old_ref, turn, new_depth) ON CONFLICT (ref) DO NOTHING;
+    IF FOUND THEN
+        INSERT INTO agentworld_blobs (id, packed, data)
+            SELECT * FROM unnest(ids, are_packed, contents) ORDER BY 1 ON CONFLICT (id) DO NOTHING;
+        INSERT INTO agentworld_uses (owner, blob) SELECT new_ref, unnest(needed);
+    END IF;
+    INSERT INTO agentworld_held (world, ref) VALUES (of_world, new_ref)
+        ON CONFLICT (world, ref) DO NOTHING;
+    IF stands = old_ref THEN
+        UPDATE agentworld_worlds SET head = new_ref, turns = new_depth WHERE id = of_world;
+    END IF;
+    outcome := 'stored';
+END
+$commit$
+"""
+
+
+def prepare(connection: psycopg.Connection[Any], place: str) -> None:
+    """Makes the tables where there are none; ten processes may do so at once.
+
+    Args:
+        connection: One in autocommit mode.
+        place: What to call the database in a message.
+
+    Raises:
+        StoreError: the tables were made by a newer release.
+    """
+    version = _version(connection)
+    if version is None:
+        with connection.transaction():
+            connection.execute(CLOSE_GATE)
+            # Another process may have done it meanwhile.
+            version = _version(connection)
+            if version is None:
+                connection.execute("CREATE TABLE agentworld_layout (version INTEGER NOT NULL)")
+                for statement in (*_TABLES, _COMMIT):
+                    connection.execute(statement)
+                version = LAYOUT_VERSION
+                connection.execute("INSERT INTO agentworld_layout VALUES (%s)", (version,))
+    if version > LAYOUT_VERSION:
+        raise StoreError(
+            f"the store in {place} has version {version}; this release reads up to"
+            f" {LAYOUT_VERSION}. Upgrade agentworld-sim, or point AGENTWORLD_STORE elsewhere."
+        )
+
+
+def _version(connection: psycopg.Connection[Any]) -> int | None:
+    if connection.execute("SELECT to_regclass('agentworld_layout')").fetchone() == (None,):
+        return None
+    row = connection.execute("SELECT version FROM agentworld_layout").fetchone()
+    return row[0] if row else None
