@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentworld_sim.state._files import BlobId, FileEntry, FileTree
+from agentworld_sim.state._values import merged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ class WorldState:
             clock_us=change.clock_us,
             seed=self.seed if change.seed is None else change.seed,
             sessions=_merged(self.sessions, change.sessions),
-            values=_merged(self.values, change.values),
+            values=merged(self.values, change.values),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from typing import Literal
 from agentworld_sim.engines._base import Engine, EngineSession
 from agentworld_sim.engines.table._inference import PREFIX, is_candidate, plan_of
 from agentworld_sim.engines.table._operation import Operation, Plan, Table
-from agentworld_sim.errors import UsageError
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._files import Blobs
 from agentworld_sim.tools import ToolSpec
+from agentworld_sim.turns import Turn
 
 
 class TableEngine:
@@ -31,16 +31,19 @@ class TableEngine:
         operations: Mapping[str, Operation] | None = None,
         tables: Mapping[str, Table] | None = None,
         behind: Engine | None = None,
+        recorded: Sequence[Turn] = (),
     ) -> None:
         """
         Args:
             operations: What tools do, where it is not left to inference, by tool name.
             tables: What is known of tables.
             behind: The engine that imagines calls which cannot be computed.
+            recorded: Turns of the real server: its errors are told in its own words.
         """
         self.operations = dict(operations or {})
         self.tables = dict(tables or {})
         self.behind = behind
+        self.recorded = tuple(recorded)
 
     @property
     def reasks(self) -> int:
@@ -73,4 +76,7 @@ class TableEngine:
         )
 
     async def open(self, state: WorldState, blobs: Blobs) -> EngineSession:
-        raise UsageError("not built yet")
+        # Imported late: most worlds start before a table is touched.
+        from agentworld_sim.engines.table._session import TableSession
+
+        return TableSession(self.plan, behind=self.behind, recorded=self.recorded)

@@ -1,0 +1,387 @@
+"""Carrying out one call on the records."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agentworld_sim.engines.table import _errors as errors
+from agentworld_sim.engines.table import _times
+from agentworld_sim.engines.table._asked import Asked
+from agentworld_sim.engines.table._beginning import roots_of
+from agentworld_sim.engines.table._database import Database, Query, counted
+from agentworld_sim.engines.table._drawing import Draw
+from agentworld_sim.engines.table._expressions import CannotEvaluate, evaluate, filled, truth
+from agentworld_sim.engines.table._generate import Maker
+from agentworld_sim.engines.table._keys import next_key
+from agentworld_sim.engines.table._layout import (
+    HIGHEST,
+    Stored,
+    joined,
+    key_of,
+    record_path,
+    scope_of,
+)
+from agentworld_sim.engines.table._matching import SAME, Filter
+from agentworld_sim.engines.table._paths import MISSING, get, put
+from agentworld_sim.engines.table._schemas import alternative_types, not_null, resolved
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What was computed, before it takes the form of an answer."""
+
+    records: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    several: bool = False
+    """Whether it is a list, also when it has one record."""
+    total: int | None = None
+    """Records before limits."""
+    cursor: Any = None
+    """What fetches the next page."""
+    more: bool = False
+    keys: list[str] = field(default_factory=list[str])
+    """The `KEY`s of the records."""
+
+
+@dataclass(slots=True)
+class Execution:
+    """One call, on a database that the caller marked and may roll back."""
+
+    asked: Asked
+    database: Database
+    values: Mapping[str, Any]
+    """The world's values."""
+    clock_us: int
+    draw: Draw
+    """Of this turn."""
+    written: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The values that change."""
+
+    def run(self) -> Outcome:
+        """Raises `ToolError` when the server would; then nothing of it counts."""
+        does = self.asked.operation.does
+        if does == "create":
+            return self._create()
+        if does in ("list", "search"):
+            return self._list()
+        if does == "count":
+            self._require({})
+            return Outcome(total=self.database.count(self._table, self._query()))
+        if does == "read":
+            return self._read()
+        if does == "update":
+            return self._update()
+        if does == "upsert":
+            return self._upsert()
+        return self._delete()
+
+    @property
+    def _table(self) -> str:
+        return self.asked.table.name
+
+    # Finding
+
+    def _read(self) -> Outcome:
+        found = self._named()
+        for one in found:
+            self._require(one.record)
+        return self._outcome(found)
+
+    def _list(self) -> Outcome:
+        self._require({})
+        path, down = self.asked.order(self._fields())
+        query = replace(self._query(), sort=path, descending=down)
+        limit = self.asked.limit()
+        offset = self.asked.offset(limit)
+        total = self.database.count(self._table, query)
+        found = list(self.database.find(self._table, query, limit=limit, offset=offset))
+        more = offset + len(found) < total and bool(limit)
+        outcome = self._outcome(found)
+        outcome.several, outcome.total, outcome.more = True, total, more
+        if more and limit is not None:
+            outcome.cursor = self.asked.following(offset, limit)
+        return outcome
+
+    def _query(self) -> Query:
+        asked = self.asked
+        keys = asked.keys
+        filters = asked.filters()
+        for path in keys[0] if keys else ():
+            # A key in a list narrows it; several name several.
+            filters.append(Filter(path, "one_of", [key[path] for key in keys or ()]))
+        scope = asked.whole_scope if asked.table.scope else None
+        return Query(scope=scope, filters=filters, words=asked.words())
+
+    def _named(self) -> list[Stored]:
+        """The records that the call names. Raises `ToolError` when one is not there."""
+        keys = self.asked.keys
+        if keys is None:
+            query = replace(self._query(), filters=[*self._conditions()])
+            found = list(self.database.find(self._table, query, limit=1))
+            if not found:
+                raise errors.not_found(self._table, list(self.asked.scope.values()))
+            return found
+        named: list[Stored] = []
+        for key in keys:
+            found_one = self._at(key)
+            if found_one is None:
+                raise errors.not_found(self._table, self._shown(key))
+            named.append(found_one)
+        return named
+
+    def _conditions(self) -> Iterable[Filter]:
+        """What a record must be like that is not named: for update its fields are not compared."""
+        if self.asked.operation.does in ("update", "upsert"):
+            written = set(self.asked.operation.fixed)
+            written |= {argument.field or name for name, argument, _ in self.asked.of("field")}
+            return [one for one in self.asked.filters() if one.path not in written]
+        return self.asked.filters()
+
+    def _shown(self, key: Mapping[str, Any]) -> list[Any]:
+        own = [value for path, value in key.items() if path not in self.asked.table.scope]
+        return own or list(key.values())
+
+    def _at(self, key: Mapping[str, Any]) -> Stored | None:
+        table = self.asked.table
+        scope = {**self.asked.scope, **{path: key[path] for path in table.scope if path in key}}
+        whole = all(path in scope for path in table.scope)
+        if whole and table.key and set(key) - set(table.scope) == set(table.key):
+            wanted = [*(scope[path] for path in table.scope), *(key[path] for path in table.key)]
+            return self.database.at(self._table, joined(wanted))
+        filters = [Filter(path, SAME, value) for path, value in {**scope, **key}.items()]
+        return next(self.database.find(self._table, Query(filters=filters), limit=1), None)
+
+    # Writing
+
+    def _create(self) -> Outcome:
+        base = self._base()
+        items = self.asked.items()
+        made: list[Stored] = []
+        for place, item in enumerate([{}] if items is None else items):
+            record = copy.deepcopy(base)
+            for path, value in item.items():
+                put(record, path, value)
+            made.append(self._insert(record, self.draw.at(place)))
+        outcome = self._outcome(made)
+        outcome.several = items is not None and self.asked.several
+        return outcome
+
+    def _base(self) -> dict[str, Any]:
+        """What every record that the call makes has."""
+        record: dict[str, Any] = {}
+        for path, value in self.asked.scope.items():
+            put(record, path, value)
+        for path, value in self.asked.operation.fixed.items():
+            put(record, path, value)
+        for path, value in self._given_fields().items():
+            put(record, path, value)
+        return record
+
+    def _given_fields(self) -> dict[str, Any]:
+        roles = self.asked.of("field", "key")
+        return {
+            argument.field or name: self.asked.coerced(
+                argument.field or name, self.asked.meant(argument, value)
+            )
+            for name, argument, value in roles
+        }
+
+    def _insert(self, record: dict[str, Any], draw: Draw) -> Stored:
+        table = self.asked.table
+        self._complete(record, draw)
+        self._require(record)
+        number = self.database.next_number(self._table)
+        key = key_of(record, table, number)
+        if self.database.at(self._table, key) is not None:
+            raise errors.already_exists(self._table, [get(record, path) for path in table.key])
+        return self._put(Stored(key, number, self._ordered(record)))
+
+    def _complete(self, record: dict[str, Any], draw: Draw) -> None:
+        """What the server itself adds: times, the fields it always has, and last the key."""
+        table = self.asked.table
+        roots = roots_of(self.asked.plan, self._table)
+        latest = self.database.latest(self._table) or {}
+        maker = Maker(draw=draw, clock_us=self.clock_us, roots=roots, new=True, moments=latest)
+        for name, schema in table.fields.items():
+            if name in table.key or get(record, name, MISSING) is not MISSING:
+                continue
+            own = resolved(schema, roots)
+            if self._is_stamp(name):
+                form = not_null(own, roots)
+                record[name] = _times.written(self.clock_us, name, form, latest.get(name))
+            elif "default" in own:
+                record[name] = copy.deepcopy(own["default"])
+            elif name in table.required:
+                record[name] = maker.value(schema, name, about=table.name)
+        for path in table.key:
+            if get(record, path) is None:
+                put(record, path, self._next_key(path, record, draw.at("key", path)))
+
+    def _is_stamp(self, name: str) -> bool:
+        if _times.snake(name) not in _times.MADE | _times.CHANGED:
+            return False
+        roots = roots_of(self.asked.plan, self._table)
+        kinds = alternative_types(self.asked.table.fields.get(name, {}), roots)
+        return not kinds or bool(kinds & {"string", "integer", "number"})
+
+    def _next_key(self, path: str, record: Mapping[str, Any], draw: Draw) -> Any:
+        table = self.asked.table
+        scope = scope_of(record, table)
+        highest, like = self.database.highest(self._table, scope)
+        latest = self.database.latest(self._table)
+        if like is None and latest is not None:
+            like = get(latest, path)
+        gone = self._value(record_path(self._table, HIGHEST + scope))
+        place = [*(get(record, one) for one in table.scope)]
+        last = path == table.key[-1]
+
+        def taken(key: Any) -> bool:
+            named = [key if one == path else get(record, one) for one in table.key]
+            wanted = joined([*place, *named])
+            return last and self.database.at(self._table, wanted) is not None
+
+        return next_key(
+            path,
+            not_null(table.fields.get(path, {}), roots_of(self.asked.plan, self._table)),
+            record,
+            table=self._table,
+            highest=max(highest, gone or 0),
+            like=like,
+            draw=draw,
+            taken=taken,
+        )
+
+    def _update(self) -> Outcome:
+        items = self.asked.items()
+        changes = {**self.asked.operation.fixed, **self._changed_fields()}
+        if items is None:
+            changed = [self._change(one, changes) for one in self._named()]
+            return self._outcome(changed)
+        own = (*self.asked.table.key, *self.asked.table.scope)
+        done: list[Stored] = []
+        for item in items:
+            key = {path: item[path] for path in own if path in item}
+            found = self._at(key) if key else None
+            if found is None:
+                raise errors.not_found(self._table, self._shown(key or item))
+            done.append(self._change(found, {**changes, **item}))
+        outcome = self._outcome(done)
+        outcome.several = True
+        return outcome
+
+    def _changed_fields(self) -> dict[str, Any]:
+        return {
+            argument.field or name: self.asked.coerced(
+                argument.field or name, self.asked.meant(argument, value)
+            )
+            for name, argument, value in self.asked.of("field")
+        }
+
+    def _change(self, before: Stored, changes: Mapping[str, Any]) -> Stored:
+        table = self.asked.table
+        self._require(before.record)
+        record: dict[str, Any] = copy.deepcopy(dict(before.record))
+        for path, value in changes.items():
+            put(record, path, value)
+        for path, expression in self.asked.operation.changes.items():
+            try:
+                value = evaluate(expression, before.record, self.asked.given)
+            except CannotEvaluate as error:
+                shown = errors.named(self._table, [get(record, one) for one in table.key])
+                raise errors.ToolError(f"{shown}: cannot change {path}: {error}") from None
+            put(record, path, value)
+        for name in dict.fromkeys([*table.fields, *record]):
+            stamped = _times.snake(name) in _times.CHANGED and self._is_stamp(name)
+            if stamped and name not in changes and name not in self.asked.operation.changes:
+                form = not_null(table.fields.get(name, {}), roots_of(self.asked.plan, self._table))
+                example = before.record.get(name)
+                record[name] = _times.written(self.clock_us, name, form, example)
+        key = key_of(record, table, before.number)
+        if key != before.key:
+            if self.database.at(self._table, key) is not None:
+                named = [get(record, path) for path in table.key]
+                raise errors.already_exists(self._table, named)
+            self._forget(before)
+        return self._put(Stored(key, before.number, record))
+
+    def _upsert(self) -> Outcome:
+        items = self.asked.items()
+        base = self._base()
+        wanted = [base] if items is None else [{**base, **item} for item in items]
+        own = (*self.asked.table.key, *self.asked.table.scope)
+        done: list[Stored] = []
+        for place, fields in enumerate(wanted):
+            key = {path: get(fields, path) for path in own if get(fields, path) is not None}
+            named = any(path in key for path in self.asked.table.key)
+            found = self._at(key) if named else None
+            if found is not None:
+                done.append(self._change(found, fields))
+            else:
+                record: dict[str, Any] = {}
+                for path, value in fields.items():
+                    put(record, path, value)
+                done.append(self._insert(record, self.draw.at(place)))
+        outcome = self._outcome(done)
+        outcome.several = items is not None and self.asked.several
+        return outcome
+
+    def _delete(self) -> Outcome:
+        found = self._named()
+        for one in found:
+            self._require(one.record)
+        for one in {stored.key: stored for stored in found}.values():
+            self._forget(one)
+        return self._outcome(found)
+
+    # Keeping
+
+    def _put(self, stored: Stored) -> Stored:
+        self.database.put(self._table, stored)
+        self.written[record_path(self._table, stored.key)] = stored.to_json()
+        return stored
+
+    def _forget(self, stored: Stored) -> None:
+        table = self.asked.table
+        self.database.remove(self._table, stored.key)
+        self.written[record_path(self._table, stored.key)] = None
+        number = counted(get(stored.record, table.key[-1])) if table.key else None
+        if number is None or not table.generated_key:
+            return
+        path = record_path(self._table, HIGHEST + scope_of(stored.record, table))
+        # A number that was given out once is never given out again.
+        if number > (self._value(path) or 0):
+            self.written[path] = number
+
+    def _value(self, path: str) -> Any:
+        return self.written[path] if path in self.written else self.values.get(path)
+
+    def _require(self, record: Mapping[str, Any]) -> None:
+        """Raises the tool's own error when a condition of the scenario does not hold."""
+        for expression, text in self.asked.operation.requires.items():
+            if not truth(expression, record, self.asked.given):
+                raise errors.ToolError(filled(text, record, self.asked.given))
+
+    def _outcome(self, found: Sequence[Stored]) -> Outcome:
+        return Outcome(
+            records=[dict(one.record) for one in found],
+            several=self.asked.several,
+            keys=[one.key for one in found],
+        )
+
+    def _fields(self) -> list[str]:
+        """The fields that records have."""
+        latest = self.database.latest(self._table) or {}
+        table = self.asked.table
+        return list(dict.fromkeys([*table.fields, *latest, *table.key, *table.scope]))
+
+    def _ordered(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Key and scope first, then as the table lists its fields."""
+        table = self.asked.table
+        first = [path for path in (*table.key, *table.scope) if path in record]
+        known = [name for name in table.fields if name in record]
+        # A key that the table does not list goes first.
+        leading = [path for path in first if path not in table.fields]
+        order: dict[str, None] = dict.fromkeys([*leading, *known, *first, *record])
+        return {name: record[name] for name in order}

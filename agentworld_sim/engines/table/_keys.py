@@ -1,0 +1,120 @@
+"""Keys of new records: as the schema wants them, or as those before look."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentworld_sim.engines.table import _plausible as plausible
+from agentworld_sim.engines.table._database import split_number
+from agentworld_sim.engines.table._drawing import Draw
+from agentworld_sim.engines.table._generate import fitting_text
+from agentworld_sim.engines.table._matching import texts
+from agentworld_sim.engines.table._regular import text_for
+from agentworld_sim.engines.table._schemas import Schema, types_of
+from agentworld_sim.engines.table._times import snake
+
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_HEX = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{6,64}")
+_MIXED = re.compile(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9_-]{8,64}")
+_NAMES = ("title", "name", "subject", "summary", "label", "display_name", "text")
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_SLUGS = frozenset(("slug", "handle", "name", "path", "permalink", "login", "username"))
+
+
+def next_key(
+    path: str,
+    schema: Schema,
+    record: Mapping[str, Any],
+    *,
+    table: str,
+    highest: int,
+    like: Any,
+    draw: Draw,
+    taken: Callable[[Any], bool],
+) -> Any:
+    """A key that no record of the scope has.
+
+    Args:
+        path: The key's field.
+        schema: Of the field.
+        record: The record so far.
+        table: The table's name.
+        highest: The highest number in a key of the scope.
+        like: Another record's key, for its look; `None` for none.
+        draw: What chooses.
+        taken: Whether a key is in use.
+    """
+    kinds = types_of(schema)
+    wants_number = bool({"integer", "number"} & set(kinds)) and "string" not in kinds
+    if wants_number or (not kinds and (like is None or isinstance(like, int))):
+        least = schema.get("minimum", 1)
+        number = max(highest + 1, least if isinstance(least, int) else 1)
+        while taken(number):
+            number += 1
+        return number
+    for attempt in range(1000):
+        key = _text_key(
+            path, schema, record, table, highest + 1 + attempt, like, draw.at(attempt), attempt
+        )
+        if not taken(key):
+            return key
+    return draw.uuid("last")
+
+
+def _text_key(
+    path: str,
+    schema: Schema,
+    record: Mapping[str, Any],
+    table: str,
+    number: int,
+    like: Any,
+    draw: Draw,
+    attempt: int,
+) -> str:
+    style = schema.get("format")
+    like = like if isinstance(like, str) else ""
+    field = snake(path.rpartition(".")[2])
+    if style == "uuid" or _UUID.fullmatch(like) or field in ("uuid", "guid"):
+        return draw.uuid()
+    if style in ("email", "uri", "url", "hostname"):
+        place = plausible.Place(draw, field, table, 0, path)
+        return fitting_text(plausible.text(place, str(style)), schema, draw)
+    if field in _SLUGS or (like and _is_slug(like)):
+        named = _named(record, path)
+        if named:
+            slug = plausible.slug(named) or _one_word(table)
+            return fitting_text(slug if not attempt else f"{slug}-{attempt + 1}", schema, draw)
+    parts = split_number(like)
+    if parts is not None:
+        return fitting_text(parts[0] + str(number).zfill(len(parts[1])), schema, draw)
+    pattern = schema.get("pattern")
+    if isinstance(pattern, str):
+        made = text_for(pattern, draw, least=int(schema.get("minLength", 0)))
+        if made is not None:
+            return made
+    if _HEX.fullmatch(like):
+        return draw.hex(len(like))
+    if _MIXED.fullmatch(like):
+        return "".join(_LETTERS[draw.below(len(_LETTERS), place)] for place in range(len(like)))
+    return fitting_text(f"{_one_word(table)}-{number}", schema, draw)
+
+
+def _is_slug(text: str) -> bool:
+    return re.fullmatch(r"[a-z]+(?:-[a-z0-9]+)*-[a-z]+(?:-\d+)?", text) is not None
+
+
+def _named(record: Mapping[str, Any], path: str) -> str:
+    """The name or title of a record, for a key that is made from it."""
+    for name in _NAMES:
+        value = record.get(name)
+        if name != path and isinstance(value, str) and value.strip():
+            return value
+    return next((text for text in texts(dict(record)) if text.strip()), "")
+
+
+def _one_word(table: str) -> str:
+    from agentworld_sim.engines.table._errors import singular
+
+    return singular(table).replace(" ", "-").lower() or "record"

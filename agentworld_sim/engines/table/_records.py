@@ -1,0 +1,270 @@
+"""A world's records for an engine that imagines: shown as text, changed by typed operations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from agentworld_sim.engines.table._beginning import beginning, begun_values, roots_of
+from agentworld_sim.engines.table._layout import (
+    Stored,
+    joined,
+    key_of,
+    record_path,
+    scope_of,
+    stored_in,
+    table_in,
+    table_path,
+    tables_in,
+)
+from agentworld_sim.engines.table._matching import same
+from agentworld_sim.engines.table._operation import Plan, Table
+from agentworld_sim.engines.table._paths import get
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.state._changes import WorldState
+from agentworld_sim.tools import ToolCall, ToolSpec, schema_problem
+
+LINES = 200
+"""Most records of one table that are shown."""
+
+
+def records_view(
+    state: WorldState, plan: Plan, *, about: ToolCall, tool: ToolSpec, max_characters: int
+) -> str:
+    """The records as one line of JSON each, by table.
+
+    Args:
+        state: The world. A table that was never touched is shown as it would begin.
+        plan: What is known of its tables; it may be empty.
+        about: The call. Its table goes first, and in each table the records that it names.
+        tool: The tool it calls.
+        max_characters: Most of the text; what is left out is counted.
+    """
+    operation = plan.operations.get(about.name)
+    own = operation.table if operation is not None else _named_in(tool, plan, state)
+    first = [own] if own else []
+    names: list[str] = list(dict.fromkeys([*first, *plan.tables, *tables_in(state.values)]))
+    wanted = list(_scalars(about.arguments.values()))
+    parts: list[str] = []
+    left = max_characters
+    for name in names:
+        part = _table_text(state, plan, name, wanted, left)
+        if len(part) > left:
+            break
+        parts.append(part)
+        left -= len(part) + 2
+    return "\n\n".join(parts)
+
+
+def record_changes(
+    state: WorldState, plan: Plan, operations: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """The values of the state that typed operations change.
+
+    Args:
+        state: The world.
+        plan: What is known of its tables; it may be empty.
+        operations: `{"kind": "put", "table": …, "record": {…}}`, where a record with the key of one
+            that exists is written over it, field by field, or `{"kind": "delete", "table": …, "key":
+            …}`, where the key is a value, or a mapping of key and scope fields for several.
+
+    Raises:
+        ValueError: an operation names no table or record, or a record does not fit its table. The text
+            is for whoever wrote it.
+    """
+    changing = _Changing(state, plan)
+    for number, operation in enumerate(operations, 1):
+        try:
+            changing.apply(operation)
+        except ValueError as error:
+            raise ValueError(f"operation {number}: {error}") from None
+    return changing.values
+
+
+def current(state: WorldState, plan: Plan, table: Table) -> list[Stored]:
+    """The records of a table, in their order; those it would begin with if it was never touched."""
+    held = stored_in(state.values, table.name)
+    if held or table_path(table.name) in state.values:
+        return held
+    return beginning(plan, table, seed=state.seed, clock_us=state.clock_us)
+
+
+class _Changing:
+    """Operations applied one after another."""
+
+    def __init__(self, state: WorldState, plan: Plan) -> None:
+        self._state = state
+        self._plan = plan
+        self._held: dict[str, dict[str, Stored]] = {}
+        self.values: dict[str, Any] = {}
+
+    def apply(self, operation: Mapping[str, Any]) -> None:
+        table = self._table(operation.get("table"))
+        kind = operation.get("kind")
+        if kind == "put":
+            record = operation.get("record")
+            if not isinstance(record, Mapping):
+                raise ValueError("`put` needs `record`, an object with the record's fields")
+            self._put(table, cast("Mapping[str, Any]", record))
+        elif kind == "delete":
+            self._delete(table, operation.get("key"))
+        else:
+            raise ValueError(f"the kind is {kind!r}; it is 'put' or 'delete'")
+
+    def _table(self, name: Any) -> Table:
+        known = sorted({*self._plan.tables, *tables_in(self._state.values)})
+        if not isinstance(name, str) or name not in known:
+            listed = ", ".join(known) or "none"
+            raise ValueError(f"no table {name!r}.{nearest(str(name), known)} Tables: {listed}.")
+        table = table_in(self._state.values, self._plan, name)
+        if name not in self._held:
+            try:
+                records = current(self._state, self._plan, table)
+            except UsageError as error:
+                raise ValueError(str(error)) from None
+            self._held[name] = {one.key: one for one in records}
+            if table_path(name) not in self._state.values:
+                self.values.update(begun_values(table, records))
+        return table
+
+    def _put(self, table: Table, given: Mapping[str, Any]) -> None:
+        held = self._held[table.name]
+        missing = [path for path in table.key if get(given, path) is None]
+        if missing:
+            raise ValueError(
+                f"a record of {table.name!r} needs its key: {', '.join(missing)} is missing"
+            )
+        number = max((one.number for one in held.values()), default=0) + 1
+        before = self._find(table, {path: get(given, path) for path in table.key}, given)
+        record = {**(before.record if before else {}), **given}
+        for name, schema in table.fields.items():
+            if name not in given:
+                continue
+            whole = {**schema, "$defs": _definitions(self._plan, table, schema)}
+            problem = _problem(whole, given[name])
+            if problem is not None:
+                raise ValueError(f"{name!r} of {table.name!r}: {problem}")
+        for name in table.required if before is None else ():
+            if name not in record:
+                raise ValueError(f"a record of {table.name!r} needs {name!r}")
+        key = before.key if before is not None else key_of(record, table, number)
+        stored = Stored(key, before.number if before else number, record)
+        held[key] = stored
+        self.values[record_path(table.name, key)] = stored.to_json()
+
+    def _delete(self, table: Table, key: Any) -> None:
+        fields: Mapping[str, Any]
+        if isinstance(key, Mapping):
+            fields = cast("Mapping[str, Any]", key)
+        else:
+            if len(table.key) != 1:
+                raise ValueError(
+                    f"a record of {table.name!r} is named by {', '.join(table.key)}: give `key` as"
+                    " an object"
+                )
+            fields = {table.key[0]: key}
+        found = self._find(table, fields, fields)
+        if found is None:
+            raise ValueError(f"no record of {table.name!r} has the key {key!r}")
+        del self._held[table.name][found.key]
+        self.values[record_path(table.name, found.key)] = None
+
+    def _find(
+        self, table: Table, key: Mapping[str, Any], given: Mapping[str, Any]
+    ) -> Stored | None:
+        held = self._held[table.name]
+        scope = {path: get(given, path) for path in table.scope}
+        if all(value is not None for value in scope.values()) and all(
+            path in key for path in table.key
+        ):
+            exact = joined([*scope.values(), *(key[path] for path in table.key)])
+            return held.get(exact)
+        named = {**{path: one for path, one in scope.items() if one is not None}, **key}
+        found = [
+            one
+            for one in held.values()
+            if all(same(get(one.record, path), value) for path, value in named.items())
+        ]
+        if len(found) > 1:
+            raise ValueError(
+                f"{len(found)} records of {table.name!r} have this key; name"
+                f" {', '.join(table.scope)} as well"
+            )
+        return found[0] if found else None
+
+
+def _definitions(plan: Plan, table: Table, schema: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for root in (*roots_of(plan, table.name), schema):
+        held = root.get("$defs")
+        if isinstance(held, Mapping):
+            found.update(cast("Mapping[str, Any]", held))
+    return found
+
+
+def _problem(schema: Mapping[str, Any], value: Any) -> str | None:
+    try:
+        return schema_problem(schema, value)
+    except UsageError:
+        # The tool's own author wrote a schema that nothing can be held against.
+        return None
+
+
+def _named_in(tool: ToolSpec, plan: Plan, state: WorldState) -> str | None:
+    """The table that a tool's name speaks of."""
+    from agentworld_sim.engines.table._errors import singular
+
+    name = f"_{tool.name.lower().replace('-', '_')}_"
+    for table in (*plan.tables, *tables_in(state.values)):
+        if f"_{table}_" in name or f"_{singular(table).replace(' ', '_')}_" in name:
+            return table
+    return None
+
+
+def _table_text(
+    state: WorldState, plan: Plan, name: str, wanted: Sequence[Any], max_characters: int
+) -> str:
+    table = table_in(state.values, plan, name)
+    records = current(state, plan, table)
+    named = ", ".join((*table.scope, *table.key))
+    head = f"{name} ({len(records)} record{'s' * (len(records) != 1)}, named by {named})"
+    ranked = sorted(records, key=lambda one: -_rank(one, table, wanted))
+    left = max_characters - len(head) - 40
+    lines: list[str] = []
+    for stored in ranked[:LINES]:
+        line = json.dumps(stored.record, ensure_ascii=False, separators=(",", ":"))
+        if len(line) + 1 > left:
+            break
+        lines.append(line)
+        left -= len(line) + 1
+    more = len(records) - len(lines)
+    return "\n".join([head, *lines, *([f"… {more} more"] if more else [])])
+
+
+def _rank(stored: Stored, table: Table, wanted: Sequence[Any]) -> int:
+    """How much a record has to do with a call."""
+    named = [get(stored.record, path) for path in (*table.key, *table.scope)]
+    others = list(_scalars(stored.record.values()))
+    rank = 0
+    for value in wanted:
+        rank += 4 * any(_alike(value, one) for one in named)
+        rank += any(_alike(value, one) for one in others)
+    return rank
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return other is not None and (same(one, other) or str(one) == str(other))
+
+
+def _scalars(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, Mapping):
+            yield from _scalars(cast("Mapping[str, Any]", value).values())
+        elif isinstance(value, list | tuple):
+            yield from _scalars(cast("list[Any]", value))
+        elif value is not None and not isinstance(value, bool):
+            yield value
+
+
+__all__ = ["current", "record_changes", "records_view", "scope_of"]

@@ -1,0 +1,227 @@
+"""A table engine brought up on one world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import unquote
+
+from agentworld_sim.engines._base import Answer, Engine, EngineSession, TurnContext
+from agentworld_sim.engines.table._answers import Further, observation
+from agentworld_sim.engines.table._asked import Asked, NotComputed
+from agentworld_sim.engines.table._beginning import beginning, begun_values, roots_of
+from agentworld_sim.engines.table._database import Database, Query
+from agentworld_sim.engines.table._drawing import Draw
+from agentworld_sim.engines.table._errors import ToolError, in_own_words, pattern_in
+from agentworld_sim.engines.table._execution import Execution, Outcome
+from agentworld_sim.engines.table._generate import Maker
+from agentworld_sim.engines.table._layout import (
+    HIGHEST,
+    ROOT,
+    Stored,
+    stored_in,
+    table_path,
+)
+from agentworld_sim.engines.table._operation import Plan, Table
+from agentworld_sim.errors import CannotCompute
+from agentworld_sim.state._changes import StateChange
+from agentworld_sim.state._values import changed_keys
+from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.turns import Observation, Turn
+
+TURN_US = 1_000_000
+"""What a call takes on the world's clock."""
+
+_DAY_US = 86_400_000_000
+
+
+class TableSession:
+    """Implements `EngineSession`.
+
+    The world's state is the truth. The database is an index of it, made when a table is first touched
+    and kept in step with what this session and others change.
+    """
+
+    def __init__(
+        self,
+        plan: Callable[[Iterable[ToolSpec]], Plan],
+        *,
+        behind: Engine | None = None,
+        recorded: Sequence[Turn] = (),
+    ) -> None:
+        """
+        Args:
+            plan: Gives what the tools of a world do together.
+            behind: The engine that imagines calls which cannot be computed.
+            recorded: Turns of the real server, for its own words.
+        """
+        self._plan_of = plan
+        self._behind = behind
+        self._recorded = recorded
+        self._imagining: EngineSession | None = None
+        self._database: Database | None = None
+        self._seen: Mapping[str, Any] = {}
+        self._written: Mapping[str, Any] = {}
+        self._planned: tuple[list[ToolSpec], Plan] | None = None
+
+    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+        plan = self._plan({**context.tools, tool.name: tool})
+        try:
+            operation = plan.operations.get(call.name)
+            if operation is None:
+                raise NotComputed("its name and schema do not say what it does to which records")
+            table = plan.tables.get(operation.table) or Table(name=operation.table)
+            asked = Asked(operation, table, plan, tool, call.arguments)
+            asked.require_known()
+            return await self._computed(asked, context)
+        except NotComputed as reason:
+            self._forget()
+            return await self._imagined(call, tool, context, str(reason))
+
+    def close(self) -> None:
+        self._forget()
+        if self._imagining is not None:
+            self._imagining.close()
+            self._imagining = None
+
+    async def _computed(self, asked: Asked, context: TurnContext) -> Answer:
+        database = self._in_step(context.state.values)
+        also = [asked.plan.tables[name] for name in self._also(asked) if name in asked.plan.tables]
+        begun: dict[str, Any] = {}
+        for table in (asked.table, *also):
+            begun.update(self._bring_up(database, asked.plan, table, context))
+        execution = Execution(
+            asked=asked,
+            database=database,
+            values=context.state.values,
+            clock_us=context.state.clock_us,
+            draw=Draw(context.seed),
+        )
+        database.mark()
+        written: Mapping[str, Any] = {}
+        try:
+            said = self._said(asked, execution, context)
+        except ToolError as error:
+            database.roll_back()
+            text = await self._worded(error, asked, context)
+            said = Observation(text=text, is_error=True)
+        else:
+            database.keep()
+            written = execution.written
+        values = {
+            path: value
+            for path, value in {**begun, **written}.items()
+            if value is not None or path in context.state.values
+        }
+        self._written = values
+        clock_us = context.state.clock_us + TURN_US
+        return Answer(said, StateChange(clock_us=clock_us, values=values))
+
+    def _said(self, asked: Asked, execution: Execution, context: TurnContext) -> Observation:
+        outcome = execution.run()
+        further = [
+            Further(path, [one.record for one in execution.database.find(name, Query())])
+            for path, name in asked.operation.output.also.items()
+            if execution.database.has(name)
+        ]
+        return observation(asked, outcome, self._maker(asked, outcome, context), further)
+
+    def _maker(self, asked: Asked, outcome: Outcome, context: TurnContext) -> Maker:
+        """Fills in what no record says: for one record always the same."""
+        about = outcome.keys[0] if len(outcome.keys) == 1 else asked.operation.tool
+        return Maker(
+            draw=Draw(context.state.seed, asked.table.name, about),
+            clock_us=context.state.clock_us // _DAY_US * _DAY_US,
+            roots=(
+                *([asked.tool.output_schema] if asked.tool.output_schema else []),
+                *roots_of(asked.plan, asked.table.name),
+            ),
+            new=True,
+        )
+
+    async def _worded(self, error: ToolError, asked: Asked, context: TurnContext) -> str:
+        """The error in this server's own words, where it was ever heard to say it."""
+        if error.missing is None:
+            return str(error)
+        turns: Sequence[Turn] = self._recorded
+        if self._behind is not None:
+            turns = (*turns, *await context.history())
+        pattern = pattern_in(turns, asked.plan, asked.table.name, asked.operation.tool)
+        return str(error) if pattern is None else in_own_words(pattern, error.missing)
+
+    async def _imagined(
+        self, call: ToolCall, tool: ToolSpec, context: TurnContext, reason: str
+    ) -> Answer:
+        if self._behind is None:
+            raise CannotCompute(
+                f"{call.name!r} cannot be computed: {reason}. Nothing was changed. Say what it does"
+                " under `operations` in the scenario, or name a language world model that imagines"
+                " it: AGENTWORLD_MODEL_URL."
+            )
+        if self._imagining is None:
+            self._imagining = await self._behind.open(context.state, context.blobs)
+        answer = await self._imagining.answer(call, tool, context)
+        return replace(answer, handed_on=True)
+
+    def _also(self, asked: Asked) -> list[str]:
+        own = asked.table.name
+        return [name for name in asked.operation.output.also.values() if name != own]
+
+    def _plan(self, tools: Mapping[str, ToolSpec]) -> Plan:
+        offered = list(tools.values())
+        # Tools are values: while they are the very same, so is the plan.
+        if self._planned is None or list(map(id, self._planned[0])) != list(map(id, offered)):
+            self._forget()
+            self._planned = (offered, self._plan_of(offered))
+        return self._planned[1]
+
+    # The database
+
+    def _in_step(self, values: Mapping[str, Any]) -> Database:
+        """The database, as the state is now."""
+        if self._database is None:
+            self._database = Database()
+        else:
+            paths = changed_keys(self._seen, values) | self._written.keys()
+            for path in paths:
+                held = self._written[path] if path in self._written else self._seen.get(path)
+                now = values.get(path)
+                if held is not now and held != now:
+                    _apply(self._database, path, now)
+        self._seen, self._written = values, {}
+        return self._database
+
+    def _bring_up(
+        self, database: Database, plan: Plan, table: Table, context: TurnContext
+    ) -> dict[str, Any]:
+        """Makes sure that the table is there; the values that its beginning writes."""
+        values = context.state.values
+        if table_path(table.name) in values:
+            if not database.has(table.name):
+                database.bring_up(table, stored_in(values, table.name))
+            return {}
+        records = beginning(plan, table, seed=context.state.seed, clock_us=context.state.clock_us)
+        if not database.has(table.name):
+            database.bring_up(table, records)
+        return begun_values(table, records)
+
+    def _forget(self) -> None:
+        if self._database is not None:
+            self._database.close()
+        self._database = None
+        self._seen, self._written = {}, {}
+
+
+def _apply(database: Database, path: str, value: Any) -> None:
+    """Follows a change that another made."""
+    if not path.startswith(ROOT):
+        return
+    name, _, key = path.removeprefix(ROOT).partition("/")
+    table = unquote(name)
+    if not key or key.startswith(HIGHEST) or not database.has(table):
+        return
+    if value is None:
+        database.remove(table, key)
+    else:
+        database.put(table, Stored(key, value["n"], value["record"]))
