@@ -92,8 +92,13 @@ class Answers:
         Raises:
             MCPError: where it says so as an error of the protocol.
         """
-        if mirror.style == "zod":
-            return _result(not_found(name), {}, is_error=True)
+        match mirror.style:
+            case "zod":
+                return _result(not_found(name), {}, is_error=True)
+            case "pydantic":
+                return _result(f"Unknown tool: {name}", {}, is_error=True)
+            case "jsonschema":
+                pass
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
 
     async def settle(self, seconds: float) -> None:

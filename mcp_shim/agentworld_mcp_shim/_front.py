@@ -114,6 +114,7 @@ REAL_METHODS = (
     "prompts/get",
     "completion/complete",
     "logging/setLevel",
+    "subscriptions/listen",
 )
 """Methods that access rules may name beside tools, each by its exact name."""
 
@@ -267,6 +268,17 @@ class Front:
             if self._is_real(context.method):
                 return await self._real(context, params)
             return {}
+
+    def listening(self, behind: Handler) -> Handler:
+        """What answers `subscriptions/listen`: `behind`, where it is not set to `real`."""
+
+        async def listen(context: ServerRequestContext[Any], params: BaseModel) -> Any:
+            async with _told(context.method):
+                if self._is_real(context.method):
+                    return await self._real(context, params)
+                return await behind(context, params)
+
+        return listen
 
     def _is_real(self, method: str) -> bool:
         """Whether a request goes to the upstream.

@@ -68,7 +68,7 @@ class _MirrorServer(Server[Any]):
             self.add_request_handler(
                 "subscriptions/listen",
                 SubscriptionsListenRequestParams,
-                ListenHandler(InMemorySubscriptionBus()),
+                front.listening(ListenHandler(InMemorySubscriptionBus())),
             )
 
     def get_capabilities(

@@ -17,6 +17,7 @@ from mcp.server.stdio import stdio_server
 
 from agentworld_mcp_shim._answers import Answers
 from agentworld_mcp_shim._front import Front
+from agentworld_mcp_shim._links import UpstreamLinks
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_mcp_shim._mirrors import mirrors_of
 from agentworld_mcp_shim._pool import WorldPool
@@ -56,15 +57,16 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
     try:
         if settings.targets:
             listing = asyncio.create_task(mirrors_of(settings, started))
-            mirror = (await _unless(ending, listing, started))[""]
+            mirrors = await _unless(ending, listing, started)
+            mirror, links = mirrors[""], UpstreamLinks(settings, mirrors)
             pool.show(mirror)
             for warning in mirror.warnings:
                 logger.warning("%s", warning)
         else:
-            mirror = Mirror(own_listing(await _unless(ending, opening, started)))
+            mirror, links = Mirror(own_listing(await _unless(ending, opening, started))), None
             pool.show(None)
         pool.ready().add_done_callback(lambda task: _settled(task, settings.worlds))
-        await _served(mirror, pool, settings, ending)
+        await _served(mirror, pool, links, settings, ending)
     finally:
         await pool.aclose()
     if ending.done():
@@ -75,20 +77,25 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
 async def _served(
     mirror: Mirror,
     pool: WorldPool,
+    links: UpstreamLinks | None,
     settings: ShimSettings,
     ending: asyncio.Future[int],
 ) -> None:
     """Serves until the client leaves or `ending` is set, which a world that fails to open does."""
     answers = Answers(seconds=settings.answer_seconds)
-    front = Front(mirror, pool, answers, access=settings.access)
+    front = Front(mirror, pool, answers, passthrough=links, access=settings.access)
     serving = asyncio.create_task(_over_stdio(build_server(front)))
     ready = pool.ready()
     ready.add_done_callback(lambda task: _pass_on(task, ending))
     await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
     if ending.done():
         await answers.settle(SETTLE_SECONDS)
+    else:
+        await serving
+    if links is not None:
+        await links.aclose()
+    if ending.done():
         return
-    await serving
     # Whoever starts us without a client wants to know whether all is well.
     await asyncio.wait({ready}, timeout=SETTLE_SECONDS)
 

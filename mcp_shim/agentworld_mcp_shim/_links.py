@@ -1,0 +1,236 @@
+"""Real calls: what access rules name `real`, sent to the upstream itself.
+
+Who may be reached is decided in `_front`; here is only how. Nothing of the client's transport goes
+along: no header, no cookie, no token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp.types.methods import CACHEABLE_METHODS
+
+from agentworld_mcp_shim._front import REAL_METHODS
+from agentworld_mcp_shim._front_calls import FrontCall
+from agentworld_mcp_shim._greeting import Greeting
+from agentworld_mcp_shim._keys import CALLER
+from agentworld_mcp_shim._relay import UpstreamGone, UpstreamLink, watch_end
+from agentworld_mcp_shim._upstream import HttpUpstream, start_upstream
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.tools import ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from agentworld_mcp_shim._mirror import Mirror, MirroredTool
+    from agentworld_mcp_shim._settings import ShimSettings, UpstreamTarget
+    from agentworld_sim.tape import Recorder
+
+logger = logging.getLogger(__name__)
+
+LINKS = "agentworld/links"
+"""Where a session of the older era keeps its own."""
+
+Opening = asyncio.Task[UpstreamLink]
+
+
+class UpstreamLinks:
+    """Implements `Passthrough`.
+
+    A client of the older era gets connections of its own, because an upstream may ask it something and
+    may keep something for it. In the newest era there are no sessions; clients of one principal share.
+    """
+
+    def __init__(self, settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
+        """
+        Args:
+            settings: What the command line says.
+            mirrors: What clients are shown, by view. Nothing else can be called.
+
+        Raises:
+            UsageError: a rule sets to `real` what is not there, or the cassette cannot be written.
+        """
+        check_real(settings, mirrors)
+        self._settings = settings
+        self._targets = {target.name: target for target in settings.targets}
+        self._shared: dict[tuple[str, str | None], Opening] = {}
+        self._open: set[UpstreamLink] = set()
+        self._recorder = _recorder(settings, mirrors)
+
+    async def call_tool(
+        self, context: ServerRequestContext[Any], tool: MirroredTool, arguments: Mapping[str, Any]
+    ) -> Any:
+        """The upstream's result, as it came over the wire.
+
+        Raises:
+            MCPError: the upstream's own error.
+            WorldFailure: it gave no answer.
+        """
+        params = {**(context.params or {}), "name": tool.upstream_name}
+        schema: object = tool.listed.get("inputSchema")
+        result = await self._asked(
+            context,
+            tool.upstream,
+            "tools/call",
+            params,
+            schema=cast("Mapping[str, Any]", schema) if isinstance(schema, dict) else None,
+        )
+        if self._recorder is not None and result.get("resultType") != "input_required":
+            from agentworld_mcp_shim._taping import observation_of
+
+            call = ToolCall(tool.world_name, arguments)
+            await asyncio.to_thread(self._recorder.add, call, observation_of(result))
+        return result
+
+    async def request(
+        self,
+        context: ServerRequestContext[Any],
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        upstream: str = "",
+    ) -> Any:
+        """The result of a request that is no tool call, as it came over the wire.
+
+        Raises:
+            MCPError: the upstream's own error.
+            WorldFailure: it gave no answer.
+        """
+        # What the client sent, with the names that the upstream uses.
+        sent = {**(context.params or {}), **params}
+        if "_meta" in sent:
+            sent["_meta"] = (context.params or {}).get("_meta")
+        if upstream in self._targets:
+            return await self._asked(context, upstream, method, sent)
+        # What is for all of them, for example how much they shall log.
+        results = [await self._asked(context, name, method, sent) for name in self._targets]
+        return results[0] if results else {}
+
+    async def aclose(self) -> None:
+        """Ends all connections, and waits for the upstreams that are processes of ours."""
+        links = list(self._open)
+        await asyncio.gather(*(link.aclose() for link in links))
+        self._open.clear()
+        await asyncio.gather(*(asyncio.to_thread(link.closed) for link in links))
+
+    async def _asked(
+        self,
+        context: ServerRequestContext[Any],
+        upstream: str,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        schema: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        call = FrontCall(context)
+        greeting = Greeting.of(call, context.protocol_version)
+        link = await self._link(context, call, greeting, upstream)
+        result = await link.request(method, params, call, greeting, schema=schema)
+        if call.modern:
+            # What an upstream of the older era leaves out, and this client must be told.
+            result = {**_envelope(method), **result}
+        return result
+
+    async def _link(
+        self,
+        context: ServerRequestContext[Any],
+        call: FrontCall,
+        greeting: Greeting,
+        upstream: str,
+    ) -> UpstreamLink:
+        """The client's connection with an upstream, opened if it has none that lives."""
+        key = upstream, None
+        if call.modern:
+            held, home = self._shared, None
+            scope: Mapping[str, Any] = getattr(context.request, "scope", None) or {}
+            key = upstream, getattr(scope.get(CALLER), "principal", None)
+            # Capabilities come with each request: a shared connection is nobody's own.
+            greeting = Greeting(version=greeting.version, client=greeting.client)
+        else:
+            home = call.connection
+            if LINKS not in home.state:
+                home.state[LINKS] = {}
+                home.exit_stack.push_async_callback(partial(self._forget, home.state[LINKS]))
+            held: dict[tuple[str, str | None], Opening] = home.state[LINKS]
+        opening = held.get(key)
+        if opening is None or (opening.done() and (_failed(opening) or opening.result().over)):
+            opening = asyncio.create_task(self._opened(self._targets[upstream], greeting, home))
+            held[key] = opening
+        # Others may be waiting for it, so who leaves does not take it along.
+        return await asyncio.shield(opening)
+
+    async def _opened(self, target: UpstreamTarget, greeting: Greeting, home: Any) -> UpstreamLink:
+        if not target.command:
+            raise UpstreamGone(
+                "a tool or method is set to 'real', and only a snapshot of its server is given. Name"
+                " the server's command or URL as well."
+            )
+        logger.info("connecting with the upstream %s for real calls", target.name or "server")
+        upstream = await asyncio.to_thread(
+            start_upstream,
+            target.command,
+            name=target.name,
+            env=target.env,
+            headers=target.headers,
+        )
+        if isinstance(upstream, HttpUpstream):
+            upstream.on_response.append(watch_end)
+        link = UpstreamLink(
+            upstream,
+            seconds=self._settings.upstream_seconds,
+            answer_seconds=self._settings.answer_seconds,
+        )
+        self._open = {one for one in self._open if not one.over} | {link}
+        await link.open(greeting, home)
+        return link
+
+    async def _forget(self, held: dict[tuple[str, str | None], Opening]) -> None:
+        """Ends what a client had, when it leaves."""
+        for opening in held.values():
+            if not opening.done():
+                opening.cancel()
+            elif not _failed(opening):
+                await opening.result().aclose()
+
+
+def check_real(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
+    """Raises `UsageError` when a rule sets to `real` what no upstream has or none could answer."""
+    named = [rule for rule, access in settings.access.items() if access == "real"]
+    if not named:
+        return
+    tools = {tool.world_name: tool for tool in mirrors[""].tools.values()} if mirrors else {}
+    for rule in named:
+        if rule not in tools and rule not in REAL_METHODS:
+            raise UsageError(
+                f"--access {rule}=real: there is no such tool.{nearest(rule, [*tools, *REAL_METHODS])}"
+                f" Tools: {', '.join(tools) or 'none'}. Methods: {', '.join(REAL_METHODS)}."
+            )
+    if not any(target.command for target in settings.targets):
+        raise UsageError(
+            f"--access {named[0]}=real: only a snapshot is given, and no server that could answer."
+            " Name the server's command after `--`, or its URL."
+        )
+
+
+def _failed(opening: Opening) -> bool:
+    return opening.cancelled() or opening.exception() is not None
+
+
+def _envelope(method: str) -> dict[str, Any]:
+    envelope: dict[str, Any] = {"resultType": "complete"}
+    if method in CACHEABLE_METHODS:
+        envelope |= {"ttlMs": 0, "cacheScope": "private"}
+    return envelope
+
+
+def _recorder(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> Recorder | None:
+    if settings.record is None:
+        return None
+    from agentworld_sim.tape import Recorder
+
+    tools: list[ToolSpec] = mirrors[""].specs(settings.binds) if "" in mirrors else []
+    return Recorder(settings.record, tools=tools, volatile=settings.volatile)
