@@ -49,21 +49,20 @@ class Leases:
 
     def gone(self, record: WorldRecord) -> bool:
         """Whether the world's time is over, removed or not."""
-        until = _until(record)
-        return until is not None and until <= self._clock()
+        return self.over(record.expires)
 
-    def due(self, until: float | None) -> bool:
+    def due(self, until: float) -> bool:
         """Whether a lease that ends then is to be renewed at a use now."""
-        return until is not None and until - self._clock() < self._seconds * (1 - 1 / RENEWALS)
+        return 0 < until < self._clock() + self._seconds * (1 - 1 / RENEWALS)
 
-    def over(self, until: float | None) -> bool:
-        """Whether a lease that was renewed then may be over."""
-        return until is not None and until <= self._clock()
+    def over(self, until: float) -> bool:
+        """Whether a lease that ends then is over; 0 is never."""
+        return 0 < until <= self._clock()
 
-    async def renew(self, store: WorldStore, world_id: str) -> float | None:
-        """Keeps a world for the whole time from now on; gives the end."""
+    async def renew(self, store: WorldStore, world_id: str) -> float:
+        """Keeps a world for the whole time from now on; gives the end, 0 for never."""
         if not self._seconds:
-            return None
+            return 0.0
         until = self._clock() + self._seconds
         await asyncio.to_thread(store.extend, world_id, until)
         return until
@@ -92,15 +91,11 @@ class Leases:
         removed = await asyncio.to_thread(store.remove_expired, self._clock())
         for world_id in removed:
             logger.info("the world %s was not used for long; it is removed", world_id)
-        return list(removed)
+        return removed
 
 
 def _counted(store: WorldStore, principal: str | None) -> int:
     if principal is None:
-        return sum(1 for record in store.worlds() if _until(record) is not None)
+        return sum(1 for record in store.worlds() if record.expires > 0)
     owner = owner_of(principal)
     return sum(1 for record in store.worlds() if record.id.startswith(owner))
-
-
-def _until(record: WorldRecord) -> float | None:
-    return getattr(record, "expires", None)

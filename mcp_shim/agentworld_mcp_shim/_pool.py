@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentworld_mcp_shim._keys import Keys, Run, WorldKey
@@ -15,7 +16,7 @@ from agentworld_mcp_shim._moves import Moves
 from agentworld_mcp_shim._seating import with_tools
 from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
 from agentworld_mcp_shim._worlds import WorldOpener
-from agentworld_sim.errors import AgentworldError, UnknownWorldError, UsageError
+from agentworld_sim.errors import AgentworldError, UnknownWorldError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -42,8 +43,8 @@ class _Entry:
         self.ready: asyncio.Task[World] | None = None
         self.users = 0
         """Requests that were given the world and are not answered yet."""
-        self.until: float | None = None
-        """When its lease ends, as far as this process knows."""
+        self.until = 0.0
+        """When its lease ends, as far as this process knows; 0 for never."""
 
 
 class WorldPool:
@@ -154,6 +155,30 @@ class WorldPool:
                 entry.until = await self._leases.renew(world.store, world.id)
         return world
 
+    async def has(self, world_id: str) -> bool:
+        """Whether there is such a world."""
+        store = await self._opener.store()
+        try:
+            record = await asyncio.to_thread(store.world, world_id)
+        except UnknownWorldError:
+            return False
+        return not self._leases.gone(record)
+
+    async def fork(self, world: World, world_id: str, key: WorldKey) -> World:
+        """A copy of a world, which belongs to who asks for it.
+
+        Raises:
+            MCPError: it may make no more.
+        """
+        leased = self._settings.http is not None
+        if leased:
+            await self._leases.admit(world.store, key.principal)
+        forked = await world.fork(id=world_id)
+        if leased:
+            await self._leases.renew(world.store, world_id)
+        await forked.close()
+        return await self.open(replace(key, id=world_id))
+
     @property
     def open_worlds(self) -> int:
         """How many are open or being opened."""
@@ -200,8 +225,8 @@ class WorldPool:
     async def _put_away(self) -> None:
         if not self._opener.begun:
             return
-        # UsageError: somebody else has removed it.
-        with suppress(UsageError):
+        # Whatever is wrong with the store was said before; a world that is gone is well.
+        with suppress(AgentworldError):
             store = await self._opener.store()
             record = await asyncio.to_thread(store.world, self.run.world)
             if record.head == record.root:
@@ -227,7 +252,7 @@ class WorldPool:
         return entry
 
     async def _opened(self, key: WorldKey, entry: _Entry) -> World:
-        leased = key.source != "process" and self._settings.http is not None
+        leased = self._settings.http is not None and key.id != self.run.world
         store = await self._opener.store()
 
         async def admit() -> None:

@@ -72,7 +72,7 @@ class WorldOpener:
 
     @property
     def begun(self) -> bool:
-        """Whether the store was asked for."""
+        """Whether the store is open, or being opened."""
         return self._means is not None
 
     async def store(self) -> WorldStore:
@@ -131,15 +131,22 @@ class WorldOpener:
 
     async def close(self) -> None:
         """Closes the store, if it was opened."""
-        if self._means is not None:
-            await asyncio.wait({self._means})
-            if not self._means.cancelled() and self._means.exception() is None:
-                self._means.result().store.close()
+        means = self._means
+        if means is not None:
+            await asyncio.wait({means})
+            if not means.cancelled() and means.exception() is None:
+                means.result().store.close()
 
     async def _ready(self) -> _Means:
         if self._means is None:
             self._means = asyncio.create_task(asyncio.to_thread(_means, self.choice))
+            self._means.add_done_callback(self._settled)
         return await asyncio.shield(self._means)
+
+    def _settled(self, means: asyncio.Task[_Means]) -> None:
+        if means.cancelled() or means.exception() is not None:
+            # A store that cannot be reached now may be there when somebody asks again.
+            self._means = None
 
     async def _opened(self, means: _Means, record: WorldRecord) -> World:
         began: str = json.loads(record.scenario)["name"]

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from agentworld_mcp_shim._command._http_options import http_options
 from agentworld_sim._access import checked_access
 from agentworld_sim.cli._model_options import ModelChoice, model_options
 from agentworld_sim.errors import UsageError
 from agentworld_sim.tools import Access
+
+if TYPE_CHECKING:
+    from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
+    from agentworld_mcp_shim._upstream import Upstream
 
 
 # What follows the upstream's command is the upstream's, with or without `--`.
@@ -91,6 +98,12 @@ from agentworld_sim.tools import Access
     show_default=True,
     help="Say after so long that there is no answer. Many clients give up after 60 s.",
 )
+@click.option(
+    "--control-tools",
+    is_flag=True,
+    help="Offer clients tools that tell, reset, fork and choose their world.",
+)
+@http_options
 @model_options
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
 @click.argument("upstream", nargs=-1, type=click.UNPROCESSED)
@@ -108,9 +121,11 @@ def serve_command(
     memory: bool,
     upstream_timeout: float,
     answer_within: float,
+    control_tools: bool,
     verbose: bool,
     upstream: tuple[str, ...],
     model_choice: ModelChoice,
+    http: HttpSettings | None,
 ) -> None:
     """Stand in front of the MCP server UPSTREAM and answer its tools from a world.
 
@@ -128,13 +143,14 @@ def serve_command(
       agentworld mcp -- http://localhost:8000/mcp
       agentworld mcp --snapshot git.json
       agentworld mcp --upstream git=mcp-server-git --upstream time=mcp-server-time
+      agentworld mcp --http 8765 --snapshot git.json
 
     Exit codes: 0 when the client leaves, 2 when the upstream, a binding or an option is wrong, 4 when
     the store fails, 130 and 143 when ended by Ctrl-C or SIGTERM.
     """
     from agentworld_mcp_shim._settings import ShimSettings
     from agentworld_mcp_shim._targets import targets_of
-    from agentworld_mcp_shim._upstream import Upstream, close_all, start_upstream
+    from agentworld_mcp_shim._upstream import close_all, start_upstream
     from agentworld_mcp_shim._worlds import WorldChoice, check_choice
 
     chosen = parsed_binds(binds)
@@ -161,10 +177,6 @@ def serve_command(
         from agentworld_sim._extras import require
 
         require("mcp.server.lowlevel", extra="mcp")
-        import asyncio
-
-        from agentworld_mcp_shim._stdio import serve
-
         settings = ShimSettings(
             targets=targets,
             worlds=choice,
@@ -174,11 +186,33 @@ def serve_command(
             seed_from=seed_from,
             upstream_seconds=upstream_timeout,
             answer_seconds=answer_within,
+            control_tools=control_tools,
+            http=http,
         )
+        if http is not None:
+            _serve_http(started, settings)
+        import asyncio
+
+        from agentworld_mcp_shim._stdio import serve
+
         asyncio.run(serve(started, settings))
     finally:
         gc.enable()
         close_all(started)
+
+
+def _serve_http(started: Mapping[str, Upstream], settings: ShimSettings) -> NoReturn:
+    import os
+    import sys
+
+    from agentworld_mcp_shim._http._main import serve_http
+    from agentworld_mcp_shim._upstream import close_all
+
+    code = serve_http(started, settings)
+    close_all(started)
+    sys.stderr.flush()
+    # Threads that work for nobody any more must not hold up the end.
+    os._exit(code)
 
 
 def parsed_binds(binds: tuple[str, ...]) -> dict[str, str]:

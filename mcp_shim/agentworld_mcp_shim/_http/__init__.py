@@ -1,0 +1,1 @@
+"""Serving many clients over streamable HTTP, from one process or several."""

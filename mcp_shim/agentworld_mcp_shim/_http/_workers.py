@@ -1,0 +1,169 @@
+"""Several processes that answer on one port, and the one that watches over them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from agentworld_mcp_shim._http._serving import Plan, serve_plan
+from agentworld_mcp_shim._stdio import SETTLE_SECONDS
+from agentworld_sim.errors import WorldFailure
+
+logger = logging.getLogger(__name__)
+
+START_TRIES = 3
+"""Deaths of one worker in a row before it ever accepted connections, after which we give up."""
+
+PAUSE_SECONDS = 0.5
+"""Before a worker that died is started again."""
+
+
+class _Worker:
+    """One process, through its deaths."""
+
+    def __init__(self, number: int, plan: Plan, listening: socket.socket) -> None:
+        self.number = number
+        self._plan = plan
+        self._listening = listening
+        self._failures = 0
+        self.ready = False
+        self.start()
+
+    def start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._said, telling = context.Pipe(duplex=False)
+        self.process: BaseProcess = context.Process(
+            target=_work,
+            args=(self._plan, self._listening, telling, logging.getLogger().level),
+            name=f"agentworld-mcp-{self.number}",
+        )
+        self.process.start()
+        telling.close()
+        self.ready = False
+
+    @property
+    def signs(self) -> list[Connection | int]:
+        """What becomes readable when there is news of it."""
+        return [self.process.sentinel] if self.ready else [self.process.sentinel, self._said]
+
+    def heard(self) -> None:
+        """Takes what it said."""
+        if not self.ready and self._said.poll():
+            with suppress(EOFError):
+                self.ready = bool(self._said.recv())
+        if self.ready:
+            self._failures = 0
+
+    def again(self) -> None:
+        """Starts it again after it died.
+
+        Raises:
+            WorldFailure: it never gets as far as accepting connections.
+        """
+        code = self.process.exitcode
+        self._failures += not self.ready
+        if self._failures >= START_TRIES:
+            raise WorldFailure(
+                f"worker {self.number} ended {START_TRIES} times before it could answer, last with"
+                f" exit code {code}. What it said is above."
+            )
+        logger.warning("worker %d ended with exit code %s; it is started again", self.number, code)
+        self._said.close()
+        self.start()
+
+
+def watch_over(plan: Plan, sockets: Sequence[socket.socket], *, ready: Callable[[], None]) -> int:
+    """Keeps the workers running until a signal comes; gives the exit code.
+
+    Args:
+        plan: What they answer.
+        sockets: One per worker, or a single one that they share.
+        ready: Called once all of them accept connections.
+
+    Raises:
+        WorldFailure: a worker cannot be brought up.
+    """
+    assert plan.settings.http is not None
+    told, telling = os.pipe()
+    os.set_blocking(telling, False)
+    codes: list[int] = []
+
+    def ending(number: int, frame: object) -> None:
+        codes.append(128 + number)
+        os.write(telling, b".")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, ending)
+    workers: list[_Worker] = []
+    try:
+        for number in range(plan.settings.http.workers):
+            workers.append(_Worker(number, plan, sockets[number % len(sockets)]))
+        announced = False
+        while not codes:
+            wait([told, *(sign for worker in workers for sign in worker.signs)])
+            for worker in workers:
+                worker.heard()
+                if not worker.process.is_alive() and not codes:
+                    _buried(plan, worker.process.pid)
+                    time.sleep(PAUSE_SECONDS)
+                    worker.again()
+            if not announced and all(worker.ready for worker in workers):
+                announced = True
+                ready()
+    finally:
+        _end([worker.process for worker in workers])
+        os.close(told)
+        os.close(telling)
+    return codes[0]
+
+
+def _buried(plan: Plan, process: int | None) -> None:
+    from prometheus_client import multiprocess
+
+    # Typed as what it is: the package says nothing of its arguments.
+    buried: Callable[[int | None, str], None] = vars(multiprocess)["mark_process_dead"]
+    buried(process, str(plan.counts))
+
+
+def _end(processes: Sequence[BaseProcess]) -> None:
+    for process in processes:
+        process.terminate()
+    until = time.monotonic() + SETTLE_SECONDS + 2
+    for process in processes:
+        process.join(max(0.0, until - time.monotonic()))
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+def _work(plan: Plan, listening: socket.socket, telling: Connection, level: int) -> None:
+    """What a worker does."""
+    from agentworld_mcp_shim._command._serve import log_to_stderr
+    from agentworld_sim.errors import AgentworldError
+
+    log_to_stderr(level <= logging.INFO)
+    threading.Thread(target=_follow_parent, name="parent", daemon=True).start()
+    try:
+        code = asyncio.run(serve_plan(plan, listening, ready=lambda: telling.send(True)))
+    except AgentworldError as error:
+        logger.error("%s", error)
+        code = error.exit_code
+    # Threads that work for nobody any more must not hold up the end.
+    os._exit(code)
+
+
+def _follow_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
