@@ -12,6 +12,14 @@ from agentworld_sim.engines.table._words import singulars, snake
 
 _NEAR = {"repository": "repo", "repo": "repository", "organization": "org", "org": "organization"}
 
+_OPPOSITES = {
+    "unread": ("read",),
+    "incomplete": ("completed", "complete", "done"),
+    "uncompleted": ("completed", "complete", "done"),
+    "undone": ("done", "completed", "complete"),
+    "unpaid": ("paid",),
+}
+
 
 def fixed_values(read: Reading, group: Group) -> dict[str, Any] | str:
     """What a tool writes or compares beside its arguments, or why that cannot be told."""
@@ -56,7 +64,8 @@ def _written(read: Reading, group: Group) -> dict[str, Any] | str:
     flag = None if undone is None else _flag(ACTIONS.get(undone, ()), group)
     if flag is not None:
         return {flag: False}
-    if read.states == ("unread",) and (flag := _flag(("read",), group)) is not None:
+    opposite = _OPPOSITES.get("_".join(read.states))
+    if opposite is not None and (flag := _flag(opposite, group)) is not None:
         return {flag: False}
     what = read.verb if read.verb != "mark" else "_".join(read.states)
     return f"no field of {group.name} has a value that means {what!r}"

@@ -70,12 +70,21 @@ def records_argument(read: Reading, group: Group) -> str | None:
     for argument, shape in read.arguments.items():
         word, last = snake(argument), singulars(argument)
         named = last[-len(group.noun) :] == group.noun or last == read.noun
-        if is_records(shape) and (named or word in WRAPPERS):
+        if is_records(shape) and (named or (word in WRAPPERS and _is_all(read, group, argument))):
             return argument
         alone = sum(is_object(one) for one in read.arguments.values()) == 1
         if is_object(shape) and alone and (named or word in WRAPPERS | PAYLOADS):
             return argument
     return None
+
+
+def _is_all(read: Reading, group: Group, argument: str) -> bool:
+    """Whether a list holds the records, and is no field of one: the items of an order."""
+    if group.field_named(argument) is not None:
+        return False
+    return all(
+        name == argument or name in group.scope or snake(name) in IGNORED for name in read.arguments
+    )
 
 
 def record_shape(shape: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +11,16 @@ from agentworld_sim.engines.table._reading import READS, Reading
 from agentworld_sim.engines.table._shapes import enum_of, item_of, kind_of, properties
 from agentworld_sim.engines.table._words import plural, singular, singulars, snake, words
 
-STRONG = ("id", "uuid", "guid", "number", "key", "slug", "ref", "sid")
+STRONG = ("id", "uuid", "guid", "number", "key", "slug", "ref", "sid", "iid")
 """Kinds of name that only ever name a record."""
 
 WEAK = ("name", "email", "username", "login", "handle", "code", "sku", "uri", "path", "title")
 """Kinds of name that are as often a value."""
+
+_SHORT_NOUNS: Mapping[tuple[str, ...], frozenset[tuple[str, ...]]] = {
+    ("pull", "request"): frozenset([("pull",), ("pr",)]),
+    ("merge", "request"): frozenset([("merge",), ("mr",)]),
+}
 
 _SHORT = {"num": "number", "no": "number", "identifier": "id"}
 
@@ -26,7 +31,13 @@ class Group:
 
     noun: tuple[str, ...]
     readings: list[Reading]
+    space: str = ""
+    """The name of the server that has the tools, where there are several: tables are its own."""
+    shown: bool = False
+    """Whether a tool of another table shows all records of this one beside its own."""
     answers: dict[str, Answers] = field(default_factory=dict[str, Answers])
+    parent: bool = False
+    """Whether records of another table belong to its records."""
     fields: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Field to its shape."""
     required: list[str] = field(default_factory=list[str])
@@ -39,7 +50,8 @@ class Group:
     @property
     def name(self) -> str:
         """The table's name."""
-        return "_".join((*self.noun[:-1], plural(self.noun[-1])))
+        name = "_".join((*self.noun[:-1], plural(self.noun[-1])))
+        return f"{self.space}__{name}" if self.space else name
 
     def doing(self, *does: str) -> list[Reading]:
         return [read for read in self.readings if read.does in does]
@@ -80,15 +92,21 @@ class Group:
 
 def grouped(readings: list[Reading]) -> list[Group]:
     """The tools by what they work on: `issue`, `issues` and `repository_issues` are one."""
+    by_space: dict[str, list[Reading]] = {}
+    for read in readings:
+        by_space.setdefault(read.space, []).append(read)
+    return [group for space in sorted(by_space) for group in _grouped(space, by_space[space])]
+
+
+def _grouped(space: str, readings: list[Reading]) -> list[Group]:
     by_noun: dict[tuple[str, ...], list[Reading]] = {}
     for read in readings:
-        noun = (*read.belongs, *read.noun) if read.belongs else read.noun
-        by_noun.setdefault(noun, []).append(read)
+        by_noun.setdefault(read.told or (*read.belongs, *read.noun), []).append(read)
     for noun in sorted(by_noun, key=len, reverse=True):
         target = _shorter(noun, by_noun)
         if target is not None:
             by_noun[target] += by_noun.pop(noun)
-    groups = [Group(noun, reads) for noun, reads in sorted(by_noun.items())]
+    groups = [Group(noun, reads, space) for noun, reads in sorted(by_noun.items())]
     for group in groups:
         group.readings.sort(key=lambda read: (words(read.name), read.name))
         _read_or_list(group)
@@ -143,6 +161,7 @@ def _read_or_list(group: Group) -> None:
 def key_arguments(read: Reading, noun: tuple[str, ...]) -> Iterator[tuple[str, str, bool]]:
     """The arguments that may name a record: argument, kind (`id`, `number`, `name`), certain."""
     nouns = {noun, noun[-1:], *((read.noun, read.noun[-1:]) if read.noun else ())}
+    nouns |= _SHORT_NOUNS.get(noun, frozenset())
     for argument, shape in read.arguments.items():
         kind = kind_of(shape)
         parts = singulars(argument)

@@ -14,12 +14,12 @@ from agentworld_sim.engines.table._actions import fixed_values, has_state
 from agentworld_sim.engines.table._describing import describe, keys_of, table_name_of
 from agentworld_sim.engines.table._groups import Group, grouped
 from agentworld_sim.engines.table._linking import link
-from agentworld_sim.engines.table._operation import Does, Operation, Output, Plan, Table
+from agentworld_sim.engines.table._operation import Argument, Does, Operation, Output, Plan, Table
 from agentworld_sim.engines.table._reading import READS, Reading, reading
 from agentworld_sim.engines.table._reasons import reasons_of
 from agentworld_sim.engines.table._roles import roles
 from agentworld_sim.engines.table._support import support_problem
-from agentworld_sim.engines.table._words import snake
+from agentworld_sim.engines.table._words import singulars, snake
 from agentworld_sim.tools import ToolSpec
 
 PREFIX = "table/"
@@ -79,6 +79,11 @@ def plan_of(
     for group in groups:
         describe(group)
     for group in groups:
+        for name in group.scope:
+            parent = _named(groups, group.space, table_name_of(name))
+            if parent is not None:
+                parent.parent = True
+    for group in groups:
         bound = _operations(group, groups, named, said, unbound)
         if bound:
             found.update(bound)
@@ -104,24 +109,20 @@ def _read(tool: ToolSpec, said: Operation | None) -> Reading | str:
     if said is not None:
         read = reading(tool, said.does)
         if not isinstance(read, str):
-            read.noun = _noun_of(said.table)
-            read.belongs = ()
+            read.told = _noun_of(said.table)
         return read
     if tool.binds_to is not None and "/" in tool.binds_to:
         does, _, table = tool.binds_to.removeprefix(PREFIX).partition(":")
         if does in get_args(Does) and table:
             read = reading(tool, cast("Does", does))
             if not isinstance(read, str):
-                read.noun = _noun_of(table)
-                read.belongs = ()
+                read.told = _noun_of(table)
             return read
     return reading(tool)
 
 
 def _noun_of(table: str) -> tuple[str, ...]:
-    from agentworld_sim.engines.table._words import singulars
-
-    return singulars(table)
+    return singulars(table.rpartition("__")[2])
 
 
 def _operations(
@@ -157,7 +158,13 @@ def _operations(
         problems.update(falls)
         found = {name: one for name, one in found.items() if name not in falls}
     unbound.update(problems)
-    return found
+    by_name = {read.name: read for read in group.readings}
+    return {
+        name: one
+        if one.reasons
+        else replace(one, reasons=reasons_of(by_name[name], one, beside=sorted(found)))
+        for name, one in found.items()
+    }
 
 
 def _operation(
@@ -172,7 +179,7 @@ def _operation(
             said,
             arguments=arguments,
             table=said.table,
-            output=output if said.output == Output() and answers.problem is None else said.output,
+            output=_output(said.output, output, answers.problem, read),
             fixed=said.fixed or (fixed if isinstance(fixed, dict) else {}),
             reasons=said.reasons or ("the scenario says so",),
         )
@@ -188,7 +195,7 @@ def _operation(
         output = replace(output, values=_valued(read, group))
     also: dict[str, str] = {}
     for path in answers.needs:
-        other = next((one for one in groups if one.name == snake(path.rpartition(".")[2])), None)
+        other = _named(groups, group.space, snake(path.rpartition(".")[2]))
         if path in answers.lists:
             if other is None or other is group or arguments:
                 return f"its output also needs {path!r}, and nothing says which those are"
@@ -203,7 +210,13 @@ def _operation(
         output=replace(output, also=also) if also else output,
         fixed=fixed,
     )
-    return replace(operation, reasons=reasons_of(read, group, operation))
+    return operation
+
+
+def _output(said: Output, inferred: Output, problem: str | None, read: Reading) -> Output:
+    if said == Output() and problem is None:
+        return inferred
+    return replace(said, schema=read.tool.output_schema)
 
 
 def _valued(read: Reading, group: Group) -> str:
@@ -215,8 +228,6 @@ def _unclear(
     read: Reading, group: Group, arguments: Mapping[str, object], fixed: Mapping[str, object]
 ) -> str | None:
     """Why calls of a tool could never be computed."""
-    from agentworld_sim.engines.table._operation import Argument
-
     found = {name: cast("Argument", one) for name, one in arguments.items()}
     for name in read.required:
         if name in found and found[name].role == "unknown":
@@ -233,10 +244,15 @@ def _unclear(
     return None
 
 
+def _named(groups: list[Group], space: str, table: str) -> Group | None:
+    name = f"{space}__{table}" if space else table
+    return next((group for group in groups if group.name == name), None)
+
+
 def _table(group: Group, groups: list[Group], bound: Mapping[str, Operation]) -> Table:
     parents: dict[str, str] = {}
     for name in group.scope:
-        parent = next((one for one in groups if one.name == table_name_of(name)), None)
+        parent = _named(groups, group.space, table_name_of(name))
         if parent is not None and parent is not group and len(parent.key) == 1:
             parents[name] = f"{parent.name}.{parent.key[0]}"
     return Table(

@@ -84,11 +84,8 @@ def _lists(schema: dict[str, Any], path: str = "", depth: int = 3) -> Iterator[t
 
 
 def _listed(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
-    names = {
-        plural(read.noun[-1]),
-        read.noun[-1],
-        "_".join((*read.noun[:-1], plural(read.noun[-1]))),
-    }
+    noun = read.told or read.noun
+    names = {plural(noun[-1]), noun[-1], "_".join((*noun[:-1], plural(noun[-1])))}
     several = [path for path in found if snake(path.rpartition(".")[2]) in names]
     wrapped = [path for path in found if path == "" or snake(path.rpartition(".")[2]) in WRAPPERS]
     nodes = [path for path in found if path.rpartition(".")[2] in ("nodes", "edges", "entries")]
@@ -116,15 +113,15 @@ def _listed(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
 
 def _single(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
     schema = read.output or {}
-    noun = {"_".join(read.noun), read.noun[-1], *WRAPPERS}
-    inner = [
-        name for name, one in properties(schema).items() if is_object(one) and snake(name) in noun
-    ]
-    beside = set(properties(schema)) - set(inner)
-    if len(inner) == 1 and all(snake(name) in META for name in beside):
-        answers.output = Output(record=inner[0], schema=read.tool.output_schema)
-        answers.record = properties(schema)[inner[0]]
-        return _beside(read, answers, inner[0])
+    own = read.told or read.noun
+    noun = {"_".join(own), own[-1], *WRAPPERS}
+    path, record = _unwrapped(schema, noun)
+    if path:
+        answers.output = Output(record=path, schema=read.tool.output_schema)
+        answers.record = record
+        return _beside(read, answers, path)
+    if len(answers.lists) > 1 and len(answers.lists) == len(properties(schema)):
+        return _listed(read, answers, found)
     names = [snake(name) for name in properties(schema)]
     if len(found) == 1 and all(
         name in META or name in noun or _plural(name, read) for name in names
@@ -150,8 +147,25 @@ def _single(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
     return answers
 
 
+def _unwrapped(schema: dict[str, Any], noun: set[str]) -> tuple[str, dict[str, Any]]:
+    """The path of the record inside objects that only hold it, and its shape."""
+    path = ""
+    for _ in range(3):
+        inner = [
+            name
+            for name, one in properties(schema).items()
+            if is_object(one) and snake(name) in noun and "." not in name
+        ]
+        beside = set(properties(schema)) - set(inner)
+        if len(inner) != 1 or not all(snake(name) in META for name in beside):
+            break
+        schema = properties(schema)[inner[0]]
+        path = f"{path}.{inner[0]}" if path else inner[0]
+    return path, schema
+
+
 def _plural(name: str, read: Reading) -> bool:
-    return singulars(name)[-1:] == read.noun[-1:]
+    return singulars(name)[-1:] == (read.told or read.noun)[-1:]
 
 
 def _beside(read: Reading, answers: Answers, path: str) -> Answers:
@@ -162,13 +176,13 @@ def _beside(read: Reading, answers: Answers, path: str) -> Answers:
     echoed: dict[str, str] = {}
     needs: list[str] = []
     parts = path.split(".") if path else [""]
-    listing = read.does in ("list", "search")
+    listing = read.does in ("list", "search") or bool(answers.output.records)
     for part in parts:
         for name, one in properties(level).items():
             if name == part:
                 continue
             word, here, kind = snake(name), prefix + name, kind_of(one)
-            if word in SUCCESSES and kind == "boolean":
+            if word in SUCCESSES | {"result"} and kind == "boolean":
                 if path or read.does != "read":
                     fixed[here] = True
             elif listing and word in TOTALS and kind in ("integer", "number"):

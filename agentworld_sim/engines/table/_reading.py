@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,10 @@ class Reading:
     required: tuple[str, ...]
     output: dict[str, Any] | None
     """The shape of its output schema."""
+    space: str = ""
+    """The server it belongs to, where there are several: what stands before `__`."""
+    told: tuple[str, ...] = ()
+    """What it works on, where a scenario or a binding says so."""
 
     @property
     def name(self) -> str:
@@ -70,7 +75,8 @@ def reading(tool: ToolSpec, does: Does | None = None) -> Reading | str:
         tool: The tool.
         does: What it does, if that is known.
     """
-    parts = words(tool.name)
+    space, _, name = tool.name.rpartition("__")
+    parts = words(name)
     at = _verb_at(parts)
     if at is None and does is None:
         return "no word of its name says what it does to records"
@@ -79,8 +85,11 @@ def reading(tool: ToolSpec, does: Does | None = None) -> Reading | str:
     by, states, belongs = _cut(after)
     noun = _noun(after)
     if not noun and at:
-        noun = _noun(list(parts[:at]))
-        after = list(parts[:at])
+        # `directory.users.list`: what stands right before the verb.
+        before = [words(part) for part in re.split(r"[./]", name)]
+        whole = len(before) > 1 and len(before[-1]) == 1
+        after = list(before[-2] if whole else parts[:at])
+        noun = _noun(after)
     found = does or VERBS.get(verb) or "update"
     schema = shape(tool.input_schema)
     read = Reading(
@@ -95,8 +104,10 @@ def reading(tool: ToolSpec, does: Does | None = None) -> Reading | str:
         arguments=properties(schema),
         required=required(schema),
         output=None if tool.output_schema is None else shape(tool.output_schema),
+        space=space,
     )
     _key_value(read)
+    _mark(read)
     if does is None:
         _settle(read, parts)
         if (problem := _problem(read, parts)) is not None:
@@ -148,7 +159,7 @@ def _noun(after: list[str]) -> tuple[str, ...]:
     kept = [singular(word) for word in after if word not in SKIPPED]
     while len(kept) > 1 and kept[-1] in GENERIC:
         kept.pop()
-    return tuple(kept)
+    return ("pull", "request") if kept == ["pr"] else tuple(kept)
 
 
 def _key_value(read: Reading) -> None:
@@ -156,15 +167,19 @@ def _key_value(read: Reading) -> None:
     bare = not read.noun or set(read.noun) <= _ENTRIES
     if bare and (read.named("key", "keys") or read.noun in (("key",), ("entry",), ("kv",))):
         read.noun = ("entry",)
-        if read.verb in ("set", "put", "save", "store", "write"):
+        if read.verb == "set":
             read.does = "upsert"
 
 
-def _settle(read: Reading, parts: tuple[str, ...]) -> None:
-    """What the verb means, given the other words and the arguments."""
+def _mark(read: Reading) -> None:
+    """`mark_task_done`: what follows the noun is no part of it."""
     while read.verb == "mark" and len(read.noun) > 1 and read.noun[-1] in ADJECTIVES:
         read.states = (read.noun[-1], *read.states)
         read.noun = read.noun[:-1]
+
+
+def _settle(read: Reading, parts: tuple[str, ...]) -> None:
+    """What the verb means, given the other words."""
     if "count" in parts and read.does in ("read", "list", "search"):
         read.does = "count"
     if read.noun and read.noun[-1] == "count" and len(read.noun) > 1:

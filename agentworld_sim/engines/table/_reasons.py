@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from agentworld_sim.engines.table._groups import Group
 from agentworld_sim.engines.table._operation import Operation
 from agentworld_sim.engines.table._reading import Reading
 
 
-def reasons_of(read: Reading, group: Group, operation: Operation) -> tuple[str, ...]:
-    """Short sentences, the most important first."""
+def reasons_of(read: Reading, operation: Operation, *, beside: list[str]) -> tuple[str, ...]:
+    """Short sentences, the most important first.
+
+    Args:
+        read: The tool.
+        operation: What it was understood to do.
+        beside: The tools of the same table.
+    """
     reasons = [f"{read.verb!r} in the name"]
     by_role: dict[str, list[str]] = {}
     for name, argument in operation.arguments.items():
@@ -27,9 +32,9 @@ def reasons_of(read: Reading, group: Group, operation: Operation) -> tuple[str, 
         reasons.append(f"the name says {name} = {value!r}")
     if operation.output.schema is not None and operation.output.records:
         reasons.append(f"its output has the records at {operation.output.records!r}")
-    beside = [one.name for one in group.readings if one is not read]
-    if beside:
-        shown = ", ".join(beside[:3]) + (" …" if len(beside) > 3 else "")
+    others = [name for name in beside if name != read.name]
+    if others:
+        shown = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
         reasons.append(f"borne out by {shown}")
     if unknown := by_role.get("unknown"):
         reasons.append(f"calls that give {_list(unknown)} cannot be computed")

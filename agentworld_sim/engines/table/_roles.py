@@ -228,6 +228,12 @@ def _range(group: Group, argument: str, shape: dict[str, Any]) -> Argument | Non
     parts = list(singulars(argument))
     if not parts:
         return None
+    if parts in (["time", "min"], ["time", "max"]):
+        # What lasts is found when any of it lies between the two.
+        edge = "end" if parts[1] == "min" else "start"
+        own = next((one for one in group.fields if singulars(one)[:1] == (edge,)), None)
+        if own is not None:
+            return Argument("field", own, "after" if edge == "end" else "before")
     for least, words in ((True, _LEAST), (False, _MOST)):
         for end in (0, -1):
             rest = parts[1:] if end == 0 else parts[:-1]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agentworld_sim.engines.table._describing import keys_of
-from agentworld_sim.engines.table._groups import Group
+from agentworld_sim.engines.table._describing import IGNORED, keys_of
+from agentworld_sim.engines.table._groups import STRONG, Group
 from agentworld_sim.engines.table._reading import READS, Reading
 from agentworld_sim.engines.table._words import snake
 
@@ -18,10 +18,12 @@ def support_problem(read: Reading, left: list[Reading], group: Group) -> str | N
     """
     makers = [one for one in left if one.does in ("create", "upsert")]
     readers = [one for one in left if one.does in READS and not _poor_search(one, group)]
-    if not readers:
+    if read.does in ("create", "upsert") and _is_only_an_address(read, group):
+        return "an address alone makes no record"
+    if not readers and not group.shown:
         return f"no other tool shows {group.name}, so it may be no table at all"
     if makers:
-        if not any(_shares(maker, one, group) for maker in makers for one in readers):
+        if readers and not any(_shares(maker, one, group) for maker in makers for one in readers):
             return f"what creates and what shows {group.name} have nothing in common"
         if read.verb in ("send", "submit", "post") and read in makers:
             return _sent_problem(read, readers, group)
@@ -32,12 +34,22 @@ def support_problem(read: Reading, left: list[Reading], group: Group) -> str | N
         one.does in ("list", "search") for one in left
     ):
         return None
+    listed = [one for one in left if one.does == "list"]
+    named = any(snake(name) in STRONG for name in group.fields)
+    if listed and read in listed and (group.parent or (read.verb == "list" and named)):
+        return None
     return f"there is no tool that lists {group.name} beside one that reads a single one"
 
 
 def _poor_search(read: Reading, group: Group) -> bool:
     """A search whose output schema shows no records may search for anything, by any rule."""
     return read.does == "search" and group.answers[read.name].record is None
+
+
+def _is_only_an_address(read: Reading, group: Group) -> bool:
+    """`new_page(url)` opens something; only a described record is kept."""
+    given = {snake(name) for name in read.arguments} - IGNORED
+    return not group.described and given <= {"url", "uri", "link", "address", "path"}
 
 
 def _shares(maker: Reading, reader: Reading, group: Group) -> bool:

@@ -98,7 +98,7 @@ MACHINERY = frozenset(
     " process command clipboard mouse keyboard cursor sql query statement table schema database db"
     " column git commit diff stash worktree container pod cluster kubernetes docker url webpage web"
     " website html time date datetime timezone weather forecast temperature code script expression"
-    " repl kernel cell log output status help version environment env system cpu memory disk network"
+    " repl kernel cell log output help version environment env system cpu memory disk network"
     " port completion embedding vector similarity".split()
 )
 """Nouns of machines, programs and measurements: what a tool says of them is no stored record."""
@@ -109,7 +109,20 @@ SERVERS = frozenset("browser git docker kubectl kubernetes shell terminal bash d
 ADJECTIVES = frozenset(
     {value for values in ACTIONS.values() for value in values}
     | set(ACTIONS)
-    | {"read", "unread", "done", "paid", "unpaid", "seen", "favorite", "spam", "important"}
+    | {
+        "read",
+        "unread",
+        "done",
+        "undone",
+        "incomplete",
+        "uncompleted",
+        "paid",
+        "unpaid",
+        "seen",
+        "favorite",
+        "spam",
+        "important",
+    }
 )
 """What follows a noun in `mark_task_done`."""
 
