@@ -33,6 +33,7 @@ from agentworld_mcp_shim._answers import Answers, clean
 from agentworld_mcp_shim._listing import LISTS
 from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, MirroredTool
 from agentworld_mcp_shim._offered import Offered
+from agentworld_mcp_shim._telemetry import mark_span, told
 from agentworld_sim.errors import AgentworldError
 from mcp import MCPError
 
@@ -204,19 +205,25 @@ class Front:
         Raises:
             MCPError: there is no such tool, or the world failed; it is as it was.
         """
-        arguments = params.arguments or {}
         async with _told(params.name):
-            if self._control is not None:
-                result = await self._control.call(context, params.name, arguments)
-                if result is not None:
-                    return result
-            tool = self.mirror.tools.get(params.name)
-            if tool is None:
-                return self.answers.unknown(params.name, self.mirror)
-            world = await self._worlds.world(context)
-            if self._passthrough is not None and _is_real(world, tool):
-                return await self._passthrough.call_tool(context, tool, arguments)
-            return await self.answers.call(world, tool, arguments, context=context)
+            result = await self._called(context, params.name, params.arguments or {})
+            mark_span(told(result))
+            return result
+
+    async def _called(
+        self, context: ServerRequestContext[Any], name: str, arguments: Mapping[str, Any]
+    ) -> Any:
+        if self._control is not None:
+            result = await self._control.call(context, name, arguments)
+            if result is not None:
+                return result
+        tool = self.mirror.tools.get(name)
+        if tool is None:
+            return self.answers.unknown(name, self.mirror)
+        world = await self._worlds.world(context)
+        if self._passthrough is not None and _is_real(world, tool):
+            return await self._passthrough.call_tool(context, tool, arguments)
+        return await self.answers.call(world, tool, arguments, context=context)
 
     async def _list(
         self,

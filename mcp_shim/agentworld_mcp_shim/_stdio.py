@@ -16,6 +16,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from agentworld_mcp_shim._answers import Answers
+from agentworld_mcp_shim._control_tools import WorldControls
 from agentworld_mcp_shim._front import Front
 from agentworld_mcp_shim._links import UpstreamLinks
 from agentworld_mcp_shim._mirror import Mirror
@@ -83,7 +84,8 @@ async def _served(
 ) -> None:
     """Serves until the client leaves or `ending` is set, which a world that fails to open does."""
     answers = Answers(seconds=settings.answer_seconds)
-    front = Front(mirror, pool, answers, passthrough=links, access=settings.access)
+    control = WorldControls(pool, {"": mirror}) if settings.control_tools else None
+    front = Front(mirror, pool, answers, passthrough=links, control=control, access=settings.access)
     serving = asyncio.create_task(_over_stdio(build_server(front)))
     ready = pool.ready()
     ready.add_done_callback(lambda task: _pass_on(task, ending))
