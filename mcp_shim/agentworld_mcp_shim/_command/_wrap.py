@@ -302,7 +302,9 @@ def _show_difference(source: ConfigurationFile, text: str, to: Path) -> None:
         header = line.startswith(("---", "+++"))
         colour = None if header else colours.get(line[0])
         ending = "" if line.endswith("\n") else "\n\\ No newline at end of file\n"
-        click.secho(line.removesuffix("\n").removesuffix("\r"), fg=colour, bold=header or None, nl=False)
+        click.secho(
+            line.removesuffix("\n").removesuffix("\r"), fg=colour, bold=header or None, nl=False
+        )
         click.echo(ending or "\n", nl=False)
 
 
