@@ -12,10 +12,11 @@ from typing import Any, cast
 
 from agentworld_mcp_shim._environment import HEADERS_VARIABLE, upstream_headers, upstream_url
 from agentworld_mcp_shim._settings import UpstreamTarget
-from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.errors import UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]|_(?!_))*")
-_PLACEHOLDER = re.compile(r"\$\{(?P<kind>[A-Za-z]+:)?(?P<name>[^}:]+?)(?::-(?P<default>[^}]*))?\}")
+_PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_ANY_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 
 
 def targets_of(
@@ -59,8 +60,7 @@ def targets_of(
                 f"two upstreams are named {target.name!r}. Each has a name of its own."
             )
         targets[target.name] = target
-    for value in snapshots:
-        _add_snapshot(targets, value)
+    _add_snapshots(targets, [_snapshot(value) for value in snapshots])
     found = tuple(targets.values())
     if len(found) > 1 and "" in targets:
         raise UsageError(
@@ -111,7 +111,8 @@ def _server(name: str, entry: object, environ: Mapping[str, str]) -> UpstreamTar
     command = fields.get("command")
     if not isinstance(url or command, str):
         raise UsageError(f"the server {name!r} has neither a 'command' nor a 'url'.")
-    words = _strings(name, "command", [url] if url else [command, *(fields.get("args") or ())])
+    arguments = _strings(name, "args", fields.get("args", []))
+    words = _strings(name, "command", [url] if url else [command, *arguments])
     filled = tuple(_filled(name, word, environ) for word in words)
     return UpstreamTarget(
         name=_tidy(name),
@@ -145,19 +146,20 @@ def _filled(server: str, text: str, environ: Mapping[str, str]) -> str:
     """`text` with its placeholders filled from the environment."""
 
     def fill(found: re.Match[str]) -> str:
-        kind: str | None = found["kind"]
-        name, default = str(found["name"]), found["default"]
-        if kind not in (None, "env:"):
-            raise UsageError(
-                f"the server {server!r} has the placeholder {found[0]!r}, which only its client can"
-                " fill. Write ${env:NAME} instead, and set that variable."
-            )
+        name, default = found.group(1), found.group(2)
         if name not in environ and default is None:
             raise UsageError(
                 f"the server {server!r} needs the environment variable {name!r}, which is not set."
             )
         return environ.get(name, default)
 
+    # Looked for before anything is filled in: a value may look like a placeholder.
+    for found in _ANY_PLACEHOLDER.findall(text):
+        if _PLACEHOLDER.fullmatch(found) is None:
+            raise UsageError(
+                f"the server {server!r} has the placeholder {found!r}, which only its client can"
+                " fill. Write ${env:NAME} instead, and set that variable."
+            )
     return _PLACEHOLDER.sub(fill, text)
 
 
@@ -180,23 +182,30 @@ def _named(value: str) -> UpstreamTarget:
     return UpstreamTarget(name=name, command=tuple(words))
 
 
-def _add_snapshot(targets: dict[str, UpstreamTarget], value: str) -> None:
-    name, path = _snapshot(value)
-    if name is None:
-        # It belongs to the only upstream there is, or it is one of its own.
-        if len(targets) == 1 and next(iter(targets.values())).snapshot is None:
-            name = next(iter(targets))
-        elif not targets:
-            name = ""
-        else:
-            raise UsageError(
-                f"--snapshot {value!r}: of several upstreams, name the one it is of:"
-                f" --snapshot NAME={value}.{nearest(path.stem, targets)}"
-            )
-    known = targets.get(name, UpstreamTarget(name=name))
-    if known.snapshot is not None:
-        raise UsageError(f"two snapshots are given of the upstream {name!r}.")
-    targets[name] = replace(known, snapshot=path)
+def _add_snapshots(
+    targets: dict[str, UpstreamTarget], snapshots: Sequence[tuple[str | None, Path]]
+) -> None:
+    # One alone belongs to the only upstream there is, or it is one of its own.
+    alone = len(snapshots) == 1 and len(targets) < 2
+    for given, path in snapshots:
+        name = given
+        if name is None:
+            name = next(iter(targets), "") if alone else _name_inside(path)
+        known = targets.get(name, UpstreamTarget(name=name))
+        if known.snapshot is not None:
+            raise UsageError(f"two snapshots are given of the upstream {name!r}.")
+        targets[name] = replace(known, snapshot=path)
+
+
+def _name_inside(path: Path) -> str:
+    from agentworld_mcp_shim._snapshot import load_snapshot
+
+    name = load_snapshot(path).name
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"of several upstreams, name the one that a snapshot is of: --snapshot NAME={path}."
+        )
+    return name
 
 
 def _snapshot(value: str) -> tuple[str | None, Path]:

@@ -7,10 +7,11 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import pytest
 
@@ -151,9 +152,10 @@ class Pipes:
 class Wire:
     """A server over stdio, spoken to without an SDK, in one of the two protocol eras."""
 
-    def __init__(self, process: subprocess.Popen[str], era: str) -> None:
+    def __init__(self, process: subprocess.Popen[str], era: str, said: IO[str]) -> None:
         self.process = process
         self.era = era
+        self._said = said
         self._number = 0
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
@@ -181,7 +183,9 @@ class Wire:
         """The next message."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, "the server ended before it answered"
+        if not line:
+            self._said.seek(0)
+            pytest.fail(f"the server ended before it answered; it said: {self._said.read()}")
         return cast("dict[str, Any]", json.loads(line))
 
     def greet(self) -> dict[str, Any]:
@@ -207,17 +211,20 @@ class Wire:
 
 @contextmanager
 def wired(command: Sequence[str], era: str, environment: dict[str, str]) -> Generator[Wire]:
-    """Starts a server and connects a `Wire` with it; its standard error is not looked at."""
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment,
-    ) as process:
+    """Starts a server and connects a `Wire` with it."""
+    with (
+        tempfile.TemporaryFile("w+") as said,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            env=environment,
+        ) as process,
+    ):
         try:
-            yield Wire(process, era)
+            yield Wire(process, era, said)
         finally:
             process.kill()
 
