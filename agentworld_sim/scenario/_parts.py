@@ -74,6 +74,9 @@ class MachineSpec(Strict):
         default_factory=dict[str, str]
     )
     """Extra environment variables of a fresh shell."""
+    allowed_directories: tuple[AbsolutePath, ...] = Field(default=(), strict=False)
+    """Where the tools of the MCP filesystem server may work; without any, in `workdir` and everywhere
+    else."""
     users: tuple[UserSpec, ...] = Field(default=(), strict=False)
     """Users besides those that Debian has."""
 
@@ -114,6 +117,7 @@ class MachineSpec(Strict):
     def to_machine(self) -> Machine:
         """The value that the shell engine takes."""
         from agentworld_sim.engines.shell._machine import Machine, User
+        from agentworld_sim.state._files import normal_path
 
         users = [
             User(
@@ -140,6 +144,7 @@ class MachineSpec(Strict):
             disk_kib=self.disk_kib,
             extra_users=tuple(users),
             env=tuple(sorted(self.env.items())),
+            allowed_directories=tuple(normal_path(one) for one in self.allowed_directories),
         )
 
 
@@ -156,6 +161,9 @@ def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+JsonSchema = Annotated[dict[str, Any], AfterValidator(_json_schema)]
+
+
 class ToolObject(Strict):
     """A tool, as the agent sees it."""
 
@@ -163,11 +171,9 @@ class ToolObject(Strict):
     """The name that the agent calls."""
     description: str = ""
     """What the agent is told about it."""
-    input_schema: Annotated[dict[str, Any], AfterValidator(_json_schema)] = Field(
-        default_factory=lambda: {"type": "object", "properties": {}}
-    )
+    input_schema: JsonSchema = Field(default_factory=lambda: {"type": "object", "properties": {}})
     """JSON Schema of the arguments."""
-    output_schema: Annotated[dict[str, Any], AfterValidator(_json_schema)] | None = None
+    output_schema: JsonSchema | None = None
     """JSON Schema of its structured content."""
     domain: Domain | None = None
     """The domain that answers; needed where the scenario has several."""
@@ -269,6 +275,7 @@ class Limits(Strict):
 
 __all__ = [
     "ControlSpec",
+    "JsonSchema",
     "Limits",
     "MachineSpec",
     "ToolEntry",

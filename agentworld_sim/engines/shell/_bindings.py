@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from agentworld_sim.engines._fitting import plain_name, properties, schema_fits, types
 from agentworld_sim.engines.shell._live import Keep, LiveShell, ShellRun
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.tools import DomainName, ToolSpec
 from agentworld_sim.turns import Observation
+
+if TYPE_CHECKING:
+    from agentworld_sim.engines.toolkits import ServerTool
 
 TOOLKIT_MODULES = (
     "langchain",
@@ -24,6 +28,7 @@ TOOLKIT_MODULES = (
     "claude_code",
     "gemini_cli",
     "terminal",
+    "filesystem",
     "plain",
 )
 """In the order in which they are tried when a tool fits more than one equally well."""
@@ -107,6 +112,8 @@ class Binding:
     input_schema: Mapping[str, Any]
     """The schema the real tool publishes, in our words."""
     operation: Operation
+    output_schema: Mapping[str, Any] | None = None
+    """Of its structured content, if the real tool publishes one."""
     keeps: Keep = "nothing"
     """What the real tool keeps between calls; documentation and behaviour at once."""
     shell: str = ""
@@ -124,6 +131,7 @@ class Binding:
             name=self.names[0] if self.names else self.id.rpartition("/")[2],
             description=self.description,
             input_schema=self.input_schema,
+            output_schema=self.output_schema,
             domain=self.domain,
             binds_to=self.id,
         )
@@ -156,10 +164,14 @@ def binding_for(tool: ToolSpec) -> Binding | None:
             f"tool {tool.name!r} binds to {tool.binds_to!r}, which does not exist."
             f"{nearest(tool.binds_to, known)} There are: {', '.join(known)}."
         )
+    name = plain_name(tool)
     fitting = [
         binding
         for binding in known.values()
-        if tool.name in binding.names and schema_fits(tool.input_schema, binding.input_schema)
+        if name in binding.names
+        # Tools of MCP servers have ordinary names: elsewhere, who means one of them says so.
+        and (binding.domain != "mcp" or tool.domain == "mcp")
+        and schema_fits(tool.input_schema, binding.input_schema)
     ]
     return min(fitting, key=partial(_distance, tool), default=None)
 
@@ -170,12 +182,16 @@ def toolkit(name: str) -> tuple[ToolSpec, ...]:
     Raises:
         UsageError: there is no such toolkit.
     """
-    known = bindings()
+    from agentworld_sim.engines.toolkits import server_tools
+
+    known: list[Binding | ServerTool] = [*bindings().values(), *server_tools().values()]
     chosen = tuple(
-        one.spec for one in known.values() if one.names and one.id.startswith(name + "/")
+        one.spec
+        for one in known
+        if one.id.startswith(name + "/") and (not isinstance(one, Binding) or one.names)
     )
     if not chosen:
-        names = _toolkits(known)
+        names = _toolkits(one.id for one in known)
         raise UsageError(
             f"there is no toolkit {name!r}.{nearest(name, names)} There are: {', '.join(names)}."
         )
@@ -186,49 +202,12 @@ def _toolkits(known: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(one.partition("/")[0] for one in known))
 
 
-def schema_fits(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
-    """Whether calls that fit the user's schema can be answered by an operation written for ours.
+def _distance(tool: ToolSpec, binding: Binding) -> tuple[bool, int, int]:
+    """How far a fitting schema is from the binding's: other types, then arguments it does not have.
 
-    All that ours requires must be there, all that theirs has must be understood, and no argument may
-    be of a type that ours does not take. An argument that would be ignored is one too many: its
-    answers would be wrong.
+    Before all that, a tool of an MCP server is sooner one of a known server than of an agent's own.
     """
-    mine, given = _properties(ours), _properties(theirs)
-    if not set(ours.get("required", ())) <= set(given) <= set(mine):
-        return False
-    return all(
-        not _types(given[name])
-        or not _types(mine[name])
-        or _widened(_types(given[name])) & _widened(_types(mine[name]))
-        for name in given
-    )
-
-
-def _distance(tool: ToolSpec, binding: Binding) -> tuple[int, int]:
-    """How far a fitting schema is from the binding's: other types, then arguments it does not have."""
-    mine, given = _properties(binding.input_schema), _properties(tool.input_schema)
-    others = sum(_types(given[name]) - {"null"} != _types(mine[name]) - {"null"} for name in given)
-    return others, len(mine) - len(given)
-
-
-def _properties(schema: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    return cast("Mapping[str, Mapping[str, Any]]", schema.get("properties", {}))
-
-
-def _widened(types: set[str]) -> set[str]:
-    """A whole number is a number."""
-    return types | {"number"} if "integer" in types else types
-
-
-def _types(schema: Mapping[str, Any]) -> set[str]:
-    """The JSON types a schema allows; empty when it does not say."""
-    named = schema.get("type")
-    if isinstance(named, str):
-        return {named}
-    if isinstance(named, list):
-        return set(cast("list[str]", named))
-    found: set[str] = set()
-    for key in ("anyOf", "oneOf"):
-        for option in cast("list[Mapping[str, Any]]", schema.get(key, [])):
-            found |= _types(option)
-    return found
+    mine, given = properties(binding.input_schema), properties(tool.input_schema)
+    others = sum(types(given[name]) - {"null"} != types(mine[name]) - {"null"} for name in given)
+    elsewhere = (binding.domain == "mcp") != (tool.domain == "mcp")
+    return elsewhere, others, len(mine) - len(given)

@@ -100,6 +100,9 @@ class ShellEngineSession:
         )
         self._live.start_turn(context.state.clock_us, context.seed)
         observation = binding.operation(turn, call.arguments)
+        if binding.output_schema is not None and tool.output_schema is None:
+            # An older release of the same server answers with text alone.
+            observation = replace(observation, structured=None)
         files = self._live.collect(context.blobs)
         clock_us = self._live.files.clock.now_us() + TURN_US
         sessions = self._keep(turn, context.blobs)

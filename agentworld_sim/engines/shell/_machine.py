@@ -43,3 +43,5 @@ class Machine:
     extra_users: tuple[User, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     """Extra environment variables of a fresh shell."""
+    allowed_directories: tuple[str, ...] = ()
+    """Where the tools of the filesystem server may work; without any, in `workdir` and everywhere."""

@@ -1,0 +1,77 @@
+"""`ToolkitEngine`: computes the tools of well-known MCP servers whose state is no file."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Literal
+
+from agentworld_sim.engines._base import Answer, TurnContext
+from agentworld_sim.engines.toolkits._server_tool import (
+    Kept,
+    ServerTool,
+    ServerTurn,
+    server_tool_for,
+    server_tools,
+)
+from agentworld_sim.errors import EngineFailure, nearest
+from agentworld_sim.state._changes import StateChange, WorldState
+from agentworld_sim.state._files import Blobs
+from agentworld_sim.tools import ToolCall, ToolSpec, check_arguments
+
+TURN_US = 100_000
+"""What every turn takes on the world's clock."""
+
+
+class ToolkitEngine:
+    """Implements `Engine` for the servers `memory`, `sqlite` and `time`."""
+
+    name = "toolkits"
+    route: Literal["compute"] = "compute"
+    reasks = 0
+
+    def bind(self, tool: ToolSpec) -> ToolSpec | None:
+        found = server_tool_for(tool)
+        return found and replace(tool, domain="mcp", binds_to=found.id)
+
+    def refusal(self, tool: ToolSpec) -> str:
+        names = [one.name for one in server_tools().values()]
+        if tool.name in names:
+            return f"Of the servers that are computed, {tool.name!r} has other arguments."
+        return (
+            f"No MCP server that is computed has a tool {tool.name!r}.{nearest(tool.name, names)}"
+        )
+
+    async def open(self, state: WorldState, blobs: Blobs) -> ToolkitSession:
+        return ToolkitSession()
+
+
+class ToolkitSession:
+    """Implements `EngineSession`. It holds nothing: an answer follows from the state alone."""
+
+    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+        found = server_tool_for(tool)
+        if found is None:
+            raise EngineFailure(f"the toolkits were given {tool.name!r}, which they cannot answer")
+        if tool.input_schema != found.input_schema:
+            # The user's schema may leave optional what the operation cannot do without.
+            check_arguments(replace(tool, input_schema=found.input_schema), call.arguments)
+        if found.slow:
+            return await asyncio.to_thread(_computed, found, call, tool, context)
+        return _computed(found, call, tool, context)
+
+    def close(self) -> None:
+        pass
+
+
+def _computed(found: ServerTool, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    # Two servers of one kind keep apart what they keep.
+    server = call.name.rpartition("__")[0]
+    kept = Kept(context.state.values, f"{found.server}{'@' if server else ''}{server}/")
+    turn = ServerTurn(kept, context.state.clock_us, context.seed, call.name)
+    observation = found.operation(turn, call.arguments)
+    if tool.output_schema is None and observation.structured is not None:
+        # An older release of the same server answers with text alone.
+        observation = replace(observation, structured=None)
+    clock_us = context.state.clock_us + TURN_US
+    return Answer(observation, StateChange(clock_us=clock_us, values=kept.changes))

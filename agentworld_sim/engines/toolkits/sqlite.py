@@ -1,0 +1,209 @@
+"""The tools of `mcp-server-sqlite`, release 2025.4: SQL on a database in the world's state.
+
+Held against recordings of the real server. As there, every call has a connection of its own. Nothing is
+read or written outside memory, and what would depend on the host is answered from the world.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any
+
+from agentworld_sim.engines.toolkits import _sqlite_functions, _sqlite_state
+from agentworld_sim.engines.toolkits._server_tool import TEXT, ServerTool, ServerTurn, record
+from agentworld_sim.errors import CannotCompute
+from agentworld_sim.turns import Observation
+
+MAX_STEPS = 200
+"""Of the virtual machine of SQLite, in hundreds of thousands: some seconds of work."""
+
+MAX_RESULT = 4_000_000
+"""Characters of one answer."""
+
+MAX_VALUE = 8_000_000
+"""Bytes in one value."""
+
+_STEP = 100_000
+
+_WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER")
+
+_PRAGMAS = frozenset(
+    (
+        "table_info table_xinfo index_list index_info index_xinfo foreign_key_list"
+        " foreign_key_check foreign_keys user_version application_id integrity_check quick_check"
+        " case_sensitive_like recursive_triggers defer_foreign_keys ignore_check_constraints encoding"
+    ).split()
+)
+
+_MEMORY = ("", ":memory:")
+
+
+class _Database:
+    """One connection, watched: what it may not do ends the call as one that cannot be computed."""
+
+    def __init__(self, turn: ServerTurn) -> None:
+        self._turn = turn
+        self._steps = 0
+        self._denied = ""
+
+    def run(self, query: str) -> list[Any]:
+        """The server's rows for a query.
+
+        Raises:
+            CannotCompute: it asks for what a world does not have, or for too much.
+            sqlite3.Error: the database's own error.
+        """
+        with closing(_sqlite_state.connected(self._turn.kept)) as connection:
+            try:
+                return self._run(connection, query)
+            except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
+                if self._denied:
+                    raise self._cannot(self._denied) from None
+                if "database or disk is full" in str(error) or isinstance(error, MemoryError):
+                    raise self._cannot("the database would be too large") from None
+                raise
+
+    def _run(self, connection: sqlite3.Connection, query: str) -> list[Any]:
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(f"PRAGMA max_page_count = {_sqlite_state.MAX_BYTES // 4096}")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 2)
+        turn = self._turn
+        _sqlite_functions.install(connection, clock_us=turn.clock_us, seed=turn.seed)
+        connection.set_authorizer(self._authorise)
+        connection.set_progress_handler(self._count, _STEP)
+        connection.row_factory = sqlite3.Row
+        cursor = connection.cursor()
+        cursor.execute(query)
+        rows: list[Any]
+        if query.strip().upper().startswith(_WRITES):
+            connection.commit()
+            rows = [{"affected_rows": cursor.rowcount}]
+        else:
+            rows = self._fetched(cursor)
+        cursor.close()
+        # What is not committed when the connection ends is lost.
+        connection.rollback()
+        self._unwatch(connection)
+        if connection.total_changes or query.lstrip()[:6].upper() != "SELECT":
+            _sqlite_state.dump(connection, turn.kept)
+        return rows
+
+    def _fetched(self, cursor: sqlite3.Cursor) -> list[Any]:
+        rows: list[Any] = []
+        size = 0
+        for row in cursor:
+            rows.append(dict(row))
+            size += len(str(rows[-1]))
+            if size > MAX_RESULT:
+                raise self._cannot(f"its answer has more than {MAX_RESULT:,} characters")
+        return rows
+
+    def _unwatch(self, connection: sqlite3.Connection) -> None:
+        connection.set_authorizer(None)
+        connection.set_progress_handler(None, 0)
+        connection.row_factory = None
+
+    def _count(self) -> int:
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            self._denied = "it takes too long"
+            return 1
+        return 0
+
+    def _authorise(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        reason = ""
+        if action == sqlite3.SQLITE_ATTACH and first not in _MEMORY:
+            reason = f"there is no database file {first!r}"
+        elif action == sqlite3.SQLITE_PRAGMA and (first or "").lower() not in _PRAGMAS:
+            reason = f"PRAGMA {first} is about a database file"
+        elif action in (sqlite3.SQLITE_CREATE_VTABLE, sqlite3.SQLITE_DROP_VTABLE):
+            reason = f"virtual tables ({second}) are not kept"
+        elif action == sqlite3.SQLITE_ANALYZE:
+            reason = "ANALYZE keeps statistics of a database file"
+        elif action == sqlite3.SQLITE_FUNCTION and (second or "").lower() == "load_extension":
+            reason = "extensions are not loaded"
+        if not reason:
+            return sqlite3.SQLITE_OK
+        self._denied = reason
+        return sqlite3.SQLITE_DENY
+
+    def _cannot(self, reason: str) -> CannotCompute:
+        return CannotCompute(
+            f"{self._turn.name!r} cannot compute this query: {reason}. Nothing was changed."
+        )
+
+
+def _answering(
+    operation: Callable[[ServerTurn, Mapping[str, Any]], str],
+) -> Callable[[ServerTurn, Mapping[str, Any]], Observation]:
+    def run(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+        try:
+            text = operation(turn, arguments)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            text = f"Database error: {error}"
+        except ValueError as error:
+            text = f"Error: {error}"
+        # The server says its errors as ordinary texts.
+        return Observation(text=text)
+
+    return run
+
+
+def _read(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+    if not arguments["query"].strip().upper().startswith("SELECT"):
+        raise ValueError("Only SELECT queries are allowed for read_query")
+    return str(_Database(turn).run(arguments["query"]))
+
+
+def _write(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+    if arguments["query"].strip().upper().startswith("SELECT"):
+        raise ValueError("SELECT queries are not allowed for write_query")
+    return str(_Database(turn).run(arguments["query"]))
+
+
+def _create(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+    if not arguments["query"].strip().upper().startswith("CREATE TABLE"):
+        raise ValueError("Only CREATE TABLE statements are allowed")
+    _Database(turn).run(arguments["query"])
+    return "Table created successfully"
+
+
+def _list(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+    return str(_Database(turn).run("SELECT name FROM sqlite_master WHERE type='table'"))
+
+
+def _describe(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+    return str(_Database(turn).run(f"PRAGMA table_info({arguments['table_name']})"))
+
+
+def _append(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
+    turn.kept.put("insights", [*turn.kept.get("insights", []), arguments["insight"]])
+    return "Insight added to memo"
+
+
+def _tool(
+    name: str,
+    description: str,
+    operation: Callable[[ServerTurn, Mapping[str, Any]], str],
+    *arguments: str,
+) -> ServerTool:
+    return ServerTool(
+        id=f"sqlite/{name}",
+        description=description,
+        input_schema=record(" ".join(arguments), **{argument: TEXT for argument in arguments}),
+        operation=_answering(operation),
+        slow=True,
+    )
+
+
+TOOLS: tuple[ServerTool, ...] = (
+    _tool("read_query", "Runs a SELECT query.", _read, "query"),
+    _tool("write_query", "Runs any other statement.", _write, "query"),
+    _tool("create_table", "Makes a table.", _create, "query"),
+    _tool("list_tables", "Lists the tables.", _list),
+    _tool("describe_table", "Shows the columns of a table.", _describe, "table_name"),
+    _tool("append_insight", "Adds an insight to the memo.", _append, "insight"),
+)

@@ -1,0 +1,145 @@
+"""The tools of `mcp-server-time`, release 2026.10, on the world's clock.
+
+Held against recordings of the real server. Time zones are those of the machine this runs on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from agentworld_sim.engines.toolkits._server_tool import TEXT, ServerTool, ServerTurn, record
+from agentworld_sim.turns import Observation
+
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+
+
+class _Refused(ValueError):
+    """What the server says of arguments that it cannot use."""
+
+
+def _current(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = _required(arguments, "timezone")
+    return _moment(name, _now(turn, _zone(name)))
+
+
+def _converted(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    source = _required(arguments, "source_timezone")
+    target = _required(arguments, "target_timezone")
+    source_zone, target_zone = _zone(source), _zone(target)
+    text: str = arguments["time"]
+    try:
+        clock = datetime.strptime(text, "%H:%M")
+    except ValueError:
+        raise _Refused("Invalid time format. Expected HH:MM [24-hour format]") from None
+    today = _now(turn, source_zone)
+    there = datetime(
+        today.year, today.month, today.day, clock.hour, clock.minute, tzinfo=source_zone
+    )
+    again = datetime.fromtimestamp(there.timestamp(), source_zone)
+    if again.replace(tzinfo=None) != there.replace(tzinfo=None):
+        raise _Refused(
+            f"Invalid time: {text} does not exist in {source} on {there.date().isoformat()}"
+            " (skipped by a clock change)"
+        )
+    then = there.astimezone(target_zone)
+    apart = (then.utcoffset() or timedelta()) - (there.utcoffset() or timedelta())
+    return {
+        "source": _moment(source, there),
+        "target": _moment(target, then),
+        "time_difference": _hours(apart / timedelta(hours=1)),
+    }
+
+
+def _required(arguments: Mapping[str, Any], name: str) -> str:
+    if not arguments[name]:
+        raise _Refused(f"Missing required argument: {name}")
+    return arguments[name]
+
+
+def _now(turn: ServerTurn, zone: ZoneInfo) -> datetime:
+    whole = datetime.fromtimestamp(turn.clock_us // 1_000_000, UTC)
+    return whole.astimezone(zone)
+
+
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        found = ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError):
+        # Of a directory, Python tells where this host keeps its time zones.
+        found = None
+    except ValueError as error:
+        raise _Refused(f"Invalid timezone: {error}") from None
+    if found is None or name not in _known():
+        raise _Refused(f"Invalid timezone: {f'No time zone found with key {name}'!r}")
+    return found
+
+
+def _moment(zone: str, moment: datetime) -> Mapping[str, Any]:
+    return {
+        "timezone": zone,
+        "datetime": moment.isoformat(timespec="seconds"),
+        "day_of_week": _DAYS[moment.weekday()],
+        "is_dst": bool(moment.dst()),
+    }
+
+
+def _hours(hours: float) -> str:
+    if hours.is_integer():
+        return f"{hours:+.1f}h"
+    return f"{hours:+.2f}".rstrip("0").rstrip(".") + "h"
+
+
+def _answering(
+    name: str, operation: Callable[[ServerTurn, Mapping[str, Any]], Mapping[str, Any]]
+) -> Callable[[ServerTurn, Mapping[str, Any]], Observation]:
+    def run(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+        try:
+            value = operation(turn, arguments)
+        except _Refused as error:
+            return Observation(text=f"Error executing tool {name}: {error}", is_error=True)
+        return Observation(text=json.dumps(value, indent=2, ensure_ascii=False), structured=value)
+
+    return run
+
+
+_MOMENT = record(
+    "timezone datetime day_of_week is_dst",
+    timezone=TEXT,
+    datetime=TEXT,
+    day_of_week=TEXT,
+    is_dst={"type": "boolean"},
+)
+
+TOOLS: tuple[ServerTool, ...] = (
+    ServerTool(
+        id="time/get_current_time",
+        description="Tells the time in a time zone.",
+        input_schema=record("timezone", timezone=TEXT),
+        output_schema=_MOMENT,
+        operation=_answering("get_current_time", _current),
+    ),
+    ServerTool(
+        id="time/convert_time",
+        description="Tells what a time of today in one time zone is in another.",
+        input_schema=record(
+            "source_timezone time target_timezone",
+            source_timezone=TEXT,
+            time=TEXT,
+            target_timezone=TEXT,
+        ),
+        output_schema=record(
+            "source target time_difference", source=_MOMENT, target=_MOMENT, time_difference=TEXT
+        ),
+        operation=_answering("convert_time", _converted),
+    ),
+)
