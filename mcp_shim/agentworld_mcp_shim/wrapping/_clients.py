@@ -234,5 +234,10 @@ def _unknown(document: Document) -> str:
         if "*" not in path
     }
     known = ", ".join(f"{path!r} ({title})" for path, title in sorted(shapes.items()))
-    what = f"its keys are {found}{more}" if found else f"it is a {document.root.kind}"
+    what = f"its keys are {found}{more}" if found else f"it is an empty {document.root.kind}"
+    if not found and document.root.value:
+        what = f"it is a {document.root.kind}"
+    for path in shapes:
+        if document.root.at(*path.split(".")) is not None:
+            what = f"its {path!r} is not a map of servers"
     return f"it has no MCP servers where a known client keeps them: {what}. Known are: {known}."

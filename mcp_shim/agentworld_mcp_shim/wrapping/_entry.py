@@ -73,9 +73,9 @@ def switched_off(node: Node) -> bool:
     return node.value.get("disabled") is True or node.value.get("enabled") is False
 
 
-def require_plain(document: Document, node: Node, client: Client) -> None:
+def require_plain(node: Node, client: Client) -> None:
     if node.kind != "map":
-        raise CannotWrap(f"it is not a map but {document.source(node)[:20]!r}")
+        raise CannotWrap(f"it is a {node.kind} and not a map of keys")
     if _shares(node):
         raise CannotWrap("YAML aliases share parts of it; write them out")
     keys = {member.key for member in node.members}

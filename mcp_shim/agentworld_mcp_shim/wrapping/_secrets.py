@@ -14,6 +14,7 @@ _NAMES = re.compile(
 _PREFIXED = re.compile(
     r"(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abprs]|AKIA|eyJ)[-_A-Za-z0-9]"
 )
+_HEADER = re.compile(r"([A-Za-z][-A-Za-z0-9]*):\s*\S")
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{[^}]*\}\}")
 _OPAQUE = 16
 """Letters and digits mixed in one word of this length are taken for a key."""
@@ -66,6 +67,8 @@ def veiled(command: Sequence[str]) -> list[str]:
         name, equals, value = word.partition("=")
         if named and not word.startswith("-"):
             shown.append("***")
+        elif (header := _HEADER.match(word)) and _is_name(header.group(1)):
+            shown.append(f"{header.group(1)}: ***")
         elif equals and (_is_name(name) or looks_secret(value)):
             shown.append(f"{name}=***")
         elif "://" in word and url_holds_secret(word) and not placeholders(word):

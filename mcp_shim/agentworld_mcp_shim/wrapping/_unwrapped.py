@@ -35,7 +35,7 @@ def unwrapped_entry(document: Document, entry: Member, client: Client) -> Change
         CannotWrap: it starts the shim in a way that does not tell what was there before.
     """
     node = entry.node
-    require_plain(document, node, client)
+    require_plain(node, client)
     command, args, env = node.member(client.command), node.member("args"), node.member(client.env)
     assert command is not None
     mark = _mark(env, args)

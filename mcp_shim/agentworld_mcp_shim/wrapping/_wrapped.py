@@ -42,7 +42,7 @@ def wrapped_entry(document: Document, entry: Member, client: Client, plan: Plan)
         CannotWrap: with the reason, and what to do.
     """
     node = entry.node
-    require_plain(document, node, client)
+    require_plain(node, client)
     urls = [member for key in client.urls if (member := node.member(key)) is not None]
     command = node.member(client.command)
     if command is not None and urls:

@@ -103,6 +103,16 @@ def documents(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return draw(st.sampled_from(["", "\ufeff"])) + text, value
 
 
+def outside(text: str, servers: set[str]) -> list[str]:
+    """The pieces of a text that are in none of these servers' entries."""
+    plain = text.removeprefix("\ufeff")
+    found = read_jsonc(plain).root.at("mcpServers")
+    assert found is not None
+    spans = [(one.node.start, one.end) for one in found.members if one.key in servers]
+    edges = [0, *(edge for span in spans for edge in span), len(plain)]
+    return [plain[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
 @unhurried
 @given(documents())
 def test_json_is_read_as_it_was_meant(document: tuple[str, dict[str, Any]]) -> None:
@@ -124,6 +134,7 @@ def test_wrapping_and_unwrapping_json_is_the_identity(
         k: v for k, v in value.items() if k != "mcpServers"
     }
     changed = {one.server for one in wrapped.outcomes if one.fate == "wrapped"}
+    assert outside(text, changed) == outside(wrapped.text, changed)
     for name, entry in value["mcpServers"].items():
         now = read["mcpServers"][name]
         if name not in changed:

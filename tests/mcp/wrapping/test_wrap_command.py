@@ -99,10 +99,11 @@ def test_a_secret_that_was_an_argument_already_is_not_said_but_warned_of(
     run: Run, tmp_path: Path
 ) -> None:
     path = tmp_path / ".mcp.json"
-    entry = {"command": "s", "args": ["--api-key=abcdef", "--token", "ghijkl", "--port", "80"]}
+    words = ["--api-key=abcdef", "--token", "ghijkl", "--port", "80", "Authorization: Bearer mno"]
+    entry = {"command": "s", "args": words}
     path.write_text(json.dumps({"mcpServers": {"s": entry}}))
     said = run("wrap", path).stderr
-    assert "s '--api-key=***' --token '***' --port 80" in said
+    assert "s '--api-key=***' --token '***' --port 80 'Authorization: ***'\n" in said
     assert "seem to hold a secret" in said
 
 
@@ -299,7 +300,8 @@ def test_an_entry_wrapped_by_hand_is_unwrapped_from_its_arguments(run: Run, tmp_
         ("x.json", '{\n "a": "b\n}', "line 2, column 7: this string has no end on its line"),
         ("x.json", '{"a": 1} x', "line 1, column 10: something follows the end"),
         ("x.json", '{"tools": {}}', "its keys are 'tools'. Known are: 'context_servers' (Zed)"),
-        ("x.json", "[]", "it is a list"),
+        ("x.json", "[]", "it is an empty list"),
+        ("x.json", '{"mcpServers": []}', "its 'mcpServers' is not a map of servers"),
         ("x.toml", "a = \n", "line 1, column 5: invalid value"),
         ("x.toml", 'model = "x"\n', "its keys are 'model'"),
         ("x.yaml", "a: [1\nb: 2", "line 2, column 2"),
