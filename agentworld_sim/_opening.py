@@ -117,10 +117,16 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
     from agentworld_sim.engines.toolkits import ToolkitEngine
 
     machine, limits = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
+    operations = {name: spec.to_operation(name) for name, spec in scenario.operations.items()}
+    tables = {name: spec.to_table(name) for name, spec in scenario.tables.items()}
     if model is None:
         commands = scenario.routes.commands
         if not commands:
-            return [ShellEngine(machine, limits), ToolkitEngine(), TableEngine()]
+            return [
+                ShellEngine(machine, limits),
+                ToolkitEngine(),
+                TableEngine(operations=operations, tables=tables),
+            ]
         from agentworld_sim.engines.shell import NobodyImagines
 
         # What no route names fails as on a real machine; what one names is refused aloud.
@@ -128,7 +134,7 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
         # Its place in a mapping is its rank: last, unless the scenario itself gives it another.
         routes = dict(commands) if "*" in commands else {**commands, **routes}
         shell = ShellEngine(machine, limits, imaginer=NobodyImagines(), routes=routes)
-        return [shell, ToolkitEngine(), TableEngine()]
+        return [shell, ToolkitEngine(), TableEngine(operations=operations, tables=tables)]
     model = model.limited(
         thinking=scenario.model.thinking,
         max_tokens=scenario.model.max_tokens,
@@ -140,7 +146,12 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
         machine, limits, imaginer=model.imaginer(briefing), routes=scenario.routes.commands
     )
     imagining = model.engine(briefing, TableRecords())
-    return [shell, ToolkitEngine(), TableEngine(behind=imagining), imagining]
+    return [
+        shell,
+        ToolkitEngine(),
+        TableEngine(operations=operations, tables=tables, behind=imagining),
+        imagining,
+    ]
 
 
 def scenario_tools(scenario: Scenario) -> list[ToolSpec]:

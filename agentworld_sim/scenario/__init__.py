@@ -25,8 +25,10 @@ from agentworld_sim.scenario._parts import (
 )
 from agentworld_sim.scenario._scenario import Scenario, scenario_schema
 from agentworld_sim.scenario._shipped import shipped_scenarios
+from agentworld_sim.scenario._tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
 
 __all__ = [
+    "ArgumentSpec",
     "Base64File",
     "CommandGoal",
     "ControlSpec",
@@ -39,8 +41,11 @@ __all__ = [
     "Link",
     "MachineSpec",
     "ModelSpec",
+    "OperationSpec",
+    "OutputSpec",
     "RoutesSpec",
     "Scenario",
+    "TableSpec",
     "TextFile",
     "ToolObject",
     "UserSpec",

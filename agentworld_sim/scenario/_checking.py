@@ -14,6 +14,7 @@ from agentworld_sim.scenario._document import Document, Key
 from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
 from agentworld_sim.scenario._parts import Limits, MachineSpec, ToolObject, UserSpec
 from agentworld_sim.scenario._problems import Problem
+from agentworld_sim.scenario._tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
 from agentworld_sim.scenario._types import KeyedProblems
 
 _TAGGED: dict[str, type[BaseModel]] = {
@@ -28,10 +29,16 @@ _TAGGED: dict[str, type[BaseModel]] = {
 
 _SECTIONS: dict[str, type[BaseModel]] = {
     "machine": MachineSpec,
-    "users": UserSpec,
     "limits": Limits,
     "routes": RoutesSpec,
     "model": ModelSpec,
+    "tables": TableSpec,
+    "operations": OperationSpec,
+}
+
+_WITHIN: dict[type[BaseModel], dict[str, type[BaseModel]]] = {
+    MachineSpec: {"users": UserSpec},
+    OperationSpec: {"arguments": ArgumentSpec, "output": OutputSpec},
 }
 
 _ALLOWED = {
@@ -103,16 +110,17 @@ def _allowed(details: ErrorDetails, value: object, context: dict[str, Any]) -> s
     if kind in _ALLOWED:
         hint = ""
         if kind == "literal_error" and isinstance(value, str):
-            hint = nearest(value, [word.strip("'") for word in str(context["expected"]).split()])
+            hint = nearest(value, [word.strip("',") for word in str(context["expected"]).split()])
         return _ALLOWED[kind].format(**context) + (f".{hint}" if hint else "")
     return details["msg"]
 
 
 def _model_at(loc: tuple[str | int, ...], top: type[BaseModel]) -> type[BaseModel]:
     model = top
-    for part in loc:
+    for depth, part in enumerate(loc):
         if isinstance(part, str):
-            model = _TAGGED.get(part) or (_SECTIONS.get(part) or model)
+            below = _SECTIONS if depth == 0 else _WITHIN.get(model, {})
+            model = _TAGGED.get(part) or below.get(part) or model
     return model
 
 

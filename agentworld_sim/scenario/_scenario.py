@@ -35,6 +35,7 @@ from agentworld_sim.scenario._parts import (
 )
 from agentworld_sim.scenario._problems import Problem, problems_error
 from agentworld_sim.scenario._shipped import FILE_NAMES, shipped_scenarios
+from agentworld_sim.scenario._tables import OperationSpec, TableName, TableSpec
 from agentworld_sim.scenario._tree import (
     NameOnlyBlobs,
     TreeSource,
@@ -52,6 +53,7 @@ from agentworld_sim.scenario._types import (
     RelativePath,
     Slug,
     Strict,
+    ToolName,
     allowed,
     to_us,
 )
@@ -105,6 +107,10 @@ class Scenario(Strict):
     access: Mapping[str, Access] = Field(default_factory=dict[str, Access])
     """How tools may be used, by name, pattern (`*`, `?`, `[…]`) or annotation (`@destructive`,
     `@read-only`, `@idempotent`, `@open-world`): simulate, real (whole names only) or refuse."""
+    tables: Mapping[TableName, TableSpec] = Field(default_factory=dict[str, TableSpec])
+    """Tables of records by name: what is in them at the start, and what is not left to inference."""
+    operations: Mapping[ToolName, OperationSpec] = Field(default_factory=dict[str, OperationSpec])
+    """What tools do to which tables, by tool name, where it is not left to inference."""
     routes: RoutesSpec = RoutesSpec()
     """What is computed and what is imagined, where it is not left to the world."""
     model: ModelSpec = ModelSpec()
@@ -255,6 +261,10 @@ class Scenario(Strict):
         )
         tree = self.initial_tree(NameOnlyBlobs())
         content["files"] = {path: entry.to_json() for path, entry in tree.items()}
+        for name in ("tables", "operations"):
+            # A world without any keeps the name it had before there were any.
+            if not content[name]:
+                del content[name]
         return json.dumps(
             content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
         )

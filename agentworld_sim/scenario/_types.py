@@ -115,7 +115,8 @@ def _regex(pattern: str) -> str:
     return pattern
 
 
-def _matching(pattern: str, text: str) -> Any:
+def matching(pattern: str, text: str) -> Any:
+    """A validator of texts that `pattern` describes in full; `text` says what is allowed."""
     compiled = re.compile(pattern)
 
     def check(value: str) -> str:
@@ -165,31 +166,31 @@ Domain = Annotated[DomainName, BeforeValidator(_domain)]
 _SLUG = r"[a-z0-9]+(?:[-_.][a-z0-9]+)*"
 Slug = Annotated[
     str,
-    _matching(_SLUG, "lower-case letters, digits and single hyphens, such as 'failing-test'"),
+    matching(_SLUG, "lower-case letters, digits and single hyphens, such as 'failing-test'"),
     WithJsonSchema({"type": "string", "pattern": f"^{_SLUG}$"}),
 ]
 _ACCOUNT = r"[a-z_][a-z0-9_-]{0,31}"
 Account = Annotated[
     str,
-    _matching(_ACCOUNT, "the name of a user or group, such as 'www-data'"),
+    matching(_ACCOUNT, "the name of a user or group, such as 'www-data'"),
     WithJsonSchema({"type": "string", "pattern": f"^{_ACCOUNT}$"}),
 ]
 _HOST = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?(?:\.[A-Za-z0-9-]{1,63})*"
 Hostname = Annotated[
     str,
-    _matching(_HOST, "a host name of letters, digits and hyphens, such as 'web-01'"),
+    matching(_HOST, "a host name of letters, digits and hyphens, such as 'web-01'"),
     WithJsonSchema({"type": "string", "pattern": f"^{_HOST}$"}),
 ]
 _TOOL = r"[A-Za-z0-9_.:/-]{1,128}"
 ToolName = Annotated[
     str,
-    _matching(_TOOL, "up to 128 letters, digits and the signs _ - . : /"),
+    matching(_TOOL, "up to 128 letters, digits and the signs _ - . : /"),
     WithJsonSchema({"type": "string", "pattern": f"^{_TOOL}$"}),
 ]
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 Variable = Annotated[
     str,
-    _matching(_VARIABLE, "letters, digits and underscores, not starting with a digit"),
+    matching(_VARIABLE, "letters, digits and underscores, not starting with a digit"),
     WithJsonSchema({"type": "string", "pattern": f"^{_VARIABLE}$"}),
 ]
 Positive = Annotated[int, Field(ge=1)]

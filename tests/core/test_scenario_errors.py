@@ -16,7 +16,7 @@ from agentworld_sim.state._files import MemoryBlobs
 MINIMAL = "name: x\ndomains: [terminal]\n"
 KEYS = (
     "$schema, access, clock, controls, description, domains, files, files_from, goals, "
-    "instruction, limits, machine, model, name, reference, routes, seed, tools"
+    "instruction, limits, machine, model, name, operations, reference, routes, seed, tables, tools"
 )
 ROOT_KEYS = f"Known keys: {KEYS}."
 
@@ -114,6 +114,89 @@ ONE_LINE = [
         "'www-data'."),
     ),
     ("reference: 1e999", "3:12: reference: the number is too large. Write a smaller one."),
+    # tables
+    (
+        "tables: {users: {recrods: []}}",
+        ("3:18: tables.users.recrods: unknown key. Did you mean 'records'? Known keys: fields, "
+        "generate, generated_key, key, parents, records, required, scope."),
+    ),
+    (
+        "tables: {'a b': {}}",
+        ("3:10: tables.a b: found 'a b'; allowed: a table's name of letters, digits and _ - ., such "
+        "as 'issues'."),
+    ),
+    (
+        "tables: {issues: {key: number, records: [{number: 1}, {number: 1}]}}",
+        ("3:55: tables.issues.records[1]: number = 1 names record 0 as well. Give each its own "
+        "key."),
+    ),
+    (
+        "tables: {issues: {records: [{id: a}, {id: b}, {id: a}]}}",
+        "3:47: tables.issues.records[2]: id = 'a' names record 0 as well. Give each its own key.",
+    ),
+    (
+        "tables: {issues: {fields: {title: {type: string}}, records: [{titel: a}]}}",
+        ("3:70: tables.issues.records[0].titel: no such field. Did you mean 'title'? The fields "
+        "are: title."),
+    ),
+    (
+        "tables: {issues: {fields: {title: {type: string}}, records: [{title: 5}]}}",
+        "3:70: tables.issues.records[0].title: 5 is not of type 'string'.",
+    ),
+    (
+        "tables: {issues: {required: [a], records: [{}]}}",
+        ("3:44: tables.issues.records[0]: it has no 'a', which `required` lists. Add it."),
+    ),
+    (
+        "tables: {issues: {fields: {title: {type: strng}}}}",
+        ("3:35: tables.issues.fields.title: found a mapping with the keys type; allowed: a JSON "
+        "Schema, draft 2020-12; 'strng' is not valid under any of the given schemas (at type)."),
+    ),
+    ("tables: {issues: {key: []}}",
+     "3:24: tables.issues.key: found an empty list; allowed: at least 1 of them."),
+    ("tables: {issues: {generate: -1}}",
+     "3:29: tables.issues.generate: found -1; allowed: 0 or more."),
+    # operations
+    (
+        "operations: {x: {does: craete, table: issues}}",
+        ("3:24: operations.x.does: found 'craete'; allowed: 'create', 'read', 'list', 'search', "
+        "'count', 'update', 'upsert' or 'delete'. Did you mean 'create'?"),
+    ),
+    (
+        "operations: {x: {does: create}}",
+        "3:17: operations.x.table: required, but not there. Add `table:`.",
+    ),
+    (
+        "operations: {x: {does: list, table: issues, arguments: {a: limt}}}",
+        ("3:60: operations.x.arguments.a.role: found 'limt'; allowed: 'key', 'scope', 'field', "
+        "'text', 'limit', 'offset', 'page', 'cursor', 'sort', 'direction', 'projection', "
+        "'records', 'ignored' or 'unknown'. Did you mean 'limit'?"),
+    ),
+    (
+        "operations: {x: {does: list, table: issues, arguments: {a: {role: limit, field: b}}}}",
+        ("3:81: operations.x.arguments.a.field: an argument of the role 'limit' has no field. "
+        "Remove it."),
+    ),
+    (
+        "operations: {x: {does: list, table: issues, arguments: {a: {role: key, feild: b}}}}",
+        ("3:72: operations.x.arguments.a.feild: unknown key. Did you mean 'field'? Known keys: "
+        "compare, field, fields, first, role, values."),
+    ),
+    (
+        "operations: {x: {does: read, table: issues, output: {recrod: a}}}",
+        ("3:54: operations.x.output.recrod: unknown key. Did you mean 'record'? Known keys: also, "
+        "arguments, count, cursor, fixed, message, more, record, records, total, values."),
+    ),
+    (
+        "operations: {x: {does: read, table: issues, changes: {a: a + 1}}}",
+        ("3:54: operations.x.changes: only an update changes fields by expressions, and this does "
+        "'read'."),
+    ),
+    (
+        "operations: {x: {does: update, table: issues, changes: {a: 'a +'}}}",
+        ("3:60: operations.x.changes.a: found 'a +'; allowed: an arithmetic expression; 'a +' is "
+        "no expression: invalid syntax (<unknown>, line 1)."),
+    ),
     # files
     ("files: {etc/x: a}", ("3:9: files.etc/x: found 'etc/x'; allowed: an absolute path. Write "
      "'/etc/x'.")),

@@ -14,7 +14,15 @@ from agentworld_sim.engines.table._actions import fixed_values, has_state
 from agentworld_sim.engines.table._describing import describe, keys_of, table_name_of
 from agentworld_sim.engines.table._groups import Group, grouped
 from agentworld_sim.engines.table._linking import link
-from agentworld_sim.engines.table._operation import Argument, Does, Operation, Output, Plan, Table
+from agentworld_sim.engines.table._operation import (
+    DEFAULT_KEY,
+    Argument,
+    Does,
+    Operation,
+    Output,
+    Plan,
+    Table,
+)
 from agentworld_sim.engines.table._reading import READS, Reading, reading
 from agentworld_sim.engines.table._reasons import reasons_of
 from agentworld_sim.engines.table._roles import roles
@@ -270,11 +278,10 @@ def _overridden(inferred: Table | None, said: Table) -> Table:
     """A table with what a scenario says in place of what was inferred."""
     if inferred is None:
         return said
-    plain = Table(name=said.name)
     return replace(
         inferred,
         name=said.name,
-        key=said.key if said.key != plain.key else inferred.key,
+        key=inferred.key if said.key is DEFAULT_KEY else said.key,
         scope=said.scope or inferred.scope,
         fields={**inferred.fields, **said.fields},
         required=said.required or inferred.required,

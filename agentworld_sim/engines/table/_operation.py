@@ -112,12 +112,16 @@ class Operation:
     """Why it was understood so, for people."""
 
 
+DEFAULT_KEY: tuple[str, ...] = ("id",)
+"""The key of a table of which nobody says otherwise; this very object, not one that equals it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One table, as all tools together describe it."""
 
     name: str
-    key: tuple[str, ...] = ("id",)
+    key: tuple[str, ...] = DEFAULT_KEY
     """Fields that name a record within its scope."""
     scope: tuple[str, ...] = ()
     """Fields that say to what a record belongs."""
