@@ -52,6 +52,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.promise("config-untouched")
 def test_wrapping_prints_the_new_file_and_changes_nothing(run: Run, config: Path) -> None:
     done = run("wrap", config)
     assert done.returncode == 0
@@ -74,6 +75,7 @@ def test_what_the_client_will_start_is_said_before(run: Run, config: Path) -> No
     assert "with AGENTWORLD_WORLD, AGENTWORLD_WRAPPED, PERPLEXITY_API_KEY" in said
 
 
+@pytest.mark.promise("no-secret-arguments")
 def test_no_secret_is_said_or_becomes_an_argument(run: Run, tmp_path: Path) -> None:
     secrets = ["ghp_AAAABBBBCCCCDDDD1111", "hunter2hunter2", "k3yk3yk3yk3yk3yk3yk3y", "pass-w0rd"]
     path = tmp_path / ".mcp.json"
@@ -139,6 +141,7 @@ def test_a_backup_of_something_else_is_not_written_over(run: Run, config: Path) 
     assert (other.read_text(), config.read_bytes()) == ("precious", VSCODE.read_bytes())
 
 
+@pytest.mark.promise("config-untouched")
 def test_unwrapping_in_place_leaves_the_file_as_it_was_and_no_backup(
     run: Run, config: Path
 ) -> None:
