@@ -140,7 +140,10 @@ def prepare(connection: psycopg.Connection[Any], place: str) -> None:
 
 
 def _version(connection: psycopg.Connection[Any]) -> int | None:
-    if connection.execute("SELECT to_regclass('agentworld_layout')").fetchone() == (None,):
+    # `to_regclass` would answer from what this connection knew before it waited.
+    there = """SELECT 1 FROM pg_class WHERE relname = 'agentworld_layout'
+        AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())"""
+    if connection.execute(there).fetchone() is None:
         return None
     row = connection.execute("SELECT version FROM agentworld_layout").fetchone()
     return row[0] if row else None

@@ -41,8 +41,9 @@ def shown_url(url: str) -> str:
     if parts.netloc.count("@") > 1 or "@" in parts.path + parts.query or parts.fragment:
         raise UsageError(_UNREADABLE)
     user = f"{parts.username}@" if parts.username else ""
-    where = f"{parts.hostname or ''}{'' if port is None else f':{port}'}"
-    return f"{SCHEMES[0]}://{user}{where}{parts.path}"
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    return f"{SCHEMES[0]}://{user}{host}{'' if port is None else f':{port}'}{parts.path}"
 
 
 def has_password(where: str) -> bool:

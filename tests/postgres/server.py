@@ -75,13 +75,18 @@ class PostgresServer:
         self._run("pg_ctl", "stop", "-w", "-m", how)
 
     def _run(self, program: str, *arguments: str) -> None:
+        is_root = os.geteuid() == 0
         done = subprocess.run(
             [self.programs / program, "-D", self.data, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
             cwd=self.data.parent,
-            **_somebody(),
+            check=False,
+            # PostgreSQL refuses to run as root.
+            user=_nobody().pw_uid if is_root else None,
+            group=_nobody().pw_gid if is_root else None,
+            extra_groups=[] if is_root else None,
         )
         log = Path(f"{self.data}.log")
         assert done.returncode == 0, log.read_text() if log.exists() else f"{program} failed"
@@ -127,13 +132,6 @@ def _programs(folder: Path) -> Path:
         if (one.parent / "initdb").exists():
             return one.parent
     raise AssertionError("no PostgreSQL programs: run `make test-postgres`, or install postgresql")
-
-
-def _somebody() -> dict[str, Any]:
-    # PostgreSQL refuses to run as root.
-    if os.geteuid() != 0:
-        return {}
-    return {"user": _nobody().pw_uid, "group": _nobody().pw_gid, "extra_groups": []}
 
 
 def _nobody() -> pwd.struct_passwd:

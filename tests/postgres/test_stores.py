@@ -1,0 +1,18 @@
+"""The suites of every store, in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from agentworld_sim import PostgresStore, WorldStore
+from tests.core.kept_stores_suite import *
+from tests.core.stores_suite import *
+
+
+@pytest.fixture
+def store(where: str) -> Iterator[WorldStore]:
+    made = PostgresStore(where)
+    yield made
+    made.close()
