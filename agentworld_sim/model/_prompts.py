@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from agentworld_sim.domains._text import sendable
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.model._harmless import harmless
+from agentworld_sim.model._harmless import described, harmless
 from agentworld_sim.tools import DomainName, ToolSpec, canonical_json
 
 TAG = "predicted_observation"
@@ -151,7 +151,7 @@ def tool_definitions(tools: Sequence[ToolSpec]) -> str:
         if tool.output_schema is not None:
             definition["output_schema"] = _sorted(tool.output_schema)
         definitions.append(definition)
-    return harmless(sendable(json.dumps(definitions, indent=2, ensure_ascii=False)))
+    return harmless(sendable(json.dumps(described(definitions), indent=2, ensure_ascii=False)))
 
 
 def _sorted(schema: Mapping[str, Any]) -> Any:

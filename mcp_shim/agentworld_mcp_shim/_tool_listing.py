@@ -39,18 +39,18 @@ class ToolsChanged(UsageError):
 
 def seen_in(listing: Listing) -> Seen:
     """The hashes of what a listing says of its tools."""
-    seen: dict[str, dict[str, str]] = {}
-    for number, tool in enumerate(listing.items("tools/list")):
-        if not isinstance(tool, dict):
-            seen[f"#{number}"] = {"": _hash(tool)}
-            continue
-        fields = cast("dict[str, Any]", tool)
-        name = str(fields.get("name"))
-        # A name that is listed twice with different words is two tools.
-        while name in seen and seen[name] != _fields(fields):
-            name += " (again)"
-        seen[name] = _fields(fields)
-    return seen
+    named: dict[str, set[tuple[tuple[str, str], ...]]] = {}
+    for tool in listing.items("tools/list"):
+        fields = cast("dict[str, Any]", tool) if isinstance(tool, dict) else {"": tool}
+        name = fields.get("name")
+        shown = name if isinstance(name, str) else canonical_json(name)
+        named.setdefault(shown, set()).add(tuple(sorted(_fields(fields).items())))
+    # A name that is listed twice, in different words, is two tools.
+    return {
+        name + number * " (again)": dict(fields)
+        for name, different in named.items()
+        for number, fields in enumerate(sorted(different))
+    }
 
 
 def listing_hash(listing: Listing) -> str:

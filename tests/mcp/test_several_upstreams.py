@@ -75,9 +75,12 @@ def test_a_clients_file_names_the_servers_and_their_placeholders_are_filled(
 ) -> None:
     file = tmp_path / ".mcp.json"
     command, *arguments = everything.command()
-    shim.environment |= {"AGENTWORLD_API_KEY": "ours-alone", "WHERE": str(shim.marks)}
     with everything.over_http("legacy", EXPECTED_AUTHORIZATION="Bearer s3cret-token") as url:
-        shim.environment |= {"SHOP_TOKEN": "s3cret-token"}
+        shim.environment |= {
+            "AGENTWORLD_API_KEY": "ours-alone",
+            "SHOP_TOKEN": "s3cret-token",
+            "WHERE": str(shim.marks),
+        }
         file.write_text(
             "// Written by hand.\n"
             + json.dumps(
