@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 COMMANDS = {
+    "explain": ("_explain", "explain_command"),
     "serve": ("_serve", "serve_command"),
     "snapshot": ("_snapshot", "snapshot_command"),
     "unwrap": ("_wrap", "unwrap_command"),

@@ -1,0 +1,244 @@
+"""`agentworld mcp explain`: who would answer each tool of a server, and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agentworld_sim.cli._model_options import ModelChoice, model_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from agentworld_mcp_shim._explaining import Explanation
+    from agentworld_mcp_shim._settings import ShimSettings
+    from agentworld_mcp_shim._upstream import Upstream
+    from agentworld_sim.tools import ToolSpec
+    from agentworld_sim.world import World
+
+
+# What follows the upstream's command is the upstream's, with or without `--`.
+@click.command(name="explain", context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--scenario",
+    metavar="FILE",
+    help="The world begins with this scenario: a file, or the name of a shipped one.",
+)
+@click.option(
+    "--bind",
+    "binds",
+    metavar="NAME=TOOLKIT/TOOL",
+    multiple=True,
+    help="Answer the upstream's tool NAME as this known tool. May be repeated.",
+)
+@click.option(
+    "--access",
+    metavar="RULE=ACCESS",
+    multiple=True,
+    help="Who answers, as for `agentworld mcp serve`. May be repeated.",
+)
+@click.option(
+    "--snapshot",
+    "snapshots",
+    metavar="[NAME=]FILE",
+    multiple=True,
+    help="What `agentworld mcp snapshot` wrote down; no upstream is started. May be repeated.",
+)
+@click.option(
+    "--upstream",
+    "upstreams",
+    metavar="NAME=COMMAND|URL",
+    multiple=True,
+    help="One of several upstreams. May be repeated.",
+)
+@click.option(
+    "--servers",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Take the upstreams from a client's configuration file.",
+)
+@click.option(
+    "--upstream-timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="How long the upstream may take to start and list its tools.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@click.option(
+    "--stub",
+    "as_stub",
+    is_flag=True,
+    help="Print the `operations:` of a scenario for the tools that are not wholly clear, to correct.",
+)
+@model_options
+@click.option("-v", "--verbose", is_flag=True, help="Show what every argument is taken for.")
+@click.argument("upstream", nargs=-1, type=click.UNPROCESSED)
+def explain_command(
+    scenario: str | None,
+    binds: tuple[str, ...],
+    access: tuple[str, ...],
+    snapshots: tuple[str, ...],
+    upstreams: tuple[str, ...],
+    servers: Path | None,
+    upstream_timeout: float,
+    as_json: bool,
+    as_stub: bool,
+    verbose: bool,
+    upstream: tuple[str, ...],
+    model_choice: ModelChoice,
+) -> None:
+    """Show who would answer each tool of the MCP server UPSTREAM, and why.
+
+    Nothing is called, and no world is kept. A tool is answered by a toolkit that knows it, by a table
+    of records, by the language world model, or by nobody. What is understood wrongly is corrected in a
+    scenario: --stub prints what to begin with.
+
+    \b
+      agentworld mcp explain -- mcp-server-git
+      agentworld mcp explain --snapshot tracker.json -v
+      agentworld mcp explain --snapshot tracker.json --stub >> scenario.yaml
+
+    Exit codes: 0, or 2 when the upstream, a binding or an option is wrong.
+    """
+    from agentworld_mcp_shim._command._serve import log_to_stderr, parsed_access, parsed_binds
+    from agentworld_mcp_shim._settings import ShimSettings
+    from agentworld_mcp_shim._targets import targets_of
+    from agentworld_mcp_shim._upstream import close_all, start_upstream
+    from agentworld_mcp_shim._worlds import WorldChoice
+    from agentworld_sim._extras import require
+    from agentworld_sim.errors import UsageError
+
+    if as_json and as_stub:
+        raise UsageError("--json and --stub print different things. Give one of them.")
+    targets = targets_of(upstream, upstreams=upstreams, servers=servers, snapshots=snapshots)
+    settings = ShimSettings(
+        targets=targets,
+        worlds=WorldChoice(scenario=scenario, memory=True, model=model_choice),
+        binds=parsed_binds(binds),
+        access=parsed_access(access),
+        upstream_seconds=upstream_timeout,
+    )
+    log_to_stderr(False)
+    started: dict[str, Upstream] = {}
+    try:
+        for target in targets:
+            if target.command and target.snapshot is None:
+                started[target.name] = start_upstream(
+                    target.command, name=target.name, env=target.env, headers=target.headers
+                )
+        require("mcp.server.lowlevel", extra="mcp")
+        import asyncio
+
+        explanation, specs = asyncio.run(_explained(settings, started))
+    finally:
+        close_all(started)
+    if as_json:
+        click.echo(json.dumps(explanation.to_json(), indent=2, ensure_ascii=False))
+    elif as_stub:
+        from agentworld_mcp_shim._explaining import stub
+
+        click.echo(stub(explanation, specs), nl=False)
+    else:
+        _show(explanation, verbose)
+
+
+async def _explained(
+    settings: ShimSettings, started: dict[str, Upstream]
+) -> tuple[Explanation, dict[str, ToolSpec]]:
+    from agentworld_mcp_shim._explaining import explained
+    from agentworld_mcp_shim._mirrors import mirrors_of
+    from agentworld_mcp_shim._seating import with_tools
+
+    mirrors = await mirrors_of(settings, started)
+    opening = _world(settings)
+    if "" not in mirrors:
+        async with await opening as world:
+            return explained(world, list(world.tools), {}), dict(world.tools)
+    mirror = mirrors[""]
+    specs = mirror.specs(settings.binds)
+    async with await with_tools(opening, mirror, specs) as world:
+        problems = {
+            tool.world_name: tool.problem
+            for tool in mirror.tools.values()
+            if tool.problem is not None
+        }
+        names = [tool.world_name for tool in mirror.tools.values()]
+        return explained(world, names, problems), {spec.name: spec for spec in specs}
+
+
+async def _world(settings: ShimSettings) -> World:
+    import asyncio
+
+    from agentworld_sim.scenario import Scenario
+    from agentworld_sim.world import World
+
+    chosen = settings.worlds.scenario
+    scenario = None if chosen is None else Scenario.load(chosen)
+    model = await asyncio.to_thread(settings.worlds.model.find)
+    return await World.create(scenario, model=model, access=settings.access)
+
+
+def _show(explanation: Explanation, verbose: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False, soft_wrap=False)
+    if explanation.tables:
+        tables = Table("table", "key", "belongs to", "records", box=None, pad_edge=False)
+        for shown in explanation.tables:
+            tables.add_row(
+                _plain(shown.table.name),
+                _plain(", ".join(shown.table.key)),
+                _plain(", ".join(shown.table.scope)) or "-",
+                str(shown.records),
+            )
+        console.print(tables)
+        console.print()
+    styles = {"table": "green", "toolkit": "green", "model": "yellow", "real": "cyan"}
+    rows = Table(box=None, pad_edge=False)
+    rows.add_column("tool", overflow="fold", max_width=28)
+    rows.add_column("answered by", overflow="fold", max_width=24)
+    rows.add_column("why", overflow="fold")
+    for tool in explanation.tools:
+        by = f"{tool.by}: {tool.what}" if tool.what else f"{tool.by}: refused"
+        why = list(tool.why)
+        if verbose and tool.operation is not None:
+            why += [
+                f"{name}: {argument.role} {argument.field}".rstrip()
+                + (f" ({argument.compare})" if argument.compare != "equal" else "")
+                for name, argument in tool.operation.arguments.items()
+            ]
+        rows.add_row(
+            _plain(tool.name),
+            Text(_plain(by), style=styles.get(tool.by, "red")),
+            _plain("\n".join(why) if verbose else "; ".join(why[:2])),
+        )
+    console.print(rows)
+    _show_end(console, explanation)
+
+
+def _show_end(console: Console, explanation: Explanation) -> None:
+    counts = {
+        by: sum(tool.by == by for tool in explanation.tools)
+        for by in ("table", "toolkit", "model", "real", "nobody")
+    }
+    shown = ", ".join(f"{number} by {by}" for by, number in counts.items() if number)
+    console.print()
+    console.print(f"{len(explanation.tools)} tools: {shown or 'none'}.")
+    for name in explanation.unasked:
+        console.print(f"The scenario's `operations` name {_plain(name)}, which is not there.")
+    if counts["nobody"] or counts["model"]:
+        console.print(
+            "What a tool does is corrected in a scenario; --stub prints its `operations:`."
+        )
+
+
+def _plain(text: str) -> str:
+    """Without signs that would drive a terminal: a server chooses the names of its tools."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else "�" for sign in text)
