@@ -188,6 +188,11 @@ class Front:
             found["logging/setLevel"] = SetLevelRequestParams, self._accept
         return found
 
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """The input schema of a tool of the upstream; `None` when it has no such tool."""
+        tool = self.mirror.tools.get(name)
+        return None if tool is None else tool.input.content
+
     async def list_tools(
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> Any:

@@ -57,6 +57,8 @@ class _MirrorServer(Server[Any]):
             website_url=identity.website_url,
             icons=identity.icons,
             instructions=listing.instructions,
+            # Otherwise the SDK lists all tools for every call over HTTP.
+            get_tool_input_schema=front.input_schema,
         )
         self._shown = _capabilities(front)
         for method, (params, handler) in front.handlers().items():
