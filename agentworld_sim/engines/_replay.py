@@ -12,6 +12,7 @@ from agentworld_sim.state._files import Blobs
 from agentworld_sim.state._refs import hashed
 from agentworld_sim.tape._cassette import Cassette
 from agentworld_sim.tape._matching import differences, nearest_call, same, without_volatile
+from agentworld_sim.tape._redaction import Redaction
 from agentworld_sim.tools import ToolCall, ToolSpec
 from agentworld_sim.turns import Turn
 
@@ -91,7 +92,9 @@ class _Tape:
         if nearest is None:
             known = ", ".join(sorted(self._by_tool)) or "none"
             return f"no call of {call.name!r} was recorded. Recorded were calls of: {known}.{next_step}"
-        found = list(differences(nearest.arguments, call.arguments))
+        # What the caller gave is quoted in a message: without secrets.
+        quoted = Redaction().value(call.arguments)
+        found = list(differences(nearest.arguments, quoted)) or ["what was redacted"]
         shown = "; ".join(found[:SHOWN_DIFFERENCES])
         more = f"; and {len(found) - SHOWN_DIFFERENCES} more" * (len(found) > SHOWN_DIFFERENCES)
         return (

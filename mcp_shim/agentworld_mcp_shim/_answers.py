@@ -13,6 +13,7 @@ from mcp.types import INVALID_PARAMS, CallToolResult
 
 from agentworld_mcp_shim._mirror import Mirror, MirroredTool
 from agentworld_mcp_shim._schemas import MalformedSchema, Schema, argument_errors
+from agentworld_mcp_shim._taping import parted
 from agentworld_mcp_shim._zod import not_found
 from agentworld_sim.errors import (
     AccessRefused,
@@ -216,13 +217,14 @@ def _result(
     content: Sequence[Mapping[str, Any]] = (),
     is_error: bool = False,
 ) -> CallToolResult:
-    blocks = content or [{"type": "text", "text": text}]
+    blocks, rest = parted(content, text)
     return CallToolResult.model_validate(
         {
-            "content": _cleaned(list(blocks)),
+            **rest,
+            "content": _cleaned(blocks),
             "structuredContent": _cleaned(structured),
             "isError": is_error,
-            "_meta": {SIMULATED: dict(marks)},
+            "_meta": {**rest.get("_meta", {}), SIMULATED: dict(marks)},
         }
     )
 

@@ -21,7 +21,8 @@ from agentworld_mcp_shim._keys import CALLER
 from agentworld_mcp_shim._relay import UpstreamGone, UpstreamLink, watch_end
 from agentworld_mcp_shim._upstream import HttpUpstream, start_upstream
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.model._secrets import secrets_of
+from agentworld_sim.tools import ToolCall
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -230,7 +231,18 @@ def _envelope(method: str) -> dict[str, Any]:
 def _recorder(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> Recorder | None:
     if settings.record is None:
         return None
+    import os
+
     from agentworld_sim.tape import Recorder
 
-    tools: list[ToolSpec] = mirrors[""].specs(settings.binds) if "" in mirrors else []
-    return Recorder(settings.record, tools=tools, volatile=settings.volatile)
+    # What the servers are given to prove who calls must not be in a file of what they said.
+    secrets = set(secrets_of(os.environ))
+    for target in settings.targets:
+        secrets |= secrets_of(target.env)
+        secrets |= {word for value in target.headers.values() for word in value.split()}
+    return Recorder(
+        settings.record,
+        tools=mirrors[""].specs(settings.binds),
+        volatile=settings.volatile,
+        secrets=secrets,
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
+
+from mcp.types import SERVER_INFO_META_KEY
 
 from agentworld_sim.turns import Observation
 
@@ -22,6 +24,13 @@ def observation_of(result: Mapping[str, Any]) -> Observation:
     blocks = _blocks(result.get("content"))
     text = "\n".join(_text(block) for block in blocks)
     rest = {key: value for key, value in result.items() if key not in _PLACED}
+    meta = rest.pop("_meta", None)
+    if isinstance(meta, dict):
+        # Who sent it is told anew with each answer, in the eras that tell it.
+        known = cast("dict[str, Any]", meta)
+        kept_meta = {key: value for key, value in known.items() if key != SERVER_INFO_META_KEY}
+        if kept_meta:
+            rest["_meta"] = kept_meta
     plain = blocks == [{"type": "text", "text": text}]
     kept: tuple[Mapping[str, Any], ...] = () if plain and not rest else tuple(blocks)
     if rest or (not plain and not blocks):
@@ -37,7 +46,7 @@ def observation_of(result: Mapping[str, Any]) -> Observation:
 
 def result_of(observation: Observation) -> dict[str, Any]:
     """The `tools/call` result that an observation was made of."""
-    blocks, rest = parted(observation)
+    blocks, rest = parted(observation.content, observation.text)
     result: dict[str, Any] = {**rest, "content": [dict(block) for block in blocks]}
     if observation.structured is not None:
         result["structuredContent"] = observation.structured
@@ -45,13 +54,20 @@ def result_of(observation: Observation) -> dict[str, Any]:
     return result
 
 
-def parted(observation: Observation) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:
-    """The content blocks of a result, and its fields that an observation has no place for."""
-    if not observation.content:
-        return [{"type": "text", "text": observation.text}], {}
+def parted(
+    content: Sequence[Mapping[str, Any]], text: str
+) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:
+    """The content blocks of a result, and its fields that an observation has no place for.
+
+    Args:
+        content: The observation's.
+        text: Its text, which is all there is when there is no content.
+    """
+    if not content:
+        return [{"type": "text", "text": text}], {}
     blocks: list[Mapping[str, Any]] = []
     rest: dict[str, Any] = {}
-    for block in observation.content:
+    for block in content:
         if block.get("type") == REST:
             rest.update(block["fields"])
         else:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentworld_sim.cli._model_options import ModelChoice
@@ -13,6 +14,7 @@ from agentworld_sim.errors import UnknownWorldError, UsageError
 from agentworld_sim.tools import Access
 
 if TYPE_CHECKING:
+    from agentworld_sim.engines import Engine
     from agentworld_sim.model import WorldModel
     from agentworld_sim.scenario import Scenario
     from agentworld_sim.state import WorldRecord, WorldStore
@@ -33,6 +35,12 @@ class WorldChoice:
     """Keep it in memory: gone with the process."""
     model: ModelChoice = field(default_factory=ModelChoice)
     """The language world model that imagines what cannot be computed."""
+    seed_from: Path | None = None
+    """Cassette whose records a new world begins with."""
+    replay: Path | None = None
+    """Cassette that answers every call, instead of engines that compute or imagine."""
+    volatile: tuple[str, ...] = ()
+    """Fields whose values make no difference between a recorded call and one that is replayed."""
 
 
 def check_choice(choice: WorldChoice) -> None:
@@ -51,6 +59,8 @@ class _Means:
     scenario: Scenario | None
     store: WorldStore
     model: WorldModel | None
+    engines: Sequence[Engine] | None
+    """`None` for those of the scenario."""
 
 
 class WorldOpener:
@@ -121,6 +131,7 @@ class WorldOpener:
                     id=world_id,
                     store=means.store,
                     model=means.model,
+                    engines=means.engines,
                     access=self._access,
                 )
             except UsageError:
@@ -150,13 +161,18 @@ class WorldOpener:
 
     async def _opened(self, means: _Means, record: WorldRecord) -> World:
         began: str = json.loads(record.scenario)["name"]
-        if means.scenario is not None and means.scenario.name != began:
+        named = self.choice.scenario is not None
+        if named and means.scenario is not None and means.scenario.name != began:
             raise UsageError(
                 f"the world {record.id!r} began with the scenario {began!r}, and --scenario says"
                 f" {means.scenario.name!r}. Leave --scenario out, or choose another id."
             )
         return await means.world.open(
-            record.id, store=means.store, model=means.model, access=self._access
+            record.id,
+            store=means.store,
+            model=means.model,
+            engines=means.engines,
+            access=self._access,
         )
 
 
@@ -167,6 +183,17 @@ def _means(choice: WorldChoice) -> _Means:
     from agentworld_sim.world import World
 
     scenario = None if choice.scenario is None else Scenario.load(choice.scenario)
-    model = choice.model.find()
+    if choice.seed_from is not None:
+        from agentworld_mcp_shim._seeding import seeded
+
+        scenario = seeded(scenario, choice.seed_from)
+    model, engines = None, None
+    if choice.replay is None:
+        model = choice.model.find()
+    else:
+        from agentworld_sim.engines._replay import ReplayEngine
+        from agentworld_sim.tape import Cassette
+
+        engines = [ReplayEngine(Cassette.load(choice.replay), volatile=choice.volatile)]
     store = MemoryStore() if choice.memory else open_store(choice.store)
-    return _Means(World, scenario, store, model)
+    return _Means(World, scenario, store, model, engines)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from agentworld_mcp_shim._command._http_options import http_options
+from agentworld_mcp_shim._command._tape_options import TapeChoice, check_tape, tape_options
 from agentworld_sim._access import checked_access
 from agentworld_sim.cli._model_options import ModelChoice, model_options
+from agentworld_sim.cli._store_option import store_option
 from agentworld_sim.errors import UsageError
 from agentworld_sim.tools import Access
 
@@ -80,7 +82,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="A new world begins with the records that this recorded traffic shows.",
 )
-@click.option("--store", metavar="FILE", help="Keep worlds in this file instead of your own store.")
+@store_option
 @click.option("--memory", is_flag=True, help="Keep the world in memory: gone with the process.")
 @click.option(
     "--upstream-timeout",
@@ -103,6 +105,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Offer clients tools that tell, reset, fork and choose their world.",
 )
+@tape_options
 @http_options
 @model_options
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
@@ -126,11 +129,12 @@ def serve_command(
     upstream: tuple[str, ...],
     model_choice: ModelChoice,
     http: HttpSettings | None,
+    tape: TapeChoice,
 ) -> None:
     """Stand in front of the MCP server UPSTREAM and answer its tools from a world.
 
     UPSTREAM is the command that starts it, or its http(s) URL. It is asked what it offers and closed
-    again: no call ever reaches it. Tools that bind to what a world can compute are answered there; with
+    again: no call reaches it but those of tools that are set to real by their whole name. Tools that bind to what a world can compute are answered there; with
     a language world model (--model-url) the others are imagined, and without one they return an error
     that says why. Without UPSTREAM the world's own tools are served. A URL may also stand in
     AGENTWORLD_UPSTREAM_URL, and headers for it in AGENTWORLD_UPSTREAM_HEADERS as JSON, out of sight of
@@ -144,6 +148,8 @@ def serve_command(
       agentworld mcp --snapshot git.json
       agentworld mcp --upstream git=mcp-server-git --upstream time=mcp-server-time
       agentworld mcp --http 8765 --snapshot git.json
+      agentworld mcp --access git_log=real --record git.jsonl -- mcp-server-git
+      agentworld mcp --replay git.jsonl --snapshot git.json
 
     Exit codes: 0 when the client leaves, 2 when the upstream, a binding or an option is wrong, 4 when
     the store fails, 130 and 143 when ended by Ctrl-C or SIGTERM.
@@ -159,8 +165,24 @@ def serve_command(
         raise UsageError(
             "--bind is for an upstream's tools. Name the upstream's command after `--`."
         )
+    rules = parsed_access(access)
+    check_tape(
+        tape,
+        access=rules,
+        bound=bool(chosen),
+        mirrored=bool(targets),
+        model=model_choice.url is not None,
+        seeded=seed_from is not None,
+    )
     choice = WorldChoice(
-        world_id=world_id, scenario=scenario, store=store, memory=memory, model=model_choice
+        world_id=world_id,
+        scenario=scenario,
+        store=store,
+        memory=memory,
+        model=model_choice,
+        seed_from=seed_from,
+        replay=tape.replay,
+        volatile=tape.volatile,
     )
     check_choice(choice)
     log_to_stderr(verbose)
@@ -181,9 +203,10 @@ def serve_command(
             targets=targets,
             worlds=choice,
             binds=chosen,
-            access=parsed_access(access),
+            access=rules,
+            record=tape.record,
+            volatile=tape.volatile,
             pinned=pinned,
-            seed_from=seed_from,
             upstream_seconds=upstream_timeout,
             answer_seconds=answer_within,
             control_tools=control_tools,
