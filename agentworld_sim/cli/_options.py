@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from agentworld_sim.cli._model_options import ModelChoice
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UnknownWorldError, UsageError
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.state import MemoryStore, WorldStore
 from agentworld_sim.state._home import open_store
@@ -64,7 +64,7 @@ async def named_world(
         raise UsageError("--scenario and --from both say how to begin. Give one of them.")
     model = model_choice.find()
     store: WorldStore = open_store() if world_id else MemoryStore()
-    if world_id and any(one.id == world_id for one in store.worlds()):
+    if world_id and _exists(store, world_id):
         given = "--scenario" if scenario else "--from" if folder else "--seed"
         if scenario or folder or seed is not None:
             raise UsageError(
@@ -78,3 +78,11 @@ async def named_world(
     elif folder:
         chosen = Scenario.from_directory(folder, domains=("terminal", "swe"))
     return await World.create(chosen, id=world_id, store=store, seed=seed, model=model)
+
+
+def _exists(store: WorldStore, world_id: str) -> bool:
+    try:
+        store.world(world_id)
+    except UnknownWorldError:
+        return False
+    return True

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def world() -> None:
-    """List, look into, compare, fork and remove kept worlds.
+    """List, look into, compare, fork, put back and remove kept worlds.
 
-    Worlds are kept in one file, in AGENTWORLD_HOME or your user data folder.
+    Worlds are kept where AGENTWORLD_STORE says: a file, or the URL of a PostgreSQL database. Without it,
+    in one file in AGENTWORLD_HOME or your user data folder.
     """
 
 
@@ -163,6 +164,19 @@ async def _fork(world_id: str, new_id: str | None, at: str | None, seed: int | N
         forked = await opened.fork(seed=seed, at=at, id=new_id)
         click.echo(forked.id)
         await forked.close()
+
+
+@world.command("rewind")
+@click.argument("world_id", metavar="ID")
+@click.option("--to", metavar="REF", help="Go back to this point; to the beginning by default.")
+def rewind(world_id: str, to: str | None) -> None:
+    """Put a world back to an earlier point, and print that point.
+
+    No turn is lost: `agentworld world rewind ID --to REF` also goes forward again.
+    """
+    store = open_store()
+    record = store.world(world_id)
+    click.echo(f"{store.rewind(world_id, to or record.root).head}  (it stood at {record.head})")
 
 
 @world.command("rm")

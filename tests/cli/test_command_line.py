@@ -159,6 +159,36 @@ def test_worlds_are_listed_shown_forked_and_removed(agentworld: Run) -> None:
     assert "one " not in agentworld("world", "ls").stdout
 
 
+def test_a_world_is_put_back_and_forward_again(agentworld: Run) -> None:
+    for name in ("a", "b"):
+        agentworld("shell", "--world", "one", "-c", f"touch /root/{name}")
+    back = agentworld("world", "rewind", "one")
+    assert back.returncode == 0
+    assert agentworld("shell", "--world", "one", "-c", "ls /root").stdout == ""
+    stood = back.stdout.split()[-1].strip(")")
+    assert agentworld("world", "rewind", "one", "--to", stood).returncode == 0
+    assert agentworld("shell", "--world", "one", "-c", "ls /root").stdout == "a\nb\n"
+    unknown = agentworld("world", "rewind", "one", "--to", "f" * 40)
+    assert unknown.returncode == 2
+    assert "in the history of the world 'one'" in unknown.stderr
+
+
+def test_the_environment_names_the_store(
+    agentworld: Run, environment: dict[str, str], tmp_path: Path
+) -> None:
+    environment["AGENTWORLD_STORE"] = str(tmp_path / "elsewhere.sqlite")
+    agentworld("shell", "--world", "one", "-c", "true")
+    assert (tmp_path / "elsewhere.sqlite").is_file()
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_password_on_the_command_line_is_refused_without_repeating_it(agentworld: Run) -> None:
+    done = agentworld("mcp", "--store", "postgresql://u:secret@127.0.0.1:1/db", "--", "true")
+    assert done.returncode == 2
+    assert "AGENTWORLD_STORE" in done.stderr
+    assert "secret" not in done.stderr + done.stdout
+
+
 def test_an_empty_store_says_how_to_begin(agentworld: Run) -> None:
     done = agentworld("world", "ls")
     assert (done.returncode, done.stdout) == (0, "")
