@@ -228,7 +228,12 @@ def _shown(
     Raises:
         AgentworldError: the new text is not what it should be; this is a defect of ours.
     """
-    after = parse(text, client.format)
+    try:
+        after = parse(text, client.format)
+    except UsageError as error:
+        raise AgentworldError(
+            f"the new file would be malformed; nothing was done: {error}"
+        ) from error
     # As text, because a value that is no number does not equal itself.
     if repr(_others(before, outcomes)) != repr(_others(after, outcomes)):
         raise AgentworldError(

@@ -26,7 +26,8 @@ def read_jsonc(text: str) -> Document:
         JsoncError: with line and column.
     """
     reader = _Reader(text)
-    root = reader.value(reader.space(0), 0)
+    # A byte order mark stands before everything.
+    root = reader.value(reader.space(1 if text.startswith("\ufeff") else 0), 0)
     end = reader.space(root.end)
     if end != len(text):
         raise reader.error(end, "something follows the end of the document")

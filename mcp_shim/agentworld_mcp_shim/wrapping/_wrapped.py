@@ -217,7 +217,7 @@ def _movable(document: Document, node: Node) -> tuple[str, list[str]]:
     if "\n" in literal:
         raise CannotWrap("its command or URL is written over several lines")
     # A plain YAML word may hold signs that end it inside brackets.
-    if literal[:1] not in ("'", '"') and any(sign in literal for sign in ",[]{}"):
+    if literal[:1] not in ("'", '"') and any(sign in literal for sign in ",[]{}?"):
         return quoted(node.value), [f"was={literal}"]
     return literal, []
 
