@@ -104,8 +104,12 @@ def _placed(
     """What was computed at the places where the answer carries it."""
     output = asked.operation.output
     does = asked.operation.does
+    around = _around(asked, outcome, further)
     if does == "count":
-        return _numbers(asked, outcome, {}, schema) or outcome.total
+        counted: dict[str, Any] = {}
+        for place, value in around.items():
+            put(counted, place, value)
+        return _numbers(asked, outcome, counted, schema) or outcome.total
     items: list[Any] = [_shown(asked, record) for record in outcome.records]
     if output.values:
         items = [get(record, output.values) for record in outcome.records]
@@ -116,7 +120,6 @@ def _placed(
     path = output.records if listed else output.record
     if listed and not path and schema is not None:
         path = _first_list(schema)
-    around = {**output.fixed, **{one.path: list(one.records) for one in further}}
     root: dict[str, Any] = {}
     if not path and not listed and isinstance(content, dict):
         root.update(cast("dict[str, Any]", content))
@@ -129,6 +132,16 @@ def _placed(
     return _numbers(asked, outcome, root, schema)
 
 
+def _around(asked: Asked, outcome: Outcome, further: Sequence[Further]) -> dict[str, Any]:
+    """What stands beside the records, by its path."""
+    output, given = asked.operation.output, asked.given
+    around = {**output.fixed, **{one.path: list(one.records) for one in further}}
+    around |= {place: given[name] for place, name in output.arguments.items() if name in given}
+    if output.message is not None:
+        around[output.message] = _message(asked, outcome)
+    return around
+
+
 def _numbers(
     asked: Asked, outcome: Outcome, root: dict[str, Any], schema: Schema | None
 ) -> dict[str, Any]:
@@ -139,13 +152,10 @@ def _numbers(
         put(root, output.total, len(outcome.records) if outcome.total is None else outcome.total)
     if output.count is not None:
         put(root, output.count, outcome.total if counting else len(outcome.records))
-    if counting and not root and schema is not None:
+    if counting and output.total is None and output.count is None and schema is not None:
         path = _first_number(schema)
         if path:
             put(root, path, outcome.total)
-    if counting:
-        for place, value in output.fixed.items():
-            put(root, place, value)
     if output.more is not None:
         put(root, output.more, outcome.more)
     if output.cursor is not None and outcome.cursor is not None:
@@ -192,6 +202,17 @@ def _first_number(schema: Schema) -> str:
     return ""
 
 
+def _message(asked: Asked, outcome: Outcome) -> str:
+    """What was done, for people."""
+    table, done = asked.table, _DONE[asked.operation.does]
+    if len(outcome.records) == 1 and not outcome.several:
+        key = [get(outcome.records[0], path) for path in table.key]
+        return f"{named(table.name, key)} {done}"
+    count = len(outcome.records) if outcome.total is None else outcome.total
+    what = singular(table.name) if count == 1 else table.name.replace("_", " ")
+    return f"{count} {what} {done}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """What an answer's own fields mean."""
@@ -235,18 +256,10 @@ class _Known:
             return len(outcome.records) if outcome.total is None else outcome.total
         if "string" in kinds:
             if word in _MESSAGES:
-                return self._message(done)
+                return _message(self.asked, outcome)
             if word in _STATES:
                 return done if self.asked.operation.does in ("create", "delete") else "success"
         return MISSING
-
-    def _message(self, done: str) -> str:
-        table = self.asked.table
-        if len(self.outcome.records) == 1:
-            key = [get(self.outcome.records[0], path) for path in table.key]
-            return f"{named(table.name, key)} {done}"
-        count = len(self.outcome.records) if self.outcome.total is None else self.outcome.total
-        return f"{count} {table.name.replace('_', ' ')} {done}"
 
     def _record(self, path: str) -> Mapping[str, Any] | None:
         """The record that a place in the answer is of."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -174,6 +175,11 @@ class Asked:
     def several(self) -> bool:
         """Whether the call is about a list of records, even if it names just one."""
         return any(isinstance(value, list) for _, _, value in self.of("key", "records"))
+
+    @property
+    def carries_list(self) -> bool:
+        """Whether the records that the call carries are a list."""
+        return any(isinstance(value, list) for _, _, value in self.of("records"))
 
     def filters(self) -> list[Filter]:
         """The conditions on single fields, those of the tool itself among them."""
@@ -356,6 +362,8 @@ def _nearest_field(text: str, known: Sequence[str]) -> str | None:
     """The field that a word in `sort` means: `created` is `created_at`."""
     if text in known:
         return text
+    if re.fullmatch(r"\w[\w -]*", text) is None:
+        return None
     by_word = {_times.snake(one): one for one in known}
     word = _times.snake(text)
     for form in (word, f"{word}_at", f"{word}_on", f"{word}_date", f"{word}_time", f"date_{word}"):

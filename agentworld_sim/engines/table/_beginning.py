@@ -19,8 +19,9 @@ from agentworld_sim.engines.table._generate import Maker
 from agentworld_sim.engines.table._keys import next_key
 from agentworld_sim.engines.table._layout import BEGUN, Stored, key_of, record_path, table_path
 from agentworld_sim.engines.table._operation import Plan, Table
+from agentworld_sim.engines.table._ordering import in_order
 from agentworld_sim.engines.table._paths import MISSING, get, put
-from agentworld_sim.engines.table._plausible import PEOPLE
+from agentworld_sim.engines.table._plausible import PEOPLE, made_us
 from agentworld_sim.engines.table._schemas import Schema, nullable, resolved, types_of
 from agentworld_sim.errors import UsageError
 
@@ -77,7 +78,8 @@ class _Beginning:
                     f"the table {table.name!r} begins with two records whose key is {key}. Change"
                     f" {' and '.join(table.key)} of one of them in the scenario."
                 )
-            found[key] = Stored(key, number, record)
+            roots = roots_of(self.plan, table.name)
+            found[key] = in_order(Stored(key, number, record), table, roots)
         return list(found.values())
 
     def records(self, table: Table) -> list[dict[str, Any]]:
@@ -113,7 +115,7 @@ class _Beginning:
     def _made_up(self, table: Table, count: int) -> list[dict[str, Any]]:
         draws = [Draw(self.seed, table.name, number) for number in range(count)]
         # The oldest first, as they would have been made.
-        draws.sort(key=lambda draw: -draw.below(120, "days ago"))
+        draws.sort(key=lambda draw: made_us(draw, self.day_us))
         parents = self._parents(table)
         records: list[dict[str, Any]] = []
         for draw in draws:
@@ -128,7 +130,7 @@ class _Beginning:
                 record[name] = referred
             self._settle(table, record)
             self._give_key(record, table, records, draw)
-            records.append(_in_order(record, table))
+            records.append(record)
         return records
 
     def _maker(self, table: Table, draw: Draw, *, new: bool = False) -> Maker:
@@ -175,8 +177,14 @@ class _Beginning:
         candidates: list[tuple[dict[str, str], Table]] = []
         for other in self.plan.tables.values():
             if other.name != table.name:
-                candidates.append(({**_shared(left, other)}, other))
+                candidates.append((_shared(left, other), other))
         candidates.sort(key=lambda one: -len(one[0]))
+        for name, where in table.parents.items():
+            told = self.plan.tables.get(where.partition(".")[0])
+            if told is None or told.name == table.name:
+                continue
+            both = {one: one for one in table.scope if one in told.scope}
+            candidates.insert(0, ({**both, name: where.partition(".")[2]}, told))
         for fields, other in candidates:
             useful = {name: path for name, path in fields.items() if name in left}
             records = self.records(other) if useful else []
@@ -269,10 +277,3 @@ def _shared(scope: Sequence[str], other: Table) -> dict[str, str]:
 
 def _has_key(record: Mapping[str, Any], table: Table) -> bool:
     return all(get(record, path) is not None for path in table.key)
-
-
-def _in_order(record: dict[str, Any], table: Table) -> dict[str, Any]:
-    """The record's fields as the table lists them; key and scope first where it does not."""
-    first = [name for name in (*table.scope, *table.key) if name not in table.fields]
-    known = [name for name in (*first, *table.fields) if name in record]
-    return {name: record[name] for name in dict.fromkeys([*known, *record])}

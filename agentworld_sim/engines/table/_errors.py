@@ -23,6 +23,8 @@ class ToolError(Exception):
 
     missing: Sequence[Any] | None = None
     """The key of a record that is not there, when that is the error."""
+    table: str = ""
+    """Its table."""
 
 
 def singular(table: str) -> str:
@@ -58,7 +60,7 @@ def written(value: Any) -> str:
 def not_found(table: str, key: Sequence[Any]) -> ToolError:
     """The record is not there."""
     error = ToolError(f"{named(table, key)} not found")
-    error.missing = key
+    error.missing, error.table = key, table
     return error
 
 

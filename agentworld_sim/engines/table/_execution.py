@@ -25,6 +25,7 @@ from agentworld_sim.engines.table._layout import (
     scope_of,
 )
 from agentworld_sim.engines.table._matching import SAME, Filter
+from agentworld_sim.engines.table._ordering import in_order
 from agentworld_sim.engines.table._paths import MISSING, get, put
 from agentworld_sim.engines.table._schemas import alternative_types, not_null, resolved
 
@@ -62,6 +63,8 @@ class Execution:
     def run(self) -> Outcome:
         """Raises `ToolError` when the server would; then nothing of it counts."""
         does = self.asked.operation.does
+        if does in ("create", "upsert", "list", "search", "count"):
+            self._require_parents()
         if does == "create":
             return self._create()
         if does in ("list", "search"):
@@ -82,6 +85,25 @@ class Execution:
         return self.asked.table.name
 
     # Finding
+
+    def _require_parents(self) -> None:
+        """Raises `ToolError` when what the records belong to is not there."""
+        for path, where in self.asked.table.parents.items():
+            name, _, named = where.partition(".")
+            parent = self.asked.plan.tables.get(name)
+            if path not in self.asked.scope or parent is None or not self.database.has(name):
+                continue
+            value = self.asked.scope[path]
+            shared = [one for one in parent.scope if one in self.asked.scope and one != path]
+            filters = [Filter(one, SAME, self.asked.scope[one]) for one in shared]
+            filters.append(Filter(named, SAME, value))
+            # Where nothing ever makes one, nobody could have named it.
+            known = self.database.count(name, Query()) or any(
+                one.table == name and one.does in ("create", "upsert")
+                for one in self.asked.plan.operations.values()
+            )
+            if known and not self.database.count(name, Query(filters=filters)):
+                raise errors.not_found(name, [value])
 
     def _read(self) -> Outcome:
         found = self._named()
@@ -196,7 +218,7 @@ class Execution:
         key = key_of(record, table, number)
         if self.database.at(self._table, key) is not None:
             raise errors.already_exists(self._table, [get(record, path) for path in table.key])
-        return self._put(Stored(key, number, self._ordered(record)))
+        return self._put(Stored(key, number, record))
 
     def _complete(self, record: dict[str, Any], draw: Draw) -> None:
         """What the server itself adds: times, the fields it always has, and last the key."""
@@ -256,6 +278,9 @@ class Execution:
     def _update(self) -> Outcome:
         items = self.asked.items()
         changes = {**self.asked.operation.fixed, **self._changed_fields()}
+        if items is not None and self.asked.keys is not None and not self.asked.carries_list:
+            # The record is named beside an object that holds what changes.
+            changes, items = {**changes, **{k: v for one in items for k, v in one.items()}}, None
         if items is None:
             changed = [self._change(one, changes) for one in self._named()]
             return self._outcome(changed)
@@ -338,6 +363,7 @@ class Execution:
     # Keeping
 
     def _put(self, stored: Stored) -> Stored:
+        stored = in_order(stored, self.asked.table, roots_of(self.asked.plan, self._table))
         self.database.put(self._table, stored)
         self.written[record_path(self._table, stored.key)] = stored.to_json()
         return stored
@@ -375,13 +401,3 @@ class Execution:
         latest = self.database.latest(self._table) or {}
         table = self.asked.table
         return list(dict.fromkeys([*table.fields, *latest, *table.key, *table.scope]))
-
-    def _ordered(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Key and scope first, then as the table lists its fields."""
-        table = self.asked.table
-        first = [path for path in (*table.key, *table.scope) if path in record]
-        known = [name for name in table.fields if name in record]
-        # A key that the table does not list goes first.
-        leading = [path for path in first if path not in table.fields]
-        order: dict[str, None] = dict.fromkeys([*leading, *known, *first, *record])
-        return {name: record[name] for name in order}

@@ -96,11 +96,12 @@ def parsed(expression: str) -> ast.Expression:
         if isinstance(node, ast.Call) and (
             not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords
         ):
-            raise UsageError(f"{expression!r} calls something; it may call {', '.join(FUNCTIONS)}.")
-        if isinstance(node, ast.Constant) and isinstance(node.value, bytes | complex):
             raise UsageError(
-                f"{expression!r} has a constant that is no JSON value: {node.value!r}."
+                f"the expression {expression!r} calls something; it may call"
+                f" {', '.join(FUNCTIONS)}."
             )
+        if isinstance(node, ast.Constant) and isinstance(node.value, bytes | complex):
+            raise UsageError(f"the expression {expression!r} has a constant that is no JSON value.")
     return tree
 
 

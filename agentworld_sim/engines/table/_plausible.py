@@ -42,11 +42,17 @@ class Place:
         return self.draw.at(self.path or self.name)
 
 
+def made_us(draw: Draw, clock_us: int) -> int:
+    """When a record was made: in the months before the world's day."""
+    day = clock_us // _DAY_US * _DAY_US
+    made = day - (1 + draw.below(120, "days ago")) * _DAY_US
+    return made + draw.below(_DAY_US // 1_000_000, "second") * 1_000_000
+
+
 def moment_us(place: Place) -> int:
-    """When something was: the same day for all fields of a record, made before it was changed."""
+    """When something of a record was: it was made before it was changed, and both before today."""
     day = place.clock_us // _DAY_US * _DAY_US
-    made = day - (1 + place.draw.below(120, "days ago")) * _DAY_US
-    made += place.draw.below(_DAY_US // 1_000_000, "second") * 1_000_000
+    made = made_us(place.draw, place.clock_us)
     name = _times.snake(place.name)
     if name in _times.MADE:
         return made

@@ -20,6 +20,7 @@ from agentworld_sim.engines.table._layout import (
 )
 from agentworld_sim.engines.table._matching import same
 from agentworld_sim.engines.table._operation import Plan, Table
+from agentworld_sim.engines.table._ordering import in_order
 from agentworld_sim.engines.table._paths import get
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.state._changes import WorldState
@@ -84,7 +85,8 @@ def record_changes(
 
 def current(state: WorldState, plan: Plan, table: Table) -> list[Stored]:
     """The records of a table, in their order; those it would begin with if it was never touched."""
-    held = stored_in(state.values, table.name)
+    roots = roots_of(plan, table.name)
+    held = [in_order(one, table, roots) for one in stored_in(state.values, table.name)]
     if held or table_path(table.name) in state.values:
         return held
     return beginning(plan, table, seed=state.seed, clock_us=state.clock_us)

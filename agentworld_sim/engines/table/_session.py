@@ -24,6 +24,7 @@ from agentworld_sim.engines.table._layout import (
     table_path,
 )
 from agentworld_sim.engines.table._operation import Plan, Table
+from agentworld_sim.engines.table._ordering import in_order
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.state._changes import StateChange
 from agentworld_sim.state._values import changed_keys
@@ -87,7 +88,7 @@ class TableSession:
 
     async def _computed(self, asked: Asked, context: TurnContext) -> Answer:
         database = self._in_step(context.state.values)
-        also = [asked.plan.tables[name] for name in self._also(asked) if name in asked.plan.tables]
+        also = [asked.plan.tables[name] for name in _also(asked) if name in asked.plan.tables]
         begun: dict[str, Any] = {}
         for table in (asked.table, *also):
             begun.update(self._bring_up(database, asked.plan, table, context))
@@ -147,7 +148,7 @@ class TableSession:
         turns: Sequence[Turn] = self._recorded
         if self._behind is not None:
             turns = (*turns, *await context.history())
-        pattern = pattern_in(turns, asked.plan, asked.table.name, asked.operation.tool)
+        pattern = pattern_in(turns, asked.plan, error.table, asked.operation.tool)
         return str(error) if pattern is None else in_own_words(pattern, error.missing)
 
     async def _imagined(
@@ -163,10 +164,6 @@ class TableSession:
             self._imagining = await self._behind.open(context.state, context.blobs)
         answer = await self._imagining.answer(call, tool, context)
         return replace(answer, handed_on=True)
-
-    def _also(self, asked: Asked) -> list[str]:
-        own = asked.table.name
-        return [name for name in asked.operation.output.also.values() if name != own]
 
     def _plan(self, tools: Mapping[str, ToolSpec]) -> Plan:
         offered = list(tools.values())
@@ -188,9 +185,25 @@ class TableSession:
                 held = self._written[path] if path in self._written else self._seen.get(path)
                 now = values.get(path)
                 if held is not now and held != now:
-                    _apply(self._database, path, now)
+                    self._apply(self._database, path, now)
         self._seen, self._written = values, {}
         return self._database
+
+    def _apply(self, database: Database, path: str, value: Any) -> None:
+        """Follows a change that another made."""
+        name, _, key = path.removeprefix(ROOT).partition("/")
+        table = unquote(name)
+        if not path.startswith(ROOT) or not key or not database.has(table):
+            return
+        if key.startswith(HIGHEST):
+            return
+        if value is None:
+            database.remove(table, key)
+            return
+        stored = Stored(key, value["n"], value["record"])
+        plan = self._planned[1] if self._planned else Plan()
+        known = plan.tables.get(table) or Table(name=table)
+        database.put(table, in_order(stored, known, roots_of(plan, table)))
 
     def _bring_up(
         self, database: Database, plan: Plan, table: Table, context: TurnContext
@@ -199,7 +212,9 @@ class TableSession:
         values = context.state.values
         if table_path(table.name) in values:
             if not database.has(table.name):
-                database.bring_up(table, stored_in(values, table.name))
+                roots = roots_of(plan, table.name)
+                records = stored_in(values, table.name)
+                database.bring_up(table, (in_order(one, table, roots) for one in records))
             return {}
         records = beginning(plan, table, seed=context.state.seed, clock_us=context.state.clock_us)
         if not database.has(table.name):
@@ -213,15 +228,8 @@ class TableSession:
         self._seen, self._written = {}, {}
 
 
-def _apply(database: Database, path: str, value: Any) -> None:
-    """Follows a change that another made."""
-    if not path.startswith(ROOT):
-        return
-    name, _, key = path.removeprefix(ROOT).partition("/")
-    table = unquote(name)
-    if not key or key.startswith(HIGHEST) or not database.has(table):
-        return
-    if value is None:
-        database.remove(table, key)
-    else:
-        database.put(table, Stored(key, value["n"], value["record"]))
+def _also(asked: Asked) -> list[str]:
+    """The other tables that a call looks at."""
+    parents = [where.partition(".")[0] for where in asked.table.parents.values()]
+    names = dict.fromkeys([*asked.operation.output.also.values(), *parents])
+    return [name for name in names if name != asked.table.name]

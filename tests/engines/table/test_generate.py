@@ -1,0 +1,249 @@
+"""Values that are made up fit their schemas, and are the same in every process."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentworld_sim.engines.table._beginning import beginning
+from agentworld_sim.engines.table._drawing import Draw
+from agentworld_sim.engines.table._generate import Maker
+from agentworld_sim.engines.table._operation import Plan, Table
+from agentworld_sim.engines.table._regular import text_for
+from agentworld_sim.tools import schema_problem
+
+CLOCK_US = 1_770_000_000_000_000
+
+NAMES = st.sampled_from(
+    "id title name email url created_at due_date state status price count tags author user_id phone"
+    " address path sha version is_open x country slug createdAt timestamp".split()
+)
+
+SCALARS = st.one_of(
+    st.fixed_dictionaries(
+        {"type": st.just("string")},
+        optional={
+            "minLength": st.integers(0, 40),
+            "format": st.sampled_from(
+                ["date-time", "date", "email", "uri", "uuid", "ipv4", "hostname", "time"]
+            ),
+        },
+    ).map(lambda one: one if "format" not in one else {k: one[k] for k in ("type", "format")}),
+    st.fixed_dictionaries({"type": st.just("string"), "maxLength": st.integers(0, 30)}),
+    st.builds(
+        lambda kind, least, span: {"type": kind, "minimum": least, "maximum": least + span},
+        st.sampled_from(["integer", "number"]),
+        st.integers(-1000, 1000),
+        st.integers(0, 50),
+    ),
+    st.builds(lambda step: {"type": "integer", "multipleOf": step}, st.integers(1, 50)),
+    st.builds(lambda low: {"type": "integer", "exclusiveMinimum": low}, st.integers(-9, 99)),
+    st.sampled_from(
+        [
+            {"type": "boolean"},
+            {"type": "null"},
+            {"enum": ["a", 1, None]},
+            {"const": {"a": [1]}},
+            {"type": ["string", "null"]},
+            {"type": "string", "pattern": "^[A-Z]{2,4}-\\d+$"},
+            {"type": "string", "pattern": "^#(?:[0-9a-f]{3}){1,2}$"},
+            {"$ref": "#/$defs/point"},
+            {},
+            True,
+        ]
+    ),
+)
+
+
+def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.builds(
+        lambda fields, extra: {
+            "type": "object",
+            "properties": fields,
+            "required": sorted(fields)[::2],
+            **({"additionalProperties": False} if extra else {}),
+        },
+        st.dictionaries(NAMES, inner, max_size=4),
+        st.booleans(),
+    )
+
+
+SCHEMAS = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        objects(inner),
+        st.builds(
+            lambda items, least: {"type": "array", "items": items, "minItems": least},
+            inner,
+            st.integers(0, 3),
+        ),
+        st.builds(lambda one: {"anyOf": [{"type": "null"}, one]}, inner),
+        st.builds(
+            lambda one, other: {
+                "oneOf": [one, {"type": "object", "required": ["zz"], "properties": {"zz": other}}]
+            },
+            SCALARS.filter(lambda one: one not in ({}, True) and one != {"$ref": "#/$defs/point"}),
+            inner,
+        ),
+        st.builds(lambda one: {"allOf": [one, {"description": "both"}]}, inner),
+    ),
+    max_leaves=8,
+)
+
+DEFS: Mapping[str, Any] = {
+    "point": {
+        "type": "object",
+        "properties": {"x": {"type": "number"}, "next": {"$ref": "#/$defs/point"}},
+        "required": ["x"],
+    }
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(schema=SCHEMAS, name=NAMES, seed=st.integers(0, 99), new=st.booleans())
+def test_a_value_fits_its_schema(schema: Any, name: str, seed: int, new: bool) -> None:
+    whole = {"$defs": DEFS, "allOf": [schema]}
+    maker = Maker(draw=Draw(seed), clock_us=CLOCK_US, roots=(whole,), new=new)
+    value = maker.value(schema, name, about="tickets")
+    assert schema_problem(whole, value) is None
+    assert maker.value(schema, name, about="tickets") == value
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^[a-z]+$",
+        "^ENG-[0-9]{1,5}$",
+        "^(red|green)-\\w{4}$",
+        "^\\d{3}-\\d{4}(-x)?$",
+        "^[^\\s@]+@[^\\s@]+\\.[a-z]{2,}$",
+        "^v?\\d+\\.\\d+\\.\\d+$",
+        "^[A-Za-z0-9_-]{11}$",
+        "^(?:[0-9a-f]{2}:){5}[0-9a-f]{2}$",
+        "^projects/[^/]+/locations/.*$",
+        "abc",
+        "^$",
+        "^\\u0041+$",
+        "^[\\w.-]+/[\\w.-]+$",
+    ],
+)
+def test_a_text_fits_its_pattern(pattern: str) -> None:
+    for seed in range(20):
+        text = text_for(pattern, Draw(seed))
+        assert text is not None and re.search(pattern, text), (pattern, text)
+
+
+@given(st.text(max_size=30))
+def test_a_pattern_nobody_understands_is_no_crash(pattern: str) -> None:
+    text = text_for(pattern, Draw(1))
+    assert text is None or re.search(pattern, text)
+
+
+USERS = Table(
+    name="users",
+    key=("login",),
+    fields={name: {"type": "string"} for name in ("login", "name", "email")},
+)
+ORDERS = Table(
+    name="orders",
+    key=("id",),
+    fields={
+        "id": {"type": "string", "format": "uuid"},
+        "user_id": {"type": "string"},
+        "approved_by": {"type": "string"},
+        "total": {"type": "number"},
+        "created_at": {"type": "string", "format": "date-time"},
+        "updated_at": {"type": "string", "format": "date-time"},
+        "shipped": {"type": "boolean"},
+        "cancelled_at": {"type": ["string", "null"], "format": "date-time"},
+    },
+)
+LINES = Table(
+    name="lines",
+    key=("id",),
+    scope=("order_id",),
+    parents={"order_id": "orders.id"},
+    fields={"id": {"type": "integer"}, "quantity": {"type": "integer", "minimum": 1}},
+)
+PLAN = Plan(tables={"orders": ORDERS, "users": USERS, "lines": LINES})
+
+
+def records(table: Table, plan: Plan = PLAN, seed: int = 3) -> list[Mapping[str, Any]]:
+    return [one.record for one in beginning(plan, table, seed=seed, clock_us=CLOCK_US)]
+
+
+def test_records_refer_to_each_other() -> None:
+    logins = {user["login"] for user in records(USERS)}
+    orders = records(ORDERS)
+    assert len(logins) == 5
+    assert {order["user_id"] for order in orders} <= logins
+    assert {line["order_id"] for line in records(LINES)} <= {order["id"] for order in orders}
+
+
+def test_times_are_before_the_worlds_and_in_order() -> None:
+    orders = records(ORDERS)
+    made = [order["created_at"] for order in orders]
+    assert made == sorted(made)
+    assert all(order["created_at"] <= order["updated_at"] < "2026-02-02" for order in orders)
+    assert {order["cancelled_at"] for order in orders} == {None}
+
+
+def test_the_email_of_a_person_is_theirs() -> None:
+    table = Table(name="people", fields={"name": {"type": "string"}, "email": {"type": "string"}})
+    for person in records(table, Plan(tables={"people": table})):
+        assert person["email"] == f"{person['name'].replace(' ', '.').lower()}@example.com"
+
+
+def test_a_table_without_readable_fields_begins_empty() -> None:
+    table = Table(name="things")
+    assert records(table, Plan(tables={"things": table})) == []
+
+
+def test_records_of_the_scenario_get_what_they_lack() -> None:
+    table = Table(
+        name="tasks",
+        fields={
+            "id": {"type": "integer"},
+            "title": {"type": "string"},
+            "state": {"type": "string", "enum": ["open", "done"]},
+        },
+        required=("id", "title", "state"),
+        records=({"title": "one"}, {"id": 7, "title": "two", "state": "done"}, {"title": "three"}),
+    )
+    assert records(table, Plan(tables={"tasks": table})) == [
+        {"title": "one", "id": 8, "state": "open"},
+        {"id": 7, "title": "two", "state": "done"},
+        {"title": "three", "id": 9, "state": "open"},
+    ]
+
+
+_SHOW = """
+import json
+from tests.engines.table.test_generate import LINES, ORDERS, USERS, records
+print(json.dumps([records(table) for table in (USERS, ORDERS, LINES)]))
+"""
+
+
+def test_another_process_makes_up_the_same_records() -> None:
+    shown = [
+        subprocess.run(
+            [sys.executable, "-c", _SHOW],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert shown[0] == shown[1] != ""
+
+
+def test_another_seed_makes_up_others() -> None:
+    assert records(ORDERS) != records(ORDERS, seed=4)
