@@ -145,7 +145,7 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
     shell = ShellEngine(
         machine, limits, imaginer=model.imaginer(briefing), routes=scenario.routes.commands
     )
-    imagining = model.engine(briefing, TableRecords())
+    imagining = model.engine(briefing, TableRecords(operations=operations, tables=tables))
     return [
         shell,
         ToolkitEngine(),
