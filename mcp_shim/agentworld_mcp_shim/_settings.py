@@ -68,8 +68,6 @@ class ShimSettings:
     """Access rules that go before the scenario's; methods such as `resources/read` count as names."""
     pinned: bool = False
     """Refuse to start when an upstream lists other tools than before, instead of a warning."""
-    seed_from: Path | None = None
-    """Cassette whose calls seed the records of a new world."""
     record: Path | None = None
     """Cassette that real calls are recorded into."""
     volatile: tuple[str, ...] = ()

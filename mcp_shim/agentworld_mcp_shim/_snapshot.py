@@ -87,10 +87,15 @@ def snapshot_text(snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> str:
 
 
 def hide(listing: Listing, secrets: Iterable[str]) -> Listing:
-    """The listing without the secrets."""
+    """The listing without secrets.
+
+    What is listed is only searched for these very values, because a schema may well speak of a `token`.
+    What resources and prompts say is also searched for whatever looks like a secret.
+    """
+    from agentworld_sim.tape._redaction import Redaction
+
     hidden = tuple(secrets)
-    if not hidden:
-        return listing
+    redaction = Redaction(hidden)
     return replace(
         listing,
         identity=_hidden(listing.identity, hidden),
@@ -101,8 +106,8 @@ def hide(listing: Listing, secrets: Iterable[str]) -> Listing:
             for method, pages in listing.lists.items()
         },
         failures=_hidden(listing.failures, hidden),
-        contents=_hidden(listing.contents, hidden),
-        prompts=_hidden(listing.prompts, hidden),
+        contents={uri: _page(redaction.value(one)) for uri, one in listing.contents.items()},
+        prompts={name: _page(redaction.value(one)) for name, one in listing.prompts.items()},
     )
 
 
@@ -186,6 +191,10 @@ def _no_snapshot(path: Path, why: str) -> UsageError:
         f"{str(path)!r} is no snapshot of an MCP server: {why}. `agentworld mcp snapshot -o FILE --"
         " COMMAND` makes one."
     )
+
+
+def _page(value: object) -> Page:
+    return cast("Page", value)
 
 
 def _hidden(value: Any, secrets: tuple[str, ...]) -> Any:

