@@ -1,0 +1,145 @@
+"""`agentworld mcp explain`: who would answer each tool of a server, and why."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from agentworld_sim.scenario import Scenario
+from tests.mcp.conftest import DATA, Shim
+
+TRACKER = ("--", sys.executable, str(DATA / "mcp_listing.py"), "issue_tracker")
+
+
+def explain(shim: Shim, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "agentworld_mcp_shim", "explain", *words],
+        env=shim.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_it_shows_tables_tools_and_reasons_in_eighty_columns(shim: Shim) -> None:
+    done = explain(shim, *TRACKER)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == ["table", "key", "belongs", "to", "records"]
+    assert lines[2].split() == ["issues", "number", "owner,", "repo", "5"]
+    assert any(line.startswith("close_issue          table: update issues") for line in lines)
+    assert any(line.startswith("search_code          nobody: refused") for line in lines)
+    assert lines[-2:] == [
+        "16 tools: 10 by table, 6 by nobody.",
+        "What a tool does is corrected in a scenario; --stub prints its `operations:`.",
+    ]
+
+
+def test_with_v_every_argument_is_shown(shim: Shim) -> None:
+    shown = explain(shim, "-v", *TRACKER).stdout
+    for words in ("issue_number: key number", "since: unknown", "page: page", "body: field body"):
+        assert words in shown
+
+
+def test_for_programs_it_prints_json(shim: Shim) -> None:
+    done = explain(shim, "--json", "--access", "fork_repository=real", *TRACKER)
+    content: dict[str, Any] = json.loads(done.stdout)
+    tools = {tool["name"]: tool for tool in content["tools"]}
+    assert tools["close_issue"] == {
+        "name": "close_issue",
+        "access": "simulate",
+        "answered_by": "table",
+        "what": "update issues",
+        "why": [
+            "'close' in the name",
+            "'issue_number' names a record by its 'number'",
+            "'owner', 'repo' says to what it belongs, as in the table's other tools",
+            "the name says state = 'closed'",
+            "borne out by create_issue, get_issue, list_issues …",
+        ],
+        "operation": {
+            "does": "update",
+            "table": "issues",
+            "arguments": {
+                "owner": {"role": "scope", "field": "owner"},
+                "repo": {"role": "scope", "field": "repo"},
+                "issue_number": {"role": "key", "field": "number"},
+            },
+            "fixed": {"state": "closed"},
+        },
+    }
+    assert tools["fork_repository"]["answered_by"] == "real"
+    assert tools["search_code"] == {
+        "name": "search_code",
+        "access": "refuse",
+        "answered_by": "nobody",
+        "what": "",
+        "why": ["'code' names no stored record"],
+    }
+    assert [table["name"] for table in content["tables"]] == [
+        "issue_comments",
+        "issues",
+        "pull_requests",
+    ]
+    assert content["tables"][0]["parents"] == {"issue_number": "issues.number"}
+
+
+def test_a_stub_is_a_scenarios_section_that_changes_nothing_by_itself(
+    shim: Shim, tmp_path: Path
+) -> None:
+    stub = explain(shim, "--stub", *TRACKER).stdout
+    assert "# nothing says what its argument 'q' does\n  # search_issues:\n" in stub
+    file = tmp_path / "scenario.yaml"
+    file.write_text(f"name: corrected\ndomains: [mcp]\n{stub}", encoding="utf-8")
+    assert list(Scenario.load(file).operations) == ["list_issues"]
+    before = json.loads(explain(shim, "--json", *TRACKER).stdout)
+    after = json.loads(explain(shim, "--json", "--scenario", str(file), *TRACKER).stdout)
+    for content in (before, after):
+        for tool in content["tools"]:
+            tool.pop("why")
+    assert after == before
+
+
+def test_a_correction_in_the_scenario_is_shown(shim: Shim, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        "name: corrected\ndomains: [mcp]\n"
+        "tables: {issues: {records: [{owner: a, repo: b, number: 1, title: T}], generate: 0}}\n"
+        "operations:\n"
+        "  search_issues: {does: search, table: issues, arguments: {q: text}}\n"
+        "  no_such_tool: {does: list, table: issues}\n",
+        encoding="utf-8",
+    )
+    content = json.loads(explain(shim, "--json", "--scenario", str(file), *TRACKER).stdout)
+    tools = {tool["name"]: tool for tool in content["tools"]}
+    assert tools["search_issues"]["why"] == ["the scenario says so"]
+    assert tools["search_issues"]["operation"]["arguments"]["q"] == "text"
+    assert {table["name"]: table["records"] for table in content["tables"]}["issues"] == 1
+    assert content["not_there"] == ["no_such_tool"]
+    shown = explain(shim, "--scenario", str(file), *TRACKER).stdout
+    assert "The scenario's `operations` name no_such_tool, which is not there." in shown
+
+
+def test_a_snapshot_is_explained_without_starting_the_server(shim: Shim, tmp_path: Path) -> None:
+    file = tmp_path / "tracker.json"
+    made = subprocess.run(
+        [sys.executable, "-m", "agentworld_mcp_shim", "snapshot", "-o", str(file), *TRACKER],
+        env=shim.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (made.returncode, made.stderr) == (0, "")
+    assert explain(shim, "--snapshot", str(file)).stdout == explain(shim, *TRACKER).stdout
+
+
+def test_json_and_a_stub_at_once_are_refused(shim: Shim) -> None:
+    done = explain(shim, "--json", "--stub", *TRACKER)
+    assert done.returncode == 2
+    assert "--json and --stub print different things. Give one of them." in done.stderr
