@@ -54,6 +54,7 @@ class Answers:
         """
         self._seconds = seconds
         self._running: set[asyncio.Task[Turn]] = set()
+        self._ending = False
 
     async def call(
         self,
@@ -104,6 +105,7 @@ class Answers:
 
     async def settle(self, seconds: float) -> None:
         """Cancels the calls that are being answered and waits for them, at most so long."""
+        self._ending = True
         for task in self._running:
             task.cancel()
         if self._running:
@@ -131,6 +133,10 @@ class Answers:
             task.cancel()
             await asyncio.wait([task])
         # It may have been committed at the very last moment; then it is an answer.
+        if task.cancelled() and self._ending:
+            raise AnswerTooLate(
+                f"no answer to {call.name!r}: the server was told to end. The world is unchanged."
+            )
         if task.cancelled():
             raise AnswerTooLate(
                 f"no answer to {call.name!r} within {self._seconds:g} s. The world is unchanged."

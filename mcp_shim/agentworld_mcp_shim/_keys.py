@@ -167,6 +167,11 @@ def owner_of(principal: str) -> str:
     return hashlib.sha256(f"principal\0{principal}".encode()).hexdigest()[:32] + "."
 
 
+def is_owned(world_id: str) -> bool:
+    """Whether a world belongs to a principal."""
+    return _OWNED.fullmatch(world_id) is not None
+
+
 def owned_id(name: str, principal: str | None) -> str:
     """The id in the store of a world that a client over HTTP calls `name`.
 

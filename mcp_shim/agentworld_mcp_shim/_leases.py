@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mcp.types import INVALID_REQUEST
 
-from agentworld_mcp_shim._keys import owner_of
+from agentworld_mcp_shim._keys import is_owned, owner_of
 from mcp import MCPError
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 RECOUNT_SECONDS = 30.0
 """How long a count of a principal's worlds is believed: other processes make and remove some too."""
+
+FULL_SECONDS = 1.0
+"""The same for a principal that has as many as it may: each refusal would count all of them."""
 
 RENEWALS = 10
 """A lease is renewed when a tenth of it has passed, not at every call."""
@@ -75,7 +78,7 @@ class Leases:
         """
         now = time.monotonic()
         since, count = self._counts.get(principal, (-RECOUNT_SECONDS, 0))
-        if now - since >= RECOUNT_SECONDS or count >= self._most:
+        if now - since >= (FULL_SECONDS if count >= self._most else RECOUNT_SECONDS):
             since, count = now, await asyncio.to_thread(_counted, store, principal)
         if count >= self._most:
             self._counts[principal] = since, count
@@ -89,6 +92,8 @@ class Leases:
     async def sweep(self, store: WorldStore) -> list[str]:
         """Removes the worlds whose time is over; gives their ids."""
         removed = await asyncio.to_thread(store.remove_expired, self._clock())
+        if removed:
+            self._counts.clear()
         for world_id in removed:
             logger.info("the world %s was not used for long; it is removed", world_id)
         return removed
@@ -96,6 +101,6 @@ class Leases:
 
 def _counted(store: WorldStore, principal: str | None) -> int:
     if principal is None:
-        return sum(1 for record in store.worlds() if record.expires > 0)
+        return sum(1 for record in store.worlds() if record.expires > 0 and not is_owned(record.id))
     owner = owner_of(principal)
     return sum(1 for record in store.worlds() if record.id.startswith(owner))

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import math
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AsyncExitStack
@@ -208,7 +207,8 @@ async def _listening(app: App, listening: socket.socket) -> _Serving:
         log_config=None,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=math.ceil(CANCEL_SECONDS),
+        # How long to wait for whom is decided in `serve_plan`.
+        timeout_graceful_shutdown=None,
     )
     server = _Quiet(config)
     task = asyncio.create_task(server.serve(sockets=[listening]))
