@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench._rows import Row
 
-MODULES = ("world", "graphs", "mcp", "model", "fidelity")
+MODULES = ("world", "table", "graphs", "mcp", "mcp_http", "model", "fidelity")
 TABLE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "figures.md"
 
 

@@ -73,6 +73,9 @@ class _Beginning:
         found: dict[str, Stored] = {}
         for number, record in enumerate(self.records(table), 1):
             key = key_of(record, table, number)
+            if key in found and not table.records:
+                # A key that has few values, as an enumeration has, runs out.
+                continue
             if key in found:
                 raise UsageError(
                     f"the table {table.name!r} begins with two records whose key is {key}. Change"

@@ -163,9 +163,12 @@ class Database:
                 parts.append(f"fits(record, {place})")
                 continue
             extracted, kinds, value = known
-            self._index(table, condition.path, extracted)
             kind = f"json_type(record, '$.{condition.path}')"
-            exact = f"({extracted} = ? AND {kind} IN ({kinds}))"
+            exact = f"({kind} {kinds} AND {extracted} = ?)"
+            if self._plain(table, condition.path, kind, extracted):
+                parts.append(exact)
+                values.append(value)
+                continue
             inside = f"({kind} IN ('array', 'object') AND fits(record, {place}))"
             parts.append(exact if condition.compare == SAME else f"({exact} OR {inside})")
             values.append(value)
@@ -176,18 +179,20 @@ class Database:
             values.append(_folded(word))
         return " AND ".join(parts) or "1", values
 
-    def _index(self, table: str, path: str, extracted: str) -> None:
-        """Indexes a field that is asked for, in a table where that pays."""
+    def _plain(self, table: str, path: str, kind: str, extracted: str) -> bool:
+        """Whether no record has a list or an object in a field. Only asked where an index answers: in
+        a large table, which gets one of each field that is compared."""
         name = self._names[table]
-        if (name, path) in self._indexes:
-            return
-        if self.next_number(table) < WORTH_INDEXING:
-            return
-        self._indexes.add((name, path))
-        number = len(self._indexes)
-        # Both sides of the OR above need one, or neither is used.
-        self._db.execute(f"CREATE INDEX {name}_v{number} ON {name} ({extracted})")
-        self._db.execute(f"CREATE INDEX {name}_k{number} ON {name} (json_type(record, '$.{path}'))")
+        scope = "scope, " if self._tables[table].scope else ""
+        if (name, path) not in self._indexes:
+            if self.next_number(table) < WORTH_INDEXING:
+                return False
+            self._indexes.add((name, path))
+            index = f"{name}_v{len(self._indexes)}"
+            self._db.execute(f"CREATE INDEX {index} ON {name} ({scope}{kind}, {extracted}, number)")
+            self._db.execute(f"CREATE INDEX {index}_kinds ON {name} ({kind})")
+        inside = f"SELECT 1 FROM {name} WHERE {kind} IN ('array', 'object') LIMIT 1"
+        return self._db.execute(inside).fetchone() is None
 
     def _write_texts(self, table: str) -> None:
         """Fills in what is searched, which is only needed where something is."""
@@ -226,11 +231,11 @@ def _as_sql(condition: Filter) -> tuple[str, str, Any] | None:
         return None
     extracted = f"json_extract(record, '$.{condition.path}')"
     if isinstance(wanted, bool):
-        return extracted, "'true', 'false'", int(wanted)
+        return extracted, f"= '{str(wanted).lower()}'", int(wanted)
     if isinstance(wanted, int) and abs(wanted) < EXACT:
-        return extracted, "'integer', 'real'", wanted
+        return extracted, "IN ('integer', 'real')", wanted
     if isinstance(wanted, str) and wanted.isprintable() and _sendable(wanted):
-        return extracted, "'text'", wanted
+        return extracted, "= 'text'", wanted
     return None
 
 

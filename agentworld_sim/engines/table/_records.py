@@ -166,6 +166,12 @@ class _Changing:
                     " an object"
                 )
             fields = {table.key[0]: key}
+        unnamed = [path for path in table.key if path not in fields]
+        if unnamed:
+            raise ValueError(
+                f"a record of {table.name!r} is named by {', '.join(table.key)}, and"
+                f" {', '.join(unnamed)} is missing in `key`"
+            )
         found = self._find(table, fields, fields)
         if found is None:
             raise ValueError(f"no record of {table.name!r} has the key {key!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -161,7 +161,7 @@ class Imagines:
     """An engine that imagines the same answer to everything."""
 
     name = "imagines"
-    route = "imagine"
+    route: Literal["imagine"] = "imagine"
     reasks = 0
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
@@ -180,7 +180,7 @@ class Imagines:
             record = {"id": 40, "team": "red", "title": "imagined", "state": "open", "points": 1}
             values = {'tables/tickets/"red",40': {"n": 40, "record": record}}
             values["tables/tickets"] = {"begun": True}
-            structured = {"items": [], "total": 0, "has_more": False}
+            structured: dict[str, Any] = {"items": [], "total": 0, "has_more": False}
             said = Observation(text="{}", structured=structured)
         return Answer(
             replace(said, provenance="imagined"),
