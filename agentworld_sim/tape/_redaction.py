@@ -1,8 +1,8 @@
 """Secrets taken out of what is recorded.
 
-A secret is known by where it stands (a key or a header that is named like one), by its shape (tokens of
-known services, signed tokens, private keys), or because the caller names it. Each is replaced by its
-kind, so that equal texts stay equal. What has neither name nor shape of a secret is not found.
+A secret is known by where it stands (a key or a header that is named like one, and from there on
+everywhere), by its shape (tokens of known services, signed tokens, private keys), or because the caller
+names it. Each is replaced by its kind, so that equal texts stay equal. What has neither name nor shape of a secret is not found.
 """
 
 from __future__ import annotations
@@ -129,10 +129,16 @@ class Redaction:
         if isinstance(value, str):
             if not value or MARK.fullmatch(value):
                 return value
+            self._learn(value)
             return self._taken(kind)
         if isinstance(value, list):
             return [self._under(kind, one) for one in cast("list[object]", value)]
         return self.value(value)
+
+    def _learn(self, secret: str) -> None:
+        """What was a secret in one place, such as an argument, is one in others, such as the answer."""
+        if len(secret) >= SHORTEST and secret not in self._named:
+            self._named = sorted([*self._named, secret], key=len, reverse=True)
 
     def _taken(self, kind: str) -> str:
         self.counts[kind] += 1
