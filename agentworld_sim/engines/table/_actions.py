@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentworld_sim.engines.table._groups import Group
+from agentworld_sim.engines.table._groups import Group, where_words
 from agentworld_sim.engines.table._reading import Reading
 from agentworld_sim.engines.table._shapes import enum_of, kind_of
 from agentworld_sim.engines.table._verbs import ACTIONS, STATES, UNDOES
 from agentworld_sim.engines.table._words import singulars, snake
-
-_NEAR = {"repository": "repo", "repo": "repository", "organization": "org", "org": "organization"}
 
 _OPPOSITES = {
     "unread": ("read",),
@@ -106,7 +104,5 @@ def _leading(read: Reading, group: Group) -> tuple[str, ...]:
     extra = read.noun[: len(read.noun) - len(group.noun)]
     if not extra or read.noun[len(extra) :] != group.noun:
         return ()
-    taken = {word for argument in read.arguments for word in singulars(argument)}
-    taken |= {_NEAR[word] for word in taken if word in _NEAR}
-    same = sum(one.noun == read.noun for one in group.readings)
-    return tuple(word for word in extra if word not in taken) if same < 2 else ()
+    taken = where_words(read, read.noun)
+    return tuple(word for word in extra if word not in taken)

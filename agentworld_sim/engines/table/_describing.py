@@ -233,7 +233,11 @@ def _choose_scope(group: Group) -> None:
             if name in scope or not _may_scope(group, read, argument, shape):
                 continue
             matching = [(one, one.named(snake(argument))) for one in rest]
-            needed = any(own is not None and own in one.required for one, own in matching)
+            needed = any(
+                own is not None and own in one.required
+                for one, own in matching
+                if one.does != "update"
+            )
             everywhere = bool(rest) and all(own is not None for _, own in matching)
             named = (argument in read.required and needed) or (
                 everywhere and _names_other(argument)
@@ -260,7 +264,9 @@ def _may_scope(group: Group, read: Reading, argument: str, shape: dict[str, Any]
     own = {name for name, _ in keys_of(read, group)}
     if argument in own or (group.field_named(argument) in group.key) or argument in group.key:
         return False
-    if kind_of(shape) not in ("string", "integer", "") or enum_of(shape):
+    if kind_of(shape) not in ("string", "integer", "number", "") or enum_of(shape):
+        return False
+    if kind_of(shape) == "number" and singulars(argument)[-1:] not in (("number",), ("id",)):
         return False
     if shape.get("format") in ("date", "date-time", "time", "email", "uri"):
         return False

@@ -14,13 +14,15 @@ from agentworld_sim.engines.table._words import plural, singular, singulars, sna
 STRONG = ("id", "uuid", "guid", "number", "key", "slug", "ref", "sid", "iid")
 """Kinds of name that only ever name a record."""
 
-WEAK = ("name", "email", "username", "login", "handle", "code", "sku", "uri", "path", "title")
+WEAK = ("name", "email", "username", "login", "handle", "code", "sku", "uri", "path")
 """Kinds of name that are as often a value."""
 
 _SHORT_NOUNS: Mapping[tuple[str, ...], frozenset[tuple[str, ...]]] = {
     ("pull", "request"): frozenset([("pull",), ("pr",)]),
     ("merge", "request"): frozenset([("merge",), ("mr",)]),
 }
+
+_NEAR = {"repository": "repo", "repo": "repository", "organization": "org", "org": "organization"}
 
 _SHORT = {"num": "number", "no": "number", "identifier": "id"}
 
@@ -36,6 +38,8 @@ class Group:
     shown: bool = False
     """Whether a tool of another table shows all records of this one beside its own."""
     answers: dict[str, Answers] = field(default_factory=dict[str, Answers])
+    child: bool = False
+    """Whether its records belong to those of another table."""
     parent: bool = False
     """Whether records of another table belong to its records."""
     fields: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -124,7 +128,9 @@ def _shorter(
             continue
         leading = noun[:length]
         owned = any(_names(read, leading) for read in by_noun[rest])
-        if owned or not any(one[-len(leading) :] == leading for one in by_noun):
+        if not owned and any(one[-len(leading) :] == leading for one in by_noun):
+            continue
+        if all(_qualifies(read, noun, leading) for read in by_noun[noun]):
             return rest
     # `set_task_status`: the last word is what changes.
     head, last = noun[:-1], noun[-1]
@@ -134,6 +140,23 @@ def _shorter(
     ):
         return head
     return None
+
+
+def _qualifies(read: Reading, noun: tuple[str, ...], leading: tuple[str, ...]) -> bool:
+    """Whether the words before a noun only say where: `list_repository_issues(owner, repo)`.
+
+    For a list they may also say which: `list_open_issues`.
+    """
+    if not set(leading) - where_words(read, noun):
+        return True
+    return read.does in ("list", "search", "count", "read") and len(leading) == 1
+
+
+def where_words(read: Reading, noun: tuple[str, ...]) -> set[str]:
+    """The words in the names of arguments that do not themselves name a record of `noun`."""
+    names = [singulars(argument) for argument in read.arguments]
+    found = {word for parts in names if parts[: len(noun)] != noun for word in parts}
+    return found | {_NEAR[word] for word in found if word in _NEAR} | set(read.belongs)
 
 
 def _names(read: Reading, noun: tuple[str, ...]) -> bool:
@@ -160,12 +183,14 @@ def _read_or_list(group: Group) -> None:
 
 def key_arguments(read: Reading, noun: tuple[str, ...]) -> Iterator[tuple[str, str, bool]]:
     """The arguments that may name a record: argument, kind (`id`, `number`, `name`), certain."""
-    nouns = {noun, noun[-1:], *((read.noun, read.noun[-1:]) if read.noun else ())}
+    nouns = {noun, noun[-1:]}
+    if read.noun[-1:] == noun[-1:]:
+        nouns.add(read.noun)
     nouns |= _SHORT_NOUNS.get(noun, frozenset())
     for argument, shape in read.arguments.items():
         kind = kind_of(shape)
         parts = singulars(argument)
-        if kind in ("object", "boolean", "number") or enum_of(shape) or not parts:
+        if kind in ("object", "boolean") or enum_of(shape) or not parts:
             continue
         if kind == "array" and kind_of(item_of(shape)) in ("object", "array", "boolean"):
             continue

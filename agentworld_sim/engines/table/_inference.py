@@ -89,8 +89,8 @@ def plan_of(
     for group in groups:
         for name in group.scope:
             parent = _named(groups, group.space, table_name_of(name))
-            if parent is not None:
-                parent.parent = True
+            if parent is not None and parent is not group:
+                parent.parent = group.child = True
     for group in groups:
         bound = _operations(group, groups, named, said, unbound)
         if bound:

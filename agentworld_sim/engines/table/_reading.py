@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentworld_sim.engines.table._operation import Does
-from agentworld_sim.engines.table._shapes import kind_of, properties, required, shape
+from agentworld_sim.engines.table._shapes import enum_of, kind_of, properties, required, shape
 from agentworld_sim.engines.table._verbs import (
     ACTIONS,
     ADJECTIVES,
@@ -17,6 +17,7 @@ from agentworld_sim.engines.table._verbs import (
     MACHINERY,
     SERVERS,
     SKIPPED,
+    SWITCHES,
     VERBS,
 )
 from agentworld_sim.engines.table._words import is_plural, singular, snake, words
@@ -24,6 +25,8 @@ from agentworld_sim.tools import ToolSpec
 
 WRITES = frozenset[Does](("create", "update", "upsert", "delete"))
 READS = frozenset[Does](("read", "list", "search", "count"))
+
+_CHOICES = {(verb,) for verb in (*VERBS, *ACTIONS)}
 
 _ENTRIES = frozenset("kv key value entry pair".split())
 
@@ -198,6 +201,10 @@ def _problem(read: Reading, parts: tuple[str, ...]) -> str | None:
     machinery = [word for word in reversed(read.noun) if word in MACHINERY]
     if read.noun[-1] in MACHINERY or parts[0] in SERVERS:
         return f"{(machinery or parts)[0]!r} names no stored record"
+    for argument, one in read.arguments.items():
+        chosen = {words(str(value))[:1] for value in enum_of(one)} & _CHOICES
+        if snake(argument) in SWITCHES and (chosen or argument in read.required):
+            return f"its argument {argument!r} chooses what it does"
     if kind_of(shape(read.tool.input_schema)) not in ("object", ""):
         return "its input schema is not of an object"
     return None

@@ -25,6 +25,14 @@ def support_problem(read: Reading, left: list[Reading], group: Group) -> str | N
     if makers:
         if readers and not any(_shares(maker, one, group) for maker in makers for one in readers):
             return f"what creates and what shows {group.name} have nothing in common"
+        if (
+            not group.described
+            and not group.child
+            and not any(
+                keys_of(one, group) for one in left if one.does not in ("create", "list", "search")
+            )
+        ):
+            return f"no tool names a single one of the {group.name}"
         if read.verb in ("send", "submit", "post") and read in makers:
             return _sent_problem(read, readers, group)
         return None

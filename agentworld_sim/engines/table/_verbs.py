@@ -126,6 +126,9 @@ ADJECTIVES = frozenset(
 )
 """What follows a noun in `mark_task_done`."""
 
+SWITCHES = frozenset("method action operation op command mode verb".split())
+"""Arguments that choose what a tool does, where it does several things."""
+
 EXECUTED = frozenset(
     "command commands cmd code script sql statement expression cypher graphql javascript python shell"
     " selector xpath".split()
