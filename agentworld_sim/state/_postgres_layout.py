@@ -60,6 +60,8 @@ _TABLES: tuple[LiteralString, ...] = (
     "CREATE INDEX agentworld_turns_parent ON agentworld_turns (parent)",
     "CREATE INDEX agentworld_held_ref ON agentworld_held (ref)",
     "CREATE INDEX agentworld_uses_blob ON agentworld_uses (blob)",
+    "CREATE INDEX agentworld_doomed_depth ON agentworld_doomed (depth)",
+    "CREATE INDEX agentworld_doomed_stage ON agentworld_doomed (stage) WHERE stage > 0",
     "CREATE INDEX agentworld_failures_world ON agentworld_failures (world)",
     "CREATE INDEX agentworld_worlds_expires ON agentworld_worlds (expires) WHERE expires > 0",
 )

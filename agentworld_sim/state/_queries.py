@@ -129,9 +129,10 @@ def queries(prefix: LiteralString, mark: LiteralString, text: LiteralString) -> 
             f"""INSERT INTO {doomed} (ref, depth)
                 SELECT t.parent, t.depth - 1 FROM {doomed} d JOIN {turns} t ON t.ref = d.ref
                 WHERE d.stage = 1 ON CONFLICT (ref) DO NOTHING""",
+            # A cross join, because SQLite keeps its order: the batch is small, the uses are many.
             f"""DELETE FROM {blobs} WHERE id IN (
-                    SELECT u.blob FROM {doomed} d JOIN {uses} u ON u.owner = d.ref
-                    WHERE d.stage = 1
+                    SELECT u.blob FROM {doomed} d CROSS JOIN {uses} u
+                    WHERE d.stage = 1 AND u.owner = d.ref
                 ) AND NOT EXISTS (
                     SELECT 1 FROM {uses} u WHERE u.blob = {blobs}.id AND NOT EXISTS (
                         SELECT 1 FROM {doomed} d WHERE d.ref = u.owner AND d.stage = 1

@@ -39,6 +39,7 @@ CREATE INDEX turns_parent ON turns (parent);
 CREATE INDEX held_ref ON held (ref);
 CREATE INDEX uses_blob ON uses (blob);
 CREATE INDEX doomed_depth ON doomed (depth);
+CREATE INDEX doomed_stage ON doomed (stage);
 CREATE INDEX failures_world ON failures (world);
 CREATE INDEX worlds_expires ON worlds (expires) WHERE expires > 0;
 """

