@@ -1,5 +1,10 @@
 """Tables of records: any tool that creates, reads, lists, searches, changes or deletes them."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from agentworld_sim.engines.table._engine import TableEngine
 from agentworld_sim.engines.table._inference import infer, plan_of
 from agentworld_sim.engines.table._operation import (
@@ -12,6 +17,10 @@ from agentworld_sim.engines.table._operation import (
     Table,
 )
 
+if TYPE_CHECKING:
+    from agentworld_sim.engines.table._records import record_changes, records_view
+    from agentworld_sim.engines.table._seeds import records_from, with_records
+
 __all__ = [
     "Argument",
     "Does",
@@ -23,4 +32,23 @@ __all__ = [
     "TableEngine",
     "infer",
     "plan_of",
+    "record_changes",
+    "records_from",
+    "records_view",
+    "with_records",
 ]
+
+_LATE = {
+    "record_changes": "_records",
+    "records_from": "_seeds",
+    "records_view": "_records",
+    "with_records": "_seeds",
+}
+"""Imported when they are first asked for: they load what carries calls out, which a world that never
+touches a table does not need."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
