@@ -1,0 +1,199 @@
+"""`agentworld mcp --http` under load, and beside the upstream itself over HTTP.
+
+200 clients each have a world of their own. Every answer is checked by content: what a client wrote is
+what it reads, and nothing else. The latencies are those the clients see while all of them are busy. One
+call at a time is measured beside the same tool of the official SDK's server over HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from bench._rows import Row, p50_ms_async, run
+from mcp import Client
+
+DATA = Path(__file__).parent / "data"
+UPSTREAM = (sys.executable, str(DATA / "mcp_upstream.py"))
+SHIM = (sys.executable, "-m", "agentworld_mcp_shim")
+CLIENTS = 200
+CALLS = 20
+ROUNDS = 5
+TOLERANCE = 0.1
+"""A ratio within this of the target is the target: so much two runs of one command differ."""
+
+_DIRECT = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from mcp_upstream import server;"
+    " server.run('streamable-http', host='127.0.0.1', port=int(sys.argv[2]))"
+)
+
+
+def rows() -> list[Row]:
+    """One call at a time, and many clients with one and with two processes."""
+    return run(_rows())
+
+
+async def _rows() -> list[Row]:
+    found: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        note = Path(folder) / "note.txt"
+        note.write_text("remember the milk\n", encoding="utf-8")
+        scenario = Path(folder) / "scenario.yaml"
+        scenario.write_text(
+            f"name: bench\ndomains: [terminal]\nfiles:\n  {note}: |\n    remember the milk\n",
+            encoding="utf-8",
+        )
+        found += await _one_at_a_time(Path(folder), scenario, note)
+        for workers in (1, 2):
+            found += await _under_load(Path(folder) / f"home{workers}", workers)
+    return found
+
+
+async def _one_at_a_time(folder: Path, scenario: Path, note: Path) -> list[Row]:
+    names = ("in memory", "on disk")
+    found: list[Row] = []
+    async with AsyncExitStack() as stack:
+        bases = [await stack.enter_async_context(_direct())]
+        for extra in (("--memory",), ()):
+            arguments = ("--scenario", str(scenario), *extra, "--", *UPSTREAM)
+            bases.append(await stack.enter_async_context(_shim(folder / "home", *arguments)))
+        for mode, era in (("auto", "2026-07-28"), ("legacy", "2025-11-25")):
+            clients = [await stack.enter_async_context(_client(base, mode)) for base in bases]
+
+            async def call(client: Client) -> None:
+                result = await client.call_tool("read_file", {"file_path": str(note)})
+                assert getattr(result.content[0], "text", "") == "remember the milk\n", result
+
+            taken: list[list[float]] = [[] for _ in clients]
+            for _ in range(ROUNDS):
+                for times, client in zip(taken, clients, strict=True):
+                    times.append(await p50_ms_async(partial(call, client), times=50))
+            direct, *ours = (statistics.median(times) for times in taken)
+            for name, milliseconds in zip(names, ours, strict=True):
+                found.append(
+                    Row(
+                        name=f"MCP call over HTTP, {era}, world {name}",
+                        ours=milliseconds,
+                        alternative="the upstream itself",
+                        theirs=direct,
+                        target="ratio 1.0",
+                        met=milliseconds / direct <= 1.0 + TOLERANCE,
+                    )
+                )
+    return found
+
+
+async def _under_load(home: Path, workers: int) -> list[Row]:
+    taken: list[float] = []
+    together = asyncio.Barrier(CLIENTS + 1)
+
+    async def work(base: str, number: int) -> None:
+        # A connection of the SDK belongs to the task that made it.
+        async with _client(base, "legacy") as client:
+            await _said(client, "true")
+            await together.wait()
+            for turn in range(CALLS):
+                start = time.perf_counter()
+                text = await _said(
+                    client, f"echo {number} >> /srv/n; sort -u /srv/n; wc -l < /srv/n"
+                )
+                taken.append((time.perf_counter() - start) * 1000)
+                assert text.split() == [str(number), str(turn + 1)], (number, turn, text)
+            await together.wait()
+
+    async with (
+        _shim(home, "--workers", str(workers), "--", *_shell()) as base,
+        asyncio.TaskGroup() as group,
+    ):
+        began = time.perf_counter()
+        for number in range(CLIENTS):
+            group.create_task(work(base, number))
+        await together.wait()
+        opened = time.perf_counter() - began
+        await together.wait()
+        rate = CLIENTS * CALLS / (time.perf_counter() - began - opened)
+    taken.sort()
+    who = f"{CLIENTS} clients, {workers} process{'es' * (workers > 1)}"
+    return [
+        Row(name=f"MCP over HTTP, {who}: connect and open a world each", ours=opened, unit="s"),
+        Row(name=f"MCP over HTTP, {who}: calls per second", ours=rate, unit="calls/s"),
+        Row(name=f"MCP over HTTP, {who}: p50", ours=taken[len(taken) // 2]),
+        Row(name=f"MCP over HTTP, {who}: p99", ours=taken[len(taken) * 99 // 100]),
+    ]
+
+
+def _shell() -> tuple[str, ...]:
+    return sys.executable, str(DATA / "shell_upstream.py")
+
+
+async def _said(client: Client, command: str) -> str:
+    result = await client.call_tool("bash", {"command": command})
+    assert not result.is_error, result
+    return getattr(result.content[0], "text", "")
+
+
+@asynccontextmanager
+async def _client(base: str, mode: str) -> AsyncGenerator[Client]:
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+    async with (
+        httpx2.AsyncClient(timeout=120, limits=limits) as http,
+        Client(
+            streamable_http_client(f"{base}/mcp", http_client=http), mode=mode, cache=None
+        ) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def _shim(home: Path, *arguments: str) -> AsyncGenerator[str]:
+    environment = {**os.environ, "AGENTWORLD_HOME": str(home)}
+    command = [*SHIM, "--http", "0", *arguments]
+    async with _running(command, environment, lambda line: "serving " in line) as line:
+        yield line.split(" ")[2].removesuffix("/mcp;")
+
+
+@asynccontextmanager
+async def _direct() -> AsyncGenerator[str]:
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-c", _DIRECT, str(DATA), str(port)]
+    async with _running(command, dict(os.environ), lambda line: "running on" in line):
+        yield f"http://127.0.0.1:{port}"
+
+
+@asynccontextmanager
+async def _running(
+    command: list[str], environment: dict[str, str], is_ready: Callable[[str], bool]
+) -> AsyncGenerator[str]:
+    process = await asyncio.create_subprocess_exec(
+        *command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    try:
+        while line := (await process.stderr.readline()).decode():
+            if is_ready(line):
+                break
+        else:
+            raise RuntimeError(f"{command} ended with {await process.wait()}")
+        draining = asyncio.create_task(process.stderr.read())
+        yield line
+        del draining
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
