@@ -6,6 +6,9 @@ READY := $(VENV)/.ready
 VLLM := .venv-vllm
 VLLM_READY := $(VLLM)/.ready
 TINY := build/vllm/tiny_moe
+CONFORMANCE := build/conformance
+SERVERS := build/servers
+SERVERS_READY := $(SERVERS)/.ready
 POSTGRES := build/postgres
 PYTEST_ARGS ?=
 
@@ -43,6 +46,23 @@ $(POSTGRES)/.ready: tests/postgres/constraints.txt
 		mkdir -p $(POSTGRES)
 	@touch $@
 
+test-conformance: $(READY) $(CONFORMANCE)/.ready ## the official MCP suite and the Inspector, through the shim (needs npm)
+	$(BIN)/pytest tests/conformance $(PYTEST_ARGS)
+
+$(CONFORMANCE)/.ready: tests/conformance/package.json $(READY)
+	@mkdir -p $(CONFORMANCE)
+	@cp tests/conformance/package.json $(CONFORMANCE)/
+	@cd $(CONFORMANCE) && npm install --no-audit --no-fund --loglevel=error
+	@# The server that the suite is made for comes with the sources of the SDK, not with its wheel.
+	@version=$$($(BIN)/python -c 'import importlib.metadata as m; print(m.version("mcp"))') && \
+		$(BIN)/python -m pip download -q --disable-pip-version-check --no-deps --no-binary :all: \
+			-d $(CONFORMANCE)/sdist "mcp==$$version" && \
+		tar -xzf $(CONFORMANCE)/sdist/mcp-$$version.tar.gz -C $(CONFORMANCE) && \
+		rm -rf $(CONFORMANCE)/everything-server && \
+		mv $(CONFORMANCE)/mcp-$$version/examples/servers/everything-server $(CONFORMANCE)/ && \
+		rm -r $(CONFORMANCE)/mcp-$$version
+	@touch $@
+
 test-vllm: $(READY) $(TINY)/config.json ## a real vLLM on the CPU, in an environment of its own (3.4 GB)
 	$(BIN)/pytest tests/vllm $(PYTEST_ARGS)
 
@@ -62,6 +82,24 @@ $(TINY)/config.json: $(VLLM_READY) tests/vllm/make_tiny_model.py tests/vllm/tiny
 	@echo "making the tiny model (about a minute, once) …"
 	@mkdir -p $(TINY)
 	@$(VLLM)/bin/python tests/vllm/make_tiny_model.py $(TINY)
+	@touch $@
+
+test-servers: $(READY) $(SERVERS_READY) ## eight real MCP servers mirrored, the computed ones held to theirs (needs node)
+	$(BIN)/pytest tests/servers $(PYTEST_ARGS)
+
+record-servers: $(READY) $(SERVERS_READY) ## ask the real servers again what the default tests hold the computed ones to
+	$(BIN)/python -m tests.data.servers.record
+
+$(SERVERS_READY): tests/servers/package.json tests/servers/requirements.txt tests/servers/requirements-old-sdk.txt
+	@command -v npm >/dev/null || { echo "node and npm are needed, version 20 or newer"; exit 2; }
+	@echo "installing MCP servers (about a minute, once) …"
+	@mkdir -p $(SERVERS)
+	@cp tests/servers/package.json $(SERVERS)/package.json
+	@npm install --prefix $(SERVERS) --no-audit --no-fund --ignore-scripts --loglevel=error
+	@test -x $(SERVERS)/venv/bin/python || $(PYTHON) -m venv $(SERVERS)/venv
+	@$(SERVERS)/venv/bin/python -m pip install -q --disable-pip-version-check -r tests/servers/requirements.txt
+	@test -x $(SERVERS)/venv-old-sdk/bin/python || $(PYTHON) -m venv $(SERVERS)/venv-old-sdk
+	@$(SERVERS)/venv-old-sdk/bin/python -m pip install -q --disable-pip-version-check -r tests/servers/requirements-old-sdk.txt
 	@touch $@
 
 check: lint types test docs ## everything a change must pass

@@ -101,13 +101,18 @@ def validation_style(schema: Mapping[str, Any]) -> ValidationStyle:
     """Which library the server validates with, from what it wrote into its schemas.
 
     The TypeScript SDK names the dialect in each schema. The Python SDK's high-level server gives each a
-    title that ends in `Arguments`, or for a tool without a title none at all. What carries the title of
-    a model class is a low-level Python server, which validates with jsonschema.
+    title that ends in `Arguments`, or for a tool without a title none at all, and a title to each
+    argument. What carries the title of a model class, or was written by hand without any, is a low-level
+    Python server, which validates with jsonschema.
     """
     if "$schema" in schema:
         return "zod"
     title = schema.get("title")
-    return "pydantic" if title is None or str(title).endswith("Arguments") else "jsonschema"
+    if title is not None:
+        return "pydantic" if str(title).endswith("Arguments") else "jsonschema"
+    properties = cast("dict[str, Any]", schema.get("properties", {}))
+    titled = any(isinstance(one, dict) and "title" in one for one in properties.values())
+    return "pydantic" if titled or not properties else "jsonschema"
 
 
 def _compiled(schema: Mapping[str, Any]) -> Validator:

@@ -35,7 +35,15 @@ def issues(tool: str, schema: Mapping[str, Any], errors: Iterable[ValidationErro
         schema: Its input schema; issues come in the order of its properties.
         errors: In which ways the arguments do not fit; at least one.
     """
-    placed = [one for error in errors for one in _issues(error)]
+    found = list(errors)
+    named = {tuple(error.absolute_path) for error in found if error.validator == "enum"}
+    placed = [
+        one
+        for error in found
+        # What is none of the names is not told to be of another type as well.
+        if not (error.validator == "type" and tuple(error.absolute_path) in named)
+        for one in _issues(error)
+    ]
     placed.sort(key=lambda one: _place(schema, one[0]))
     lines = [f"{text} at {_dotted(path)}" if path else text for path, text in placed]
     return f"{INVALID} {tool}: " + "\n".join(dict.fromkeys(lines))

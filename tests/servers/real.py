@@ -58,6 +58,8 @@ def real_server(name: str, folder: Path) -> RealServer:
         case "time":
             return RealServer([str(PYTHON / "mcp-server-time"), "--local-timezone", "UTC"])
         case "sqlite":
+            # It makes the file when it is started; here it is there before.
+            (folder / "data.db").touch()
             path = str(folder / "data.db")
             return RealServer([str(OLD_PYTHON / "mcp-server-sqlite"), "--db-path", path])
         case "git":

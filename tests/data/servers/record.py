@@ -9,15 +9,17 @@ import asyncio
 import base64
 import json
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from tests.data.servers.calls import CALLS, FILES, LINKS, ROOT
-from tests.servers.real import real_server
+from tests.servers.real import SERVERS, real_server
 
 HERE = Path(__file__).resolve().parent
 
@@ -116,7 +118,80 @@ def file_entries() -> dict[str, Any]:
     }
 
 
+_LIBRARIES = """
+import { createTwoFilesPatch } from 'diff';
+import { minimatch } from 'minimatch';
+import { readFileSync } from 'fs';
+const given = JSON.parse(readFileSync(0));
+const tried = (path, pattern) => {
+  try { return minimatch(path, pattern, { dot: true }); } catch { return null; }
+};
+console.log(JSON.stringify({
+  patches: given.patches.map(([a, b]) => createTwoFilesPatch('f', 'f', a, b, 'original', 'modified')),
+  patterns: given.patterns.map(([path, pattern]) => tried(path, pattern)),
+  orders: given.orders.map(names => [...names].sort((a, b) => a.localeCompare(b))),
+}));
+"""
+"""The three things that the filesystem server takes from elsewhere."""
+
+_PIECES = (
+    "a b . * ** ? [ab] [!a] [^b] {a,b} {a,b/c} / / *(a|b) +(a) ?(b) @(a|b*) .a é 1 {1..3}".split()
+)
+
+
+def library_cases(random: Random) -> dict[str, Any]:
+    """Texts to compare, paths with patterns, and names to sort."""
+
+    def text() -> str:
+        lines = "".join(random.choice("abc ") + "\n" for _ in range(random.choice([0, 2, 9, 25])))
+        return lines[:-1] if random.random() < 0.3 else lines
+
+    def changed(before: str) -> str:
+        lines = before.split("\n")
+        for _ in range(random.randrange(5)):
+            at = random.randrange(len(lines))
+            lines[at : at + random.randrange(2)] = [random.choice("abcd")] * random.randrange(2)
+            lines = lines or [""]
+        return "\n".join(lines)
+
+    def path() -> str:
+        return "/".join(
+            "".join(random.choice(["a", "b", "1", "c", "é", "ab"]) for _ in range(2))
+            for _ in range(random.randrange(1, 4))
+        )
+
+    before = [text() for _ in range(150)]
+    after = [changed(one) if random.random() < 0.8 else text() for one in before]
+    patterns = ["".join(random.choices(_PIECES, k=random.randrange(1, 6))) for _ in range(400)]
+    names = [
+        ["".join(random.choices("aAbBzZäÄé10_-. (", k=3)) for _ in range(8)] for _ in range(30)
+    ]
+    return {
+        "patches": list(zip(before, after, strict=True)),
+        "patterns": [(path(), pattern) for pattern in patterns],
+        "orders": names,
+    }
+
+
+def recorded_libraries() -> Mapping[str, Any]:
+    given = library_cases(Random(1))
+    node = subprocess.run(
+        ["node", "--input-type=module", "-e", _LIBRARIES],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=SERVERS,
+        timeout=60,
+    )
+    said = json.loads(node.stdout)
+    return {key: list(zip(given[key], said[key], strict=True)) for key in given}
+
+
 def main() -> None:
+    if not sys.argv[1:]:
+        text = json.dumps(recorded_libraries(), ensure_ascii=False)
+        (HERE / "libraries.json").write_text(text + "\n", encoding="utf-8")
     for name in sys.argv[1:] or CALLS:
         text = json.dumps(asyncio.run(recorded(name)), indent=1, ensure_ascii=False)
         (HERE / f"{name}.json").write_text(text + "\n", encoding="utf-8")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 CONTEXT = 4
 """Lines shown around a change."""
 
-MAX_EDITS = 2000
+MAX_EDITS = 700
 """Beyond so many lines removed and added, the middle is shown as replaced as a whole."""
 
 

@@ -1,0 +1,73 @@
+"""The same calls to a real server and to the computed one: the answers are the same."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import pytest
+
+from mcp import Client
+from tests.data.servers.calls import CALLS, LINKS, ROOT, Call
+from tests.data.servers.record import answer, file_entries, lay_out, moved, steady
+from tests.servers.arguments import wrong
+from tests.servers.behind import Behind
+
+EXPLAINED = {
+    "sqlite/no_such_tool": "the server looks at its arguments first, and says in an ordinary text"
+    " that they are missing; a mirror knows only which tools there are"
+}
+"""What differs, by server and what was called, and why it must."""
+
+
+def begun(behind: Behind, server: str) -> dict[str, Any]:
+    """Lays out what a server works on, and the scenario that begins with the same."""
+    if server != "filesystem":
+        return {"clock": datetime.now(UTC).isoformat()}
+    lay_out(behind.folder)
+    root = str(behind.folder)
+    files: dict[str, Any] = {
+        path.replace(ROOT, root): {"directory": True} if entry is None else entry
+        for path, entry in file_entries().items()
+    }
+    files |= {f"{root}/{path}": {"link": target} for path, target in LINKS.items()}
+    return {"files": files, "machine": {"workdir": root, "allowed_directories": [root]}}
+
+
+async def put(client: Client, calls: list[Call]) -> list[dict[str, Any]]:
+    """The answers of one side, without what no two runs have in common."""
+    answers = [answer(await client.call_tool(name, arguments)) for name, arguments in calls]
+    return [_without_clock(steady(one)) for one in answers]
+
+
+def _without_clock(value: Any) -> Any:
+    """The time of day goes on between two runs; the date and the zone's offset are compared."""
+    if isinstance(value, str):
+        return re.sub(r"T\d\d:\d\d:\d\d(?=[+-]\d\d:\d\d)", "T<time>", value)
+    if isinstance(value, list):
+        return [_without_clock(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        return {key: _without_clock(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+@pytest.mark.parametrize("server", ["filesystem", "memory", "sqlite", "time"])
+async def test_a_computed_server_answers_as_the_real_one(behind: Behind, server: str) -> None:
+    scenario = begun(behind, server)
+    calls = [(name, moved(given, ROOT, str(behind.folder))) for name, given in CALLS[server]]
+    random = Random(server)
+    async with behind.shown(server, "live", **scenario) as client:
+        for tool in (await client.list_tools()).tools:
+            calls += [(tool.name, given) for _, given in wrong(tool.input_schema, random)]
+        calls.append(("no_such_tool", {}))
+        computed = await put(client, calls)
+    async with behind.direct(server) as client:
+        real = await put(client, calls)
+    different = [
+        f"{name} {str(given)[:300]}\n  computed: {str(ours)[:600]}\n  real:     {str(theirs)[:600]}"
+        for (name, given), ours, theirs in zip(calls, computed, real, strict=True)
+        if ours != theirs and f"{server}/{name}" not in EXPLAINED
+    ]
+    assert not different, f"{len(different)} of {len(calls)}:\n" + "\n".join(different)
