@@ -16,7 +16,7 @@ from agentworld_sim.engines.table._shapes import (
     properties,
     required,
 )
-from agentworld_sim.engines.table._verbs import STATES
+from agentworld_sim.engines.table._verbs import BEGINNINGS, STATES
 from agentworld_sim.engines.table._words import plural, singulars, snake
 
 IGNORED = frozenset(
@@ -59,10 +59,23 @@ def describe(group: Group) -> None:
             _take_input(group, read)
     for read in group.doing("list", "search", "count"):
         _take_filters(group, read)
+    if not group.described:
+        _give_states(group)
     for name in (*group.key, *group.scope):
         if name not in group.fields:
             group.fields[name] = _argument_shape(group, name)
         _require(group, name)
+
+
+def _give_states(group: Group) -> None:
+    """Every record stands somewhere, and a new one where records begin: an issue is open."""
+    for name, shape in group.fields.items():
+        if snake(name) not in STATES or not enum_of(shape):
+            continue
+        _require(group, name)
+        first = next((value for value in enum_of(shape) if snake(str(value)) in BEGINNINGS), None)
+        if first is not None and "default" not in shape:
+            group.fields[name] = {**shape, "default": first}
 
 
 def records_argument(read: Reading, group: Group) -> str | None:

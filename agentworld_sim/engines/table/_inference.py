@@ -26,7 +26,7 @@ from agentworld_sim.engines.table._operation import (
 from agentworld_sim.engines.table._reading import READS, Reading, reading
 from agentworld_sim.engines.table._reasons import reasons_of
 from agentworld_sim.engines.table._roles import roles
-from agentworld_sim.engines.table._support import support_problem
+from agentworld_sim.engines.table._support import support_problem, worked_out
 from agentworld_sim.engines.table._words import singulars, snake
 from agentworld_sim.tools import ToolSpec
 
@@ -196,7 +196,8 @@ def _operation(
         arguments = roles(read, group)
     if isinstance(fixed, str):
         return fixed
-    problem = answers.problem or _unclear(read, group, arguments, fixed)
+    problem = answers.problem or worked_out(read, answers.record)
+    problem = problem or _unclear(read, group, arguments, fixed)
     if problem is not None:
         return problem
     if output.values == "?":

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from agentworld_sim.engines.table._describing import IGNORED, keys_of
 from agentworld_sim.engines.table._groups import STRONG, Group
 from agentworld_sim.engines.table._reading import READS, Reading
+from agentworld_sim.engines.table._shapes import item_of, kind_of, properties
 from agentworld_sim.engines.table._words import snake
+
+_SUMS = frozenset(
+    "total subtotal grand_total total_price total_amount total_cost tax price amount cost".split()
+)
 
 
 def support_problem(read: Reading, left: list[Reading], group: Group) -> str | None:
@@ -47,6 +55,21 @@ def support_problem(read: Reading, left: list[Reading], group: Group) -> str | N
     if listed and read in listed and (group.parent or (read.verb == "list" and named)):
         return None
     return f"there is no tool that lists {group.name} beside one that reads a single one"
+
+
+def worked_out(read: Reading, record: Mapping[str, Any] | None) -> str | None:
+    """Why what is created cannot be known: its total follows from prices that nobody gave."""
+    if read.does not in ("create", "upsert") or record is None:
+        return None
+    for name, shape in properties(record).items():
+        numeric = kind_of(shape) in ("number", "integer") and "default" not in shape
+        if numeric and snake(name) in _SUMS and read.named(snake(name)) is None:
+            inside = [
+                properties(one) or properties(item_of(one)) for one in read.arguments.values()
+            ]
+            if not any(snake(given) == snake(name) for one in inside for given in one):
+                return f"its output has {name!r}, which is worked out, and nothing says how"
+    return None
 
 
 def _poor_search(read: Reading, group: Group) -> bool:

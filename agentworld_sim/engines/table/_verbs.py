@@ -93,6 +93,12 @@ LINKS = frozenset("to from for of in on into within".split())
 STATES = ("state", "status", "stage", "phase", "lifecycle", "disposition")
 """Names of fields that say where a record stands."""
 
+BEGINNINGS = frozenset(
+    "open opened new todo to_do pending draft created backlog requested submitted active lead unread"
+    " scheduled not_started".split()
+)
+"""Values of such a field that a new record has."""
+
 MACHINERY = frozenset(
     "file directory folder dir path browser tab window screenshot element dom console terminal shell"
     " process command clipboard mouse keyboard cursor sql query statement table schema database db"
