@@ -47,7 +47,8 @@ def stored_text(scenario: Scenario) -> str:
     content: dict[str, Any] = scenario.model_dump(
         mode="json", by_alias=True, exclude={"files", "files_from"}
     )
-    return json.dumps(content, sort_keys=True, ensure_ascii=False)
+    # Not sorted: the order of a table's fields is the order in which answers have them.
+    return json.dumps(content, ensure_ascii=False)
 
 
 def restored_scenario(text: str) -> Scenario:

@@ -92,7 +92,9 @@ def plan_of(
             if parent is not None and parent is not group:
                 parent.parent = group.child = True
     for group in groups:
-        bound = _operations(group, groups, named, said, unbound)
+        bound = _operations(
+            group, groups, named, said, unbound, is_told=group.name in (tables or ())
+        )
         if bound:
             found.update(bound)
             made[group.name] = _table(group, groups, bound)
@@ -139,8 +141,13 @@ def _operations(
     named: Mapping[str, ToolSpec],
     said: Mapping[str, Operation],
     unbound: dict[str, str],
+    *,
+    is_told: bool,
 ) -> dict[str, Operation]:
-    """The operations of a group, as far as its tools bear each other out."""
+    """The operations of a group, as far as its tools bear each other out.
+
+    A table that the scenario itself names needs nothing to bear it out.
+    """
     found: dict[str, Operation] = {}
     problems: dict[str, str] = {}
     for read in group.readings:
@@ -151,7 +158,9 @@ def _operations(
         else:
             found[read.name] = operation
     sure = {
-        name for name in found if name in said or (named[name].binds_to or "").startswith(PREFIX)
+        name
+        for name in found
+        if is_told or name in said or (named[name].binds_to or "").startswith(PREFIX)
     }
     # What is left must still bear itself out without what fell away.
     while True:
