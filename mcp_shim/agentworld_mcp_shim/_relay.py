@@ -86,6 +86,7 @@ class UpstreamLink:
         self._home: Connection | None = None
         self._number = FIRST_NUMBER
         self._calls: dict[int, FrontCall] = {}
+        self._progress: dict[int | str, FrontCall] = {}
         self._notes: asyncio.Queue[tuple[FrontCall | None, str, dict[str, Any]] | asyncio.Event] = (
             asyncio.Queue()
         )
@@ -203,8 +204,13 @@ class UpstreamLink:
         meta = self._agreed.meta(
             cast("dict[str, Any]", given) if isinstance(given, dict) else {}, greeting
         )
-        if call.progress_token is not None:
-            meta["progressToken"] = number
+        token = call.progress_token
+        if token is not None:
+            # The client's own where nobody else's can be the same.
+            if self._home is None or token in self._progress:
+                token = f"{number}-{token}"
+            meta["progressToken"] = token
+            self._progress[token] = call
         sent = {key: value for key, value in params.items() if key != "_meta"}
         if meta:
             sent["_meta"] = meta
@@ -240,6 +246,8 @@ class UpstreamLink:
                 await self._settled()
             finally:
                 self._calls.pop(number, None)
+                if token is not None:
+                    self._progress.pop(token, None)
 
     async def _examine(self, error: MCPError) -> None:
         """Raises `UpstreamGone` when an error is none of the upstream's but that of its end."""
@@ -314,8 +322,8 @@ class UpstreamLink:
             await listening.tell(method, params)
             return
         if method == "notifications/progress":
-            token = params.get("progressToken")
-            call = self._calls.get(token) if isinstance(token, int) else None
+            token: object = params.get("progressToken")
+            call = self._progress.get(token) if isinstance(token, int | str) else None
             if call is not None:
                 call.awaken()
                 await call.tell(method, {**params, "progressToken": call.progress_token})
