@@ -72,22 +72,25 @@ async def test_a_tool_of_a_real_server_that_binds_to_nothing_is_refused_clearly(
     async with shim.client("--", "mcp-server-git", mode=mode) as client:
         text, wrong = await said(client, "git_add", repo_path=str(repository), files=["file.txt"])
     assert wrong
-    assert text == (
-        "'git_add' was not called, and nothing was changed. 'git_add' is refused, because it binds"
-        " to nothing. The shell engine answers shell and file tools, and 'git_add' is none of those"
-        " it knows. Bind it explicitly if it is one (binds_to=…). Here that is an option: if it does"
-        " what a known tool does, start with `--bind git_add=TOOLKIT/TOOL`, for example"
-        " `--bind git_add=terminal/bash`. Or name a language world model that imagines it:"
-        " `--model-url URL`."
+    assert text.startswith(
+        "'git_add' was not called, and nothing was changed. 'git_add' is refused, because it binds to"
+        " nothing. The shell engine answers shell and file tools, and 'git_add' is none of those it"
+        " knows. Bind it explicitly if it is one (binds_to=…). "
+    )
+    assert "a scenario can say so under `operations`" in text
+    assert text.endswith(
+        " Here that is an option: if it does what a known tool does, start with"
+        " `--bind git_add=TOOLKIT/TOOL`, for example `--bind git_add=terminal/bash`. Or name a language"
+        " world model that imagines it: `--model-url URL`."
     )
     assert not (repository / ".git" / "index").exists()
 
 
-async def test_a_tool_of_a_second_real_server_is_refused_too(shim: Shim) -> None:
+async def test_a_tool_of_a_server_that_is_known_is_computed(shim: Shim) -> None:
     async with shim.client("--", "mcp-server-time") as client:
         text, wrong = await said(client, "get_current_time", timezone="Europe/Berlin")
-    assert wrong
-    assert text.startswith("'get_current_time' was not called, and nothing was changed.")
+    assert not wrong
+    assert '"timezone": "Europe/Berlin"' in text
 
 
 async def test_a_tool_with_an_unknown_name_is_answered_when_it_is_bound_by_hand(
