@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import httpx2
 from mcp.server.connection import allowed_log_levels
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
@@ -82,3 +84,32 @@ class FrontCall:
         if self._clock is not None and self._seconds is not None:
             with suppress(RuntimeError):  # It has just run out.
                 self._clock.reschedule(asyncio.get_running_loop().time() + self._seconds)
+
+
+CURRENT_CALL: ContextVar[FrontCall | None] = ContextVar("front call", default=None)
+"""Set while a request is sent. Over HTTP, what arrives on its response stream arrives in this context."""
+
+
+async def watch_end(response: httpx2.Response) -> None:
+    """A hook of an HTTP client: sees to it that a client's stream ends where the upstream ends its own."""
+    kind = response.headers.get("content-type", "")
+    stream = response.stream
+    if response.request.method == "POST" and kind.startswith("text/event-stream"):
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        response.stream = _Watched(stream)
+
+
+class _Watched(httpx2.AsyncByteStream):
+    def __init__(self, behind: httpx2.AsyncByteStream) -> None:
+        self._behind = behind
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._behind:
+            yield chunk
+        # Whoever has its answer reads no further, so here there was none yet.
+        call = CURRENT_CALL.get()
+        if call is not None and call.on_stream_end is not None:
+            call.on_stream_end()
+
+    async def aclose(self) -> None:
+        await self._behind.aclose()

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.types.methods import CACHEABLE_METHODS
 
 from agentworld_mcp_shim._front import REAL_METHODS
-from agentworld_mcp_shim._front_calls import FrontCall
+from agentworld_mcp_shim._front_calls import FrontCall, watch_end
 from agentworld_mcp_shim._greeting import Greeting
 from agentworld_mcp_shim._keys import CALLER
-from agentworld_mcp_shim._relay import UpstreamGone, UpstreamLink, watch_end
+from agentworld_mcp_shim._relay import UpstreamGone, UpstreamLink
 from agentworld_mcp_shim._upstream import HttpUpstream, start_upstream
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.model._secrets import secrets_of

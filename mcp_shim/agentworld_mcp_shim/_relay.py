@@ -11,18 +11,17 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
-import httpx2
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
 from agentworld_mcp_shim._answers import AnswerTooLate
-from agentworld_mcp_shim._front_calls import FrontCall
+from agentworld_mcp_shim._front_calls import CURRENT_CALL, FrontCall
 from agentworld_mcp_shim._greeting import Agreed, Greeting, agree
 from agentworld_sim.errors import WorldFailure
 from mcp import MCPError
@@ -58,9 +57,6 @@ STANDING = frozenset(
 
 STREAM_END = ""
 """Stands among notifications for the end of a stream over HTTP before its answer."""
-
-_CALL: contextvars.ContextVar[FrontCall | None] = contextvars.ContextVar("front call", default=None)
-"""Set while a request is sent. Over HTTP, what arrives on its response stream arrives in this context."""
 
 
 class UpstreamGone(WorldFailure):
@@ -216,7 +212,7 @@ class UpstreamLink:
             sent["_meta"] = meta
         self._calls[number] = call
         call.on_stream_end = partial(self._notes.put_nowait, (call, STREAM_END, {}))
-        outer = _CALL.set(call)
+        outer = CURRENT_CALL.set(call)
         try:
             seconds = None if method == LISTEN else self._answer_seconds
             async with asyncio.timeout(seconds) as clock:
@@ -240,7 +236,7 @@ class UpstreamLink:
             await self._examine(error)
             raise
         finally:
-            _CALL.reset(outer)
+            CURRENT_CALL.reset(outer)
             try:
                 # What it said before its answer goes to the client before the answer does.
                 await self._settled()
@@ -285,7 +281,7 @@ class UpstreamLink:
         """Answers what the upstream asks: with the words of the client."""
         if method == "ping":
             return {}
-        call = _CALL.get() or self._latest()
+        call = CURRENT_CALL.get() or self._latest()
         if call is not None:
             return await call.ask(method, params)
         if self._home is not None:
@@ -296,7 +292,7 @@ class UpstreamLink:
         """Takes notifications in the order in which they arrive."""
         if method != "notifications/cancelled":
             context: contextvars.Context | None = getattr(self._reading, "last_context", None)
-            call = None if context is None else context.get(_CALL)
+            call = None if context is None else context.get(CURRENT_CALL)
             self._notes.put_nowait((call, method, dict(params or {})))
         return True
 
@@ -370,31 +366,6 @@ class UpstreamLink:
             text = str(cause).strip() or type(cause).__name__
             words += f": {text.partition(chr(10))[0].rstrip('.')}"
         return UpstreamGone(f"{words}. The next call starts it anew.")
-
-
-async def watch_end(response: httpx2.Response) -> None:
-    """A hook of an HTTP client: sees to it that a client's stream ends where the upstream ends its own."""
-    kind = response.headers.get("content-type", "")
-    stream = response.stream
-    if response.request.method == "POST" and kind.startswith("text/event-stream"):
-        assert isinstance(stream, httpx2.AsyncByteStream)
-        response.stream = _Watched(stream)
-
-
-class _Watched(httpx2.AsyncByteStream):
-    def __init__(self, behind: httpx2.AsyncByteStream) -> None:
-        self._behind = behind
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._behind:
-            yield chunk
-        # Whoever has its answer reads no further, so here there was none yet.
-        call = _CALL.get()
-        if call is not None and call.on_stream_end is not None:
-            call.on_stream_end()
-
-    async def aclose(self) -> None:
-        await self._behind.aclose()
 
 
 async def _inputs(call: FrontCall, result: Mapping[str, Any]) -> dict[str, Any]:
