@@ -9,17 +9,25 @@ from typing import Any
 
 import pytest
 
-from mcp import Client
+from mcp import Client, MCPError
 from tests.data.servers.calls import CALLS, LINKS, ROOT, Call
 from tests.data.servers.record import answer, file_entries, lay_out, moved, steady
 from tests.servers.arguments import wrong
 from tests.servers.behind import Behind
 
 EXPLAINED = {
-    "sqlite/no_such_tool": "the server looks at its arguments first, and says in an ordinary text"
-    " that they are missing; a mirror knows only which tools there are"
+    (
+        "sqlite",
+        "Error: Missing arguments",
+    ): "asked for a tool that it does not have, the server looks"
+    " at the arguments first; a mirror knows only which tools there are",
+    (
+        "time",
+        "'message': 'Unknown tool",
+    ): "the server mends what its SDK says of unknown tools, which its listing does not show",
+    ("time", "[Errno "): "the server tells where its own machine keeps time zones",
 }
-"""What differs, by server and what was called, and why it must."""
+"""What differs, by server and a part of the real answer, and why it must."""
 
 
 def begun(behind: Behind, server: str) -> dict[str, Any]:
@@ -38,13 +46,21 @@ def begun(behind: Behind, server: str) -> dict[str, Any]:
 
 async def put(client: Client, calls: list[Call]) -> list[dict[str, Any]]:
     """The answers of one side, without what no two runs have in common."""
-    answers = [answer(await client.call_tool(name, arguments)) for name, arguments in calls]
-    return [_without_clock(steady(one)) for one in answers]
+    answers: list[dict[str, Any]] = []
+    for name, arguments in calls:
+        try:
+            said = answer(await client.call_tool(name, arguments))
+        except MCPError as error:
+            said = {"code": error.error.code, "message": error.error.message}
+        answers.append(_without_clock(steady(said)))
+    return answers
 
 
 def _without_clock(value: Any) -> Any:
     """The time of day goes on between two runs; the date and the zone's offset are compared."""
     if isinstance(value, str):
+        # Which release of pydantic explains a fault is not to be seen in a schema.
+        value = re.sub(r"\n    For further information visit \S+", "", value)
         return re.sub(r"T\d\d:\d\d:\d\d(?=[+-]\d\d:\d\d)", "T<time>", value)
     if isinstance(value, list):
         return [_without_clock(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
@@ -68,6 +84,7 @@ async def test_a_computed_server_answers_as_the_real_one(behind: Behind, server:
     different = [
         f"{name} {str(given)[:300]}\n  computed: {str(ours)[:600]}\n  real:     {str(theirs)[:600]}"
         for (name, given), ours, theirs in zip(calls, computed, real, strict=True)
-        if ours != theirs and f"{server}/{name}" not in EXPLAINED
+        if ours != theirs
+        and not any(one == server and part in str(theirs) for one, part in EXPLAINED)
     ]
     assert not different, f"{len(different)} of {len(calls)}:\n" + "\n".join(different)
