@@ -112,3 +112,24 @@ def test_a_low_level_python_server_speaks_as_jsonschema_does() -> None:
 )
 def test_the_schemas_give_the_library_away(schema: dict[str, Any], style: str) -> None:
     assert validation_style(schema) == style
+
+
+def test_a_schema_written_by_hand_is_one_of_a_server_that_asks_jsonschema() -> None:
+    # As `mcp-server-sqlite` 2025.4 lists its tools and answers.
+    written = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+    assert argument_errors("read_query", Schema(written), {}) == (
+        "Input validation error: 'query' is a required property"
+    )
+
+
+def test_what_is_none_of_the_names_is_not_told_to_be_of_another_type_as_well() -> None:
+    # As `@modelcontextprotocol/server-filesystem` 2026.8 answers.
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "properties": {"sortBy": {"type": "string", "enum": ["name", "size"]}},
+    }
+    assert argument_errors("list", Schema(schema), {"sortBy": 1}) == (
+        "MCP error -32602: Input validation error: Invalid arguments for tool list:"
+        ' Invalid option: expected one of "name"|"size" at sortBy'
+    )
