@@ -114,17 +114,18 @@ class Keys:
         """
         request = context.request
         if request is None:
-            named = _named(context.meta)
-            if named is None:
+            wanted = _named(context.meta)
+            if wanted is None:
                 return WorldKey(id=self._run.world, source="process")
-            return WorldKey(id=checked_name(named), source="_meta")
+            return WorldKey(id=checked_name(wanted), source="_meta")
         caller: Caller = request.scope.get(CALLER) or Caller()
         principal = caller.principal
-        for source, name in (
+        named: tuple[tuple[Source, str | None], ...] = (
             ("_meta", _named(context.meta)),
             ("header", request.headers.get(HEADER)),
             ("url", caller.world or request.query_params.get(QUERY)),
-        ):
+        )
+        for source, name in named:
             if name is not None:
                 return WorldKey(
                     id=owned_id(name, principal),
