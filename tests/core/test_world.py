@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -31,7 +32,7 @@ from agentworld_sim import (
     WorldStore,
 )
 from agentworld_sim._access import rule_for
-from agentworld_sim._live_worlds import LiveWorlds
+from agentworld_sim._live_worlds import LiveWorlds, live_limit
 
 ADD = ToolSpec(
     name="add",
@@ -400,6 +401,21 @@ def test_steps_from_several_event_loops_queue_up() -> None:
     for thread in threads:
         thread.join()
     assert sorted(int(text) for texts in seen for text in texts) == list(range(1, 16))
+
+
+def test_as_many_worlds_stay_live_as_the_process_may_open_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    allowed = {256: 32, 1024: 32, 4096: 185, 1_000_000: 256, resource.RLIM_INFINITY: 256}
+    files = list(allowed)
+
+    def getrlimit(_: int) -> tuple[int, int]:
+        return files[0], files[0]
+
+    monkeypatch.setattr(resource, "getrlimit", getrlimit)
+    while files:
+        assert live_limit() == allowed[files[0]]
+        del files[0]
 
 
 async def test_only_the_worlds_used_last_keep_a_live_engine(

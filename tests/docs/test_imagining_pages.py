@@ -58,10 +58,10 @@ def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path) -> None:
             assert (done.returncode, bool(done.stdout)) == (4 if fails else 0, not fails), line
 
 
-@pytest.mark.parametrize("command", ["shell", "mcp"])
-def test_the_options_of_the_page_exist(command: str) -> None:
+@pytest.mark.parametrize("command", [["shell"], ["mcp", "serve"]], ids=" ".join)
+def test_the_options_of_the_page_exist(command: list[str]) -> None:
     shown = subprocess.run(
-        [AGENTWORLD, command, "--help"], capture_output=True, text=True, check=True
+        [AGENTWORLD, *command, "--help"], capture_output=True, text=True, check=True
     ).stdout
     named = set(re.findall(r"^\| `(--[a-z-]+)", PAGE, re.MULTILINE))
     assert len(named) == 6

@@ -8,7 +8,7 @@ import gc
 import logging
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +64,7 @@ async def serve_plan(plan: Plan, listening: socket.socket, *, ready: Callable[[]
         listening: Where.
         ready: Called once connections are accepted.
     """
+    _allow_open_files()
     ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     on_signals(ending)
     pool = WorldPool(plan.settings, run=plan.run)
@@ -233,3 +234,15 @@ class _Quiet(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+
+def _allow_open_files() -> None:
+    """As many as the system lets this process have: connections, and machines that stay live."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit.
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
