@@ -89,7 +89,12 @@ def canonical_json(value: object) -> str:
 
 def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
     """Raises `ArgumentsError`, naming the argument, when `arguments` do not fit the tool's schema."""
-    error = _first_error(tool.input_schema, arguments)
+    from agentworld_sim._schema_limits import TooComplex
+
+    try:
+        error = _first_error(tool.input_schema, arguments)
+    except TooComplex as problem:
+        raise ArgumentsError(f"{tool.name!r} does not take these arguments: {problem}.") from None
     if error is None:
         return
     where = ".".join(str(part) for part in error.absolute_path)
@@ -107,7 +112,12 @@ def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
 
 def schema_problem(schema: Mapping[str, Any], value: Any) -> str | None:
     """The first way in which `value` does not fit `schema`, and where; `None` when it fits."""
-    error = _first_error(schema, value)
+    from agentworld_sim._schema_limits import TooComplex
+
+    try:
+        error = _first_error(schema, value)
+    except TooComplex as problem:
+        return str(problem)
     if error is None:
         return None
     from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
@@ -129,8 +139,10 @@ def _shortened(message: str) -> str:
 def _first_error(schema: Mapping[str, Any], value: Any) -> ValidationError | None:
     from referencing.exceptions import Unresolvable
 
+    from agentworld_sim._schema_limits import errors_of
+
     try:
-        return next(iter(_validator(canonical_json(schema)).iter_errors(value)), None)
+        return next(iter(errors_of(_validator(canonical_json(schema)), value, most=1)), None)
     except Unresolvable as error:
         raise UsageError(
             f"the schema refers to another document, {error.ref!r}, which is never fetched. Put it"
@@ -145,11 +157,15 @@ def _validator(schema_text: str) -> Validator:
     from jsonschema.validators import validator_for
     from referencing import Registry
 
+    from agentworld_sim._schema_limits import limited
+
     schema = cast("dict[str, Any]", json.loads(schema_text))
     kind = validator_for(schema)
     try:
         kind.check_schema(schema)
     except SchemaError as error:
         raise UsageError(f"malformed JSON schema: {error.message}") from None
+    except RecursionError:
+        raise UsageError("malformed JSON schema: it is nested too deeply") from None
     # An empty registry: the default one fetches remote `$ref`s over the network.
-    return kind(schema, registry=Registry())
+    return limited(kind)(schema, registry=Registry())

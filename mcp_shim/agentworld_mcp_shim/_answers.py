@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.types import INVALID_PARAMS, CallToolResult
 
 from agentworld_mcp_shim._mirror import Mirror, MirroredTool
-from agentworld_mcp_shim._schemas import MalformedSchema, Schema, argument_errors
+from agentworld_mcp_shim._schemas import (
+    MalformedSchema,
+    Schema,
+    ValueTooComplex,
+    argument_errors,
+)
 from agentworld_mcp_shim._taping import parted
 from agentworld_mcp_shim._zod import not_found
 from agentworld_sim.errors import (
@@ -213,6 +218,8 @@ def _misfit(schema: Schema, value: object) -> str | None:
         return schema.misfit(value)
     except MalformedSchema as error:
         return f"that schema is malformed: {error}"
+    except ValueTooComplex as error:
+        return f"it cannot be checked: {error}"
 
 
 def _result(

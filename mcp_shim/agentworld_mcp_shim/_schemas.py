@@ -36,6 +36,10 @@ class MalformedSchema(Exception):
     """A schema that no value can be held against; the text says what is wrong with it."""
 
 
+class ValueTooComplex(Exception):
+    """A value that cannot be held against a schema in reasonable time; others can."""
+
+
 class Schema:
     """A JSON Schema, compiled when it is first needed."""
 
@@ -55,7 +59,7 @@ class Schema:
         """What makes the schema unusable; `None` when it is fine."""
         try:
             self.errors({})
-        except MalformedSchema as error:
+        except (MalformedSchema, ValueTooComplex) as error:
             return str(error)
         return None
 
@@ -64,14 +68,20 @@ class Schema:
 
         Raises:
             MalformedSchema: the schema cannot be used.
+            ValueTooComplex: it cannot be used with this very value.
         """
         from referencing.exceptions import Unresolvable
+
+        from agentworld_sim._schema_limits import TooComplex, errors_of
 
         if self._validator is None:
             self._validator = _compiled(self.content)
         try:
-            found = list(self._validator.iter_errors(value))
-        except (Unresolvable, RecursionError) as error:
+            found = errors_of(self._validator, value)
+        except TooComplex as error:
+            # Whoever sends such a value must not spoil the tool for others.
+            raise ValueTooComplex(str(error)) from None
+        except Unresolvable as error:
             raise MalformedSchema(f"it refers to what is not in it: {error}") from None
         return sorted(found, key=lambda error: list(map(str, error.path)))
 
@@ -82,7 +92,10 @@ def argument_errors(tool: str, schema: Schema, arguments: Any) -> str | None:
     Raises:
         MalformedSchema: the schema cannot be used.
     """
-    errors = schema.errors(arguments)
+    try:
+        errors = schema.errors(arguments)
+    except ValueTooComplex as error:
+        return f"Input validation error: {error}"
     if not errors:
         return None
     match validation_style(schema.content):
@@ -123,13 +136,17 @@ def _compiled(schema: Mapping[str, Any]) -> Validator:
     from jsonschema.validators import Draft202012Validator, validator_for
     from referencing import Registry
 
+    from agentworld_sim._schema_limits import limited
+
     kind = validator_for(dict(schema), default=Draft202012Validator)
     try:
         kind.check_schema(dict(schema))
     except (SchemaError, re.error) as error:
         raise MalformedSchema(getattr(error, "message", str(error))) from None
+    except RecursionError:
+        raise MalformedSchema("it is nested too deeply") from None
     # An empty registry: the default one fetches remote `$ref`s over the network.
-    return kind(dict(schema), registry=Registry())
+    return limited(kind)(dict(schema), registry=Registry())
 
 
 def _faults(error: ValidationError) -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, cast
 
+from agentworld_sim._schema_limits import pattern_fits
 from agentworld_sim.engines.table import _plausible as plausible
 from agentworld_sim.engines.table import _times
 from agentworld_sim.engines.table._drawing import Draw
@@ -216,18 +216,11 @@ def fitting_text(guess: str, schema: Schema, draw: Draw) -> str:
     while len(text) < min(least, 100_000):
         text = (text + " " + guess if guess.strip() else text + "x")[: max(least, 1)]
         text = text + "x" if text.endswith(" ") and len(text) < least else text
-    if isinstance(pattern, str) and not _matches(pattern, text):
+    if isinstance(pattern, str) and not pattern_fits(pattern, text):
         made = text_for(pattern, draw, least=least)
         if made is not None:
             return made
     return text
-
-
-def _matches(pattern: str, text: str) -> bool:
-    try:
-        return re.search(pattern, text) is not None
-    except re.error:
-        return True
 
 
 def _within(guess: float, schema: Schema, *, whole: bool) -> int | float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 
+from agentworld_sim._schema_limits import pattern_fits
 from agentworld_sim.engines.table._drawing import Draw
 
 _WORD = string.ascii_letters + string.digits + "_"
@@ -31,7 +32,7 @@ def text_for(pattern: str, draw: Draw, *, tries: int = 8, least: int = 0) -> str
     for number in range(tries):
         try:
             text = _Writer(pattern, draw.at("pattern", number), least).written()
-            if re.search(pattern, text) is not None:
+            if pattern_fits(pattern, text):
                 return text
         except (_CannotWrite, re.error, RecursionError, IndexError, ValueError):
             return None
