@@ -21,6 +21,7 @@ from agentworld_sim.engines.table._schemas import (
     at,
     properties_of,
 )
+from agentworld_sim.engines.table._shapes import shape, unsaid_result
 from agentworld_sim.errors import UsageError
 from agentworld_sim.tools import schema_problem
 from agentworld_sim.turns import Observation
@@ -67,9 +68,12 @@ def observation(
         NotComputed: no answer with these records fits the output schema.
     """
     schema = asked.tool.output_schema
-    value = _placed(asked, outcome, schema, further)
+    unsaid = _unsaid(asked, schema)
+    value = _placed(asked, outcome, None if unsaid else schema, further)
     if schema is None:
         return Observation(text=text_of(value))
+    if unsaid:
+        value = {unsaid: value if _holds(schema, unsaid, value) else text_of(value)}
     wanted = asked.operation.output.schema or schema
     known = _Known(asked, outcome)
     value = Fitting(maker, (schema, wanted), known.value).fitted(value, schema)
@@ -79,9 +83,30 @@ def observation(
         if _problem(schema, strict) is not None:
             raise NotComputed(f"no answer fits its output schema: {problem}")
         value = strict
-    if schema.get(_WRAPS) and isinstance(value, dict):
+    if isinstance(value, dict) and (schema.get(_WRAPS) or _is_wrapped(schema)):
         return Observation(text=text_of(cast("dict[str, Any]", value)["result"]), structured=value)
     return Observation(text=text_of(value), structured=value)
+
+
+def _unsaid(asked: Asked, schema: Schema | None) -> str | None:
+    """Where the answer goes in a schema that says nothing of it, if nobody else says so."""
+    output = asked.operation.output
+    if schema is None or output.record or output.records:
+        return None
+    return unsaid_result(shape(schema))
+
+
+def _holds(schema: Schema, name: str, value: Any) -> bool:
+    """Whether a property may be `value` itself and not its text."""
+    kinds = alternative_types(at(schema, name, (schema,)), (schema,))
+    kind = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else "string"
+    return not kinds or kind in kinds
+
+
+def _is_wrapped(schema: Schema) -> bool:
+    """Whether the protocol's Python SDK put the value into an object: its text is the bare value."""
+    named = properties_of(schema, (schema,))
+    return list(named) == ["result"] and str(schema.get("title", "")).endswith("Output")
 
 
 def text_of(value: Any) -> str:
@@ -209,7 +234,7 @@ def _message(asked: Asked, outcome: Outcome) -> str:
         key = [get(outcome.records[0], path) for path in table.key]
         return f"{named(table.name, key)} {done}"
     count = len(outcome.records) if outcome.total is None else outcome.total
-    what = singular(table.name) if count == 1 else table.name.replace("_", " ")
+    what = singular(table.name) if count == 1 else table.name.rpartition("__")[2].replace("_", " ")
     return f"{count} {what} {done}"
 
 

@@ -17,7 +17,7 @@ from agentworld_sim.engines.table._errors import invalid, written
 from agentworld_sim.engines.table._expressions import names_in
 from agentworld_sim.engines.table._layout import joined
 from agentworld_sim.engines.table._matching import SAME, Filter
-from agentworld_sim.engines.table._operation import Argument, Operation, Plan, Role, Table
+from agentworld_sim.engines.table._operation import SAID, Argument, Operation, Plan, Role, Table
 from agentworld_sim.engines.table._schemas import Schema, alternative_types, properties_of, resolved
 from agentworld_sim.tools import ToolSpec, canonical_json
 
@@ -26,6 +26,18 @@ PAGE = 30
 
 MOST = 2**53
 """Limits and offsets beyond this are as good as none."""
+
+_SYNTAX = re.compile(
+    r"(?:^|[\s(-])[A-Za-z_][\w.]*:(?!//)[^\s:]"
+    r"|\w\s+(?:AND|OR|NOT)\s+\w"
+    r'|"[^"]+"'
+    r"|\w\*(?:\s|$)"
+    r"|\b[A-Za-z_]\w*\s*(?:[<>!]=|=|~)\s*[\w'\"]"
+)
+"""What a search text has that says more than words: `state:open`, `a OR b`, `"the very words"`, `*`."""
+
+_INSERTED = _times.MADE | {"relevance", "best_match", "default", "natural", "position"}
+"""What `sort` may be where no field says so: records are in the order in which they were made."""
 
 _SHAPING: frozenset[Role] = frozenset(("limit", "offset", "page", "cursor"))
 _SEPARATORS = (":", " ", ",")
@@ -198,12 +210,18 @@ class Asked:
                 found.append(Filter(path, "equal" if isinstance(value, list) else SAME, value))
         return found
 
+    @property
+    def _is_inferred(self) -> bool:
+        return SAID not in self.operation.reasons
+
     def words(self) -> list[str]:
         """What is searched for."""
         found: list[str] = []
         for _, _, value in self.of("text"):
             texts = cast("list[Any]", value) if isinstance(value, list) else [value]
             for text in texts:
+                if self._is_inferred and _SYNTAX.search(written(text)):
+                    raise NotComputed(f"{written(text)[:100]!r} may be more than words to look for")
                 found += written(text).split()
         return found
 
@@ -290,6 +308,9 @@ class Asked:
         path = _nearest_field(text, known)
         if path is None and not self._lists_values(name):
             raise invalid(name, value)
+        plain = value == self._input(name).get("default") or _times.snake(text) in _INSERTED
+        if path is None and not plain:
+            raise NotComputed(f"no field of its records says what to sort by for {value!r}")
         return path, down
 
     def _lists_values(self, name: str) -> bool:

@@ -104,12 +104,18 @@ class Database:
         sql = f"SELECT max(number) FROM {self._names[table]}"
         return (self._db.execute(sql).fetchone()[0] or 0) + 1
 
-    def highest(self, table: str, scope: str) -> tuple[int, Any]:
-        """The highest number in a key of a scope, and that key; 0 and `None` for none."""
+    def highest(self, table: str, scope: str | None) -> tuple[int, Any]:
+        """The highest number in a key of a scope, and that key; 0 and `None` for none.
+
+        Args:
+            table: The table.
+            scope: The scope; `None` for the whole table.
+        """
+        within = "" if scope is None else "scope=? AND"
         row = self._db.execute(
             f"SELECT counted, record FROM {self._names[table]}"
-            " WHERE scope=? AND counted IS NOT NULL ORDER BY counted DESC LIMIT 1",
-            (scope,),
+            f" WHERE {within} counted IS NOT NULL ORDER BY counted DESC LIMIT 1",
+            () if scope is None else (scope,),
         ).fetchone()
         if row is None:
             return 0, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentworld_sim.engines.table._groups import STRONG, WEAK, Group, key_arguments
+from agentworld_sim.engines.table._options import is_no_field
 from agentworld_sim.engines.table._outputs import WRAPPERS
 from agentworld_sim.engines.table._reading import Reading
 from agentworld_sim.engines.table._shapes import (
@@ -31,7 +32,7 @@ TRIALS = frozenset("dry_run validate_only preview simulate".split())
 """Arguments with which nothing is done at all."""
 
 PAYLOADS = frozenset(
-    "body payload input attributes properties fields updates changes patch".split()
+    "body payload input attributes properties fields update updates changes patch".split()
 )
 
 _NO_SCOPE = frozenset(
@@ -42,9 +43,19 @@ _NO_SCOPE = frozenset(
 
 def describe(group: Group) -> None:
     """Fills in what the group's tools say of its records."""
+    shown = {
+        snake(name)
+        for read in group.doing("read", "list", "search")
+        for name in properties(group.answers[read.name].record)
+    }
     for does in ("read", "list", "search", "create", "upsert", "update"):
         for read in group.doing(does):
             record = group.answers[read.name].record
+            given = {snake(name) for name in properties(record)}
+            if does in ("create", "upsert", "update") and shown and given and not shown & given:
+                problem = f"its output shows nothing of what {group.name} are"
+                group.answers[read.name].problem = problem
+                continue
             if record is not None:
                 group.described = group.described or len(properties(record)) > 1
                 group.add_fields(record)
@@ -52,7 +63,7 @@ def describe(group: Group) -> None:
                     _require(group, name)
     _choose_key(group)
     _choose_scope(group)
-    for read in group.doing("create", "upsert"):
+    for read in sorted(group.doing("create", "upsert"), key=lambda one: one.several):
         _take_input(group, read)
     for read in group.doing("update"):
         if read.verb in ("update", "edit", "modify", "patch", "change", "set"):
@@ -154,6 +165,9 @@ def keys_of(read: Reading, group: Group) -> list[tuple[str, str]]:
     ]
     if sure:
         chosen = own or sure
+        if read.does in ("update", "delete"):
+            # What may be left out is what changes, or says more.
+            chosen = [one for one in chosen if one[0] in read.required] or chosen
         if read.does == "read":
             # Any of several ways to name one: `get_user(id?, email?)`.
             chosen = sure + [
@@ -173,6 +187,14 @@ def keys_of(read: Reading, group: Group) -> list[tuple[str, str]]:
         if named is not None and group.field_named(named) is not None:
             pairs = [(named, group.field_named(named) or named)]
     return pairs
+
+
+def names_itself(read: Reading, group: Group, argument: str) -> bool:
+    """Whether what is made is named by a word for it: `create_branch(branch)`, where others take
+    `branch_name`."""
+    bare = singulars(argument) in (group.noun, group.noun[-1:])
+    named = group.key[0] in WEAK and read.named(group.key[0]) is None
+    return bare and named and kind_of(read.arguments[argument]) in ("string", "")
 
 
 def _choose_key(group: Group) -> None:
@@ -230,6 +252,11 @@ def _gives_key(read: Reading, group: Group) -> bool:
         return set(group.key) <= set(needed)
     found = {snake(name) for name in read.required}
     taken = found | {field for name, field in keys_of(read, group) if name in read.required}
+    taken |= {
+        group.key[0]
+        for name in read.required
+        if name in read.arguments and names_itself(read, group, name)
+    }
     return all(snake(name) in found or name in taken for name in group.key)
 
 
@@ -292,7 +319,8 @@ def _take_input(group: Group, read: Reading) -> None:
     if argument is not None:
         record = record_shape(read.arguments[argument])
         for name, one in properties(record).items():
-            _take_field(group, name, one)
+            if snake(name) not in IGNORED | TRIALS:
+                _take_field(group, name, one)
         if read.does == "create":
             for name in required(record):
                 _require(group, name)
@@ -301,6 +329,10 @@ def _take_input(group: Group, read: Reading) -> None:
         if name == argument or name in named or snake(name) in IGNORED | TRIALS:
             continue
         if argument is not None and group.field_named(name) is None:
+            continue
+        if is_no_field(read, name) and name not in group.fields:
+            continue
+        if names_itself(read, group, name):
             continue
         if read.does == "update" and snake(name).startswith("new_"):
             name = name.removeprefix("new_")

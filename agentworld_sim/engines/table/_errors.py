@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agentworld_sim.engines.table._operation import Plan
+from agentworld_sim.tools import ToolSpec
 from agentworld_sim.turns import Turn
 
 _NOT_FOUND = re.compile(
@@ -15,6 +16,7 @@ _NOT_FOUND = re.compile(
     re.IGNORECASE,
 )
 _OTHER = re.compile(r"already|duplicate|permission|denied|forbidden", re.IGNORECASE)
+_ARGUMENTS = "Arguments"
 _PLACE = "\0"
 
 
@@ -28,8 +30,8 @@ class ToolError(Exception):
 
 
 def singular(table: str) -> str:
-    """`pull_requests` → `pull request`."""
-    *before, last = table.replace("-", "_").split("_")
+    """`pull_requests` → `pull request`, also where several servers have such a table."""
+    *before, last = table.rpartition("__")[2].replace("-", "_").split("_")
     if last.endswith("ies") and len(last) > 4:
         last = last[:-3] + "y"
     elif re.search(r"(?:ss|x|ch|sh|zz)es$", last):
@@ -77,6 +79,21 @@ def invalid(argument: str, value: Any) -> ToolError:
     """An argument that fits its schema and has no meaning: a cursor that was never given out."""
     shown = written(value)
     return ToolError(f"Invalid {argument}: {shown[:100]}")
+
+
+def as_told(text: str, tool: ToolSpec) -> str:
+    """The text of an error as the kind of server that has the tool tells it.
+
+    The high-level server of the protocol's Python SDK says which tool failed. Its input schemas are
+    titled after the tool: `create_ticketArguments`.
+    """
+    title = str(tool.input_schema.get("title", ""))
+    if not title.endswith(_ARGUMENTS):
+        return text
+    own = title.removesuffix(_ARGUMENTS)
+    # Beside other servers a tool's name has its server's in front.
+    name = own if own and tool.name.endswith(f"__{own}") else tool.name
+    return f"Error executing tool {name}: {text}"
 
 
 def pattern_in(turns: Iterable[Turn], plan: Plan, table: str, tool: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from agentworld_sim.engines.table import _errors as errors
 from agentworld_sim.engines.table import _times
@@ -28,6 +28,9 @@ from agentworld_sim.engines.table._matching import SAME, Filter
 from agentworld_sim.engines.table._ordering import in_order
 from agentworld_sim.engines.table._paths import MISSING, get, put
 from agentworld_sim.engines.table._schemas import alternative_types, not_null, resolved
+
+MAPS = frozenset("fields properties attributes data custom_fields customFields values".split())
+"""Fields that hold the caller's own fields: an update changes those of them that it mentions."""
 
 
 @dataclass(slots=True)
@@ -250,16 +253,19 @@ class Execution:
 
     def _next_key(self, path: str, record: Mapping[str, Any], draw: Draw) -> Any:
         table = self.asked.table
-        scope = scope_of(record, table)
+        scope = None if self._named_alone else scope_of(record, table)
         highest, like = self.database.highest(self._table, scope)
         latest = self.database.latest(self._table)
         if like is None and latest is not None:
             like = get(latest, path)
-        gone = self._value(record_path(self._table, HIGHEST + scope))
+        gone = self._value(record_path(self._table, HIGHEST + (scope or "")))
         place = [*(get(record, one) for one in table.scope)]
         last = path == table.key[-1]
 
         def taken(key: Any) -> bool:
+            if last and scope is None:
+                asked = Query(filters=[Filter(path, SAME, key)])
+                return self.database.count(self._table, asked) > 0
             named = [key if one == path else get(record, one) for one in table.key]
             wanted = joined([*place, *named])
             return last and self.database.at(self._table, wanted) is not None
@@ -274,6 +280,22 @@ class Execution:
             draw=draw,
             taken=taken,
         )
+
+    @property
+    def _named_alone(self) -> bool:
+        """Whether a tool names records by their key, without what they belong to: then no two of the
+        whole table have the same."""
+        scope = set(self.asked.table.scope)
+        for one in self.asked.plan.operations.values():
+            if one.table != self._table or one.does not in ("read", "update", "delete"):
+                continue
+            roles = [
+                (argument.role, argument.field or name) for name, argument in one.arguments.items()
+            ]
+            given = {name for role, name in roles if role == "scope"}
+            if scope - given and any(role == "key" for role, _ in roles):
+                return True
+        return False
 
     def _update(self) -> Outcome:
         items = self.asked.items()
@@ -309,6 +331,11 @@ class Execution:
         self._require(before.record)
         record: dict[str, Any] = copy.deepcopy(dict(before.record))
         for path, value in changes.items():
+            held = get(record, path)
+            own = path in MAPS and self.asked.operation.does == "update"
+            if own and isinstance(held, dict) and isinstance(value, dict):
+                # What is not mentioned stays.
+                value = {**cast("dict[str, Any]", held), **cast("dict[str, Any]", value)}
             put(record, path, value)
         for path, expression in self.asked.operation.changes.items():
             try:
@@ -375,7 +402,8 @@ class Execution:
         number = counted(get(stored.record, table.key[-1])) if table.key else None
         if number is None or not table.generated_key:
             return
-        path = record_path(self._table, HIGHEST + scope_of(stored.record, table))
+        scope = "" if self._named_alone else scope_of(stored.record, table)
+        path = record_path(self._table, HIGHEST + scope)
         # A number that was given out once is never given out again.
         if number > (self._value(path) or 0):
             self.written[path] = number

@@ -171,13 +171,20 @@ class Fitting:
         own = resolved(schema, self.roots)
         kinds = alternative_types(own, self.roots)
         known = self.known(name, kinds, path.lstrip("."))
-        usable = known is not MISSING and known is not None
-        if usable and (_type(known) in kinds or not kinds or kinds & {"string", "number"}):
+        if known is not MISSING and known is not None and _says_the_same(known, kinds):
             return self.fitted(known, own, path, name)
         shallow = path.count(".") + path.count("[") <= _DEEPEST
         if "object" in kinds and "null" not in kinds and shallow:
             return self._object({}, not_null(own, self.roots), path)
         return self.maker.value(own, name or "value", path=path.lstrip("."))
+
+
+def _says_the_same(value: Any, kinds: set[str]) -> bool:
+    """Whether a value can be said in one of these types."""
+    if _type(value) in kinds or not kinds or "string" in kinds:
+        return True
+    found = number(value) if "number" in kinds else None
+    return found is not None and abs(found) < 10**300
 
 
 def _type(value: Any) -> str:

@@ -22,6 +22,9 @@ _SHORT_NOUNS: Mapping[tuple[str, ...], frozenset[tuple[str, ...]]] = {
     ("merge", "request"): frozenset([("merge",), ("mr",)]),
 }
 
+PRODUCT = 3
+"""Tools whose names begin with one word before the verb, from which on that is a product's name."""
+
 _NEAR = {"repository": "repo", "repo": "repository", "organization": "org", "org": "organization"}
 
 _SHORT = {"num": "number", "no": "number", "identifier": "id"}
@@ -110,12 +113,30 @@ def _grouped(space: str, readings: list[Reading]) -> list[Group]:
         target = _shorter(noun, by_noun)
         if target is not None:
             by_noun[target] += by_noun.pop(noun)
+    by_noun = _apart(by_noun)
     groups = [Group(noun, reads, space) for noun, reads in sorted(by_noun.items())]
     for group in groups:
         group.readings.sort(key=lambda read: (words(read.name), read.name))
         _read_or_list(group)
         group.answers = {read.name: answers_of(read) for read in group.readings}
     return groups
+
+
+def _apart(
+    by_noun: dict[tuple[str, ...], list[Reading]],
+) -> dict[tuple[str, ...], list[Reading]]:
+    """Keeps apart what two products call the same: `jira_add_comment`, `wiki_add_comment`."""
+    used: dict[tuple[str, ...], int] = {}
+    for read in (one for reads in by_noun.values() for one in reads):
+        used[read.prefix] = used.get(read.prefix, 0) + 1
+    products = {prefix for prefix, count in used.items() if len(prefix) == 1 and count >= PRODUCT}
+    found: dict[tuple[str, ...], list[Reading]] = {}
+    for noun, reads in by_noun.items():
+        several = {read.prefix for read in reads if not read.told} & products
+        for read in reads:
+            own = len(several) > 1 and read.prefix in several and not read.told
+            found.setdefault((*read.prefix, *noun) if own else noun, []).append(read)
+    return found
 
 
 def _shorter(
@@ -171,7 +192,8 @@ def _read_or_list(group: Group) -> None:
     """Settles what depends on the arguments: `get_users()` lists, `find_user(email)` reads."""
     for read in group.readings:
         keys = list(key_arguments(read, group.noun))
-        if read.does == "read" and not keys and (read.several or not read.required):
+        sure = [name for name, _, certain in keys if certain or name in read.required]
+        if read.does == "read" and not sure and (read.several or not read.required):
             if read.several:
                 read.does = "list"
         elif read.does == "search" and read.verb in ("find", "lookup") and not read.several:
@@ -202,6 +224,17 @@ def key_arguments(read: Reading, noun: tuple[str, ...]) -> Iterator[tuple[str, s
             yield argument, last, False
         elif parts in nouns and kind in ("string", "integer", "array"):
             yield argument, "", False
+
+
+def link_problem(read: Reading) -> str | None:
+    """Why a tool makes no record: `add_task_to_section(task_id, section_id)` only joins two."""
+    if read.told or not read.belongs or read.verb not in ("add", "move", "remove"):
+        return None
+    for name, _, certain in key_arguments(read, read.noun):
+        joined = certain and len(singulars(name)) > 1 and name in read.required
+        if joined and read.does == "create":
+            return f"its argument {name!r} names one that is there already, so it makes none"
+    return None
 
 
 def reads_of(group: Group) -> list[Reading]:

@@ -11,11 +11,25 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from agentworld_sim.engines.table._actions import fixed_values, has_state
-from agentworld_sim.engines.table._describing import describe, keys_of, table_name_of
-from agentworld_sim.engines.table._groups import Group, grouped
+from agentworld_sim.engines.table._describing import (
+    describe,
+    keys_of,
+    record_shape,
+    records_argument,
+    table_name_of,
+)
+from agentworld_sim.engines.table._groups import (
+    STRONG,
+    WEAK,
+    Group,
+    grouped,
+    key_arguments,
+    link_problem,
+)
 from agentworld_sim.engines.table._linking import link
 from agentworld_sim.engines.table._operation import (
     DEFAULT_KEY,
+    SAID,
     Argument,
     Does,
     Operation,
@@ -26,6 +40,7 @@ from agentworld_sim.engines.table._operation import (
 from agentworld_sim.engines.table._reading import READS, Reading, reading
 from agentworld_sim.engines.table._reasons import reasons_of
 from agentworld_sim.engines.table._roles import roles
+from agentworld_sim.engines.table._shapes import kind_of, properties
 from agentworld_sim.engines.table._support import support_problem, worked_out
 from agentworld_sim.engines.table._words import singulars, snake
 from agentworld_sim.tools import ToolSpec
@@ -78,6 +93,8 @@ def plan_of(
         read = _read(tool, said.get(tool.name))
         if isinstance(read, str):
             unbound[tool.name] = read
+        elif tool.name not in said and (problem := link_problem(read)) is not None:
+            unbound[tool.name] = problem
         else:
             readings.append(read)
     groups = grouped(readings)
@@ -198,7 +215,7 @@ def _operation(
             table=said.table,
             output=_output(said.output, output, answers.problem, read),
             fixed=said.fixed or (fixed if isinstance(fixed, dict) else {}),
-            reasons=said.reasons or ("the scenario says so",),
+            reasons=said.reasons or (SAID,),
         )
     if read.verb == "cancel" and isinstance(fixed, str) and not has_state(group):
         read.does, fixed = "delete", {}
@@ -257,8 +274,38 @@ def _unclear(
         return "none of its arguments says what changes"
     if read.does in ("create", "upsert") and not by_role & {"field", "records", "key"}:
         return "none of its arguments becomes a field of a record"
+    if read.does == "create":
+        told = {one.field or name for name, one in found.items() if one.role == "scope"}
+        for one in found.values():
+            told |= {*one.fields.values()} if one.role == "records" else set[str]()
+        whole = records_argument(read, group)
+        if whole is not None:
+            inside_records = properties(record_shape(read.arguments[whole]))
+            told |= {group.field_named(name) or name for name in inside_records}
+        for name in group.scope:
+            if name not in told:
+                return f"nothing says to which {name!r} what it makes belongs"
+    inside = _looked_into(read, group, found)
+    if inside is not None:
+        return f"its argument {inside!r} names one of the {group.name}, so it looks inside that one"
     if read.does in READS and fixed and read.does == "read":
         return f"{read.verb!r} looks at one record, and the name says which kind"
+    return None
+
+
+def _looked_into(read: Reading, group: Group, arguments: Mapping[str, Argument]) -> str | None:
+    """The argument of a list that names a single record: what is listed are no such records."""
+    if read.does not in ("list", "search", "count"):
+        weak = read.does == "read" and read.several and group.answers[read.name].record is None
+        named = {one.field for one in arguments.values() if one.role == "key"}
+        lists = any(kind_of(read.arguments.get(name, {})) == "array" for name in read.required)
+        if weak and not read.by and not lists and named and named <= set(WEAK):
+            return next(name for name, one in arguments.items() if one.role == "key")
+        return None
+    for name, _, certain in key_arguments(read, group.noun):
+        own = len(singulars(name)) > 1 or singulars(name) in (("id",), ("uuid",))
+        if certain and own and name in read.required and kind_of(read.arguments[name]) != "array":
+            return None if arguments[name].role == "scope" else name
     return None
 
 
@@ -271,7 +318,7 @@ def _table(group: Group, groups: list[Group], bound: Mapping[str, Operation]) ->
     parents: dict[str, str] = {}
     for name in group.scope:
         parent = _named(groups, group.space, table_name_of(name))
-        if parent is not None and parent is not group and len(parent.key) == 1:
+        if parent is not None and parent is not group and _fits_key(name, parent):
             parents[name] = f"{parent.name}.{parent.key[0]}"
     return Table(
         name=group.name,
@@ -282,6 +329,14 @@ def _table(group: Group, groups: list[Group], bound: Mapping[str, Operation]) ->
         parents=parents,
         generated_key=group.generated_key,
     )
+
+
+def _fits_key(name: str, parent: Group) -> bool:
+    """Whether a field such as `ticket_id` holds the keys of `parent`, and not `ticket_slug`."""
+    if len(parent.key) != 1:
+        return False
+    kind, own = singulars(name)[-1], singulars(parent.key[0])[-1:]
+    return kind not in (*STRONG, *WEAK) or own == (kind,) or {kind, *own} <= {"id", "uuid", "gid"}
 
 
 def _overridden(inferred: Table | None, said: Table) -> Table:

@@ -87,6 +87,9 @@ def _text_key(
             slug = plausible.slug(named) or _one_word(table)
             return fitting_text(slug if not attempt else f"{slug}-{attempt + 1}", schema, draw)
     parts = split_number(like)
+    project = _project(field, record)
+    if project and (parts is None or parts[0] != f"{project}-"):
+        return fitting_text(f"{project}-{number}", schema, draw)
     if parts is not None:
         return fitting_text(parts[0] + str(number).zfill(len(parts[1])), schema, draw)
     pattern = schema.get("pattern")
@@ -99,6 +102,16 @@ def _text_key(
     if _MIXED.fullmatch(like):
         return "".join(_LETTERS[draw.below(len(_LETTERS), place)] for place in range(len(like)))
     return fitting_text(f"{_one_word(table)}-{number}", schema, draw)
+
+
+def _project(field: str, record: Mapping[str, Any]) -> str:
+    """What the keys of a project's records begin with: the project's own key, such as `ENG`."""
+    if field != "key":
+        return ""
+    for name, value in record.items():
+        if snake(name) in ("project", "project_key") and isinstance(value, str):
+            return value if re.fullmatch(r"[A-Z][A-Z0-9]{1,9}", value) else ""
+    return ""
 
 
 def _is_slug(text: str) -> bool:

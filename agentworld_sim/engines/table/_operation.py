@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+SAID = "the scenario says so"
+"""Of operations that were not inferred."""
+
 Does = Literal["create", "read", "list", "search", "count", "update", "upsert", "delete"]
 """What a tool does to the records of one table."""
 

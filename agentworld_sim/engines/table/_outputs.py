@@ -189,7 +189,7 @@ def _beside(read: Reading, answers: Answers, path: str) -> Answers:
                 found.setdefault("total", here)
             elif listing and word in COUNTS and kind in ("integer", "number"):
                 found.setdefault("count", here)
-            elif listing and word in CURSORS and kind in ("string", ""):
+            elif listing and _is_cursor(word, kind):
                 found.setdefault("cursor", here)
             elif listing and word in MORES and kind == "boolean":
                 found.setdefault("more", here)
@@ -227,6 +227,13 @@ def _beside(read: Reading, answers: Answers, path: str) -> Answers:
     elif path or read.does == "delete":
         answers.needs = tuple(needs)
     return answers
+
+
+def _is_cursor(word: str, kind: str) -> bool:
+    """Whether a property fetches the next page; a text named like a number is made for nothing else."""
+    if word in CURSORS:
+        return kind in ("string", "")
+    return word in ("offset", "after", "page") and kind == "string"
 
 
 def _success(schema: dict[str, Any]) -> Any:

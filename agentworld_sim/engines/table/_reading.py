@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentworld_sim.engines.table._operation import Does
-from agentworld_sim.engines.table._shapes import enum_of, kind_of, properties, required, shape
+from agentworld_sim.engines.table._shapes import (
+    enum_of,
+    kind_of,
+    properties,
+    required,
+    shape,
+    unsaid_result,
+)
 from agentworld_sim.engines.table._verbs import (
     ACTIONS,
     ADJECTIVES,
@@ -53,6 +60,8 @@ class Reading:
     required: tuple[str, ...]
     output: dict[str, Any] | None
     """The shape of its output schema."""
+    prefix: tuple[str, ...] = ()
+    """The words before the verb, where the noun follows it: `jira` of `jira_add_comment`."""
     space: str = ""
     """The server it belongs to, where there are several: what stands before `__`."""
     told: tuple[str, ...] = ()
@@ -87,6 +96,7 @@ def reading(tool: ToolSpec, does: Does | None = None) -> Reading | str:
     after = list(parts) if at is None else list(parts[at + 1 :])
     by, states, belongs = _cut(after)
     noun = _noun(after)
+    prefix = parts[:at] if noun and at else ()
     if not noun and at:
         # `directory.users.list`: what stands right before the verb.
         before = [words(part) for part in re.split(r"[./]", name)]
@@ -106,7 +116,8 @@ def reading(tool: ToolSpec, does: Does | None = None) -> Reading | str:
         belongs=belongs,
         arguments=properties(schema),
         required=required(schema),
-        output=None if tool.output_schema is None else shape(tool.output_schema),
+        output=_output(tool),
+        prefix=prefix,
         space=space,
     )
     _key_value(read)
@@ -116,6 +127,14 @@ def reading(tool: ToolSpec, does: Does | None = None) -> Reading | str:
         if (problem := _problem(read, parts)) is not None:
             return problem
     return read
+
+
+def _output(tool: ToolSpec) -> dict[str, Any] | None:
+    """The shape of a tool's output schema, if that says anything of what it gives."""
+    if tool.output_schema is None:
+        return None
+    found = shape(tool.output_schema)
+    return None if unsaid_result(found) is not None else found
 
 
 def _verb_at(parts: tuple[str, ...]) -> int | None:
@@ -185,7 +204,7 @@ def _settle(read: Reading, parts: tuple[str, ...]) -> None:
     """What the verb means, given the other words."""
     if "count" in parts and read.does in ("read", "list", "search"):
         read.does = "count"
-    if read.noun and read.noun[-1] == "count" and len(read.noun) > 1:
+    if read.noun and read.noun[-1] == "count" and len(read.noun) > 1 and "counts" not in parts:
         read.noun = read.noun[:-1]
         read.does = "count"
     if read.does == "create" and parts[:1] == ("create",) and parts[1:3] == ("or", "update"):

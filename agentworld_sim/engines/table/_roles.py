@@ -8,14 +8,16 @@ from typing import Any
 from agentworld_sim.engines.table._describing import (
     IGNORED,
     keys_of,
+    names_itself,
     record_shape,
     records_argument,
 )
 from agentworld_sim.engines.table._groups import Group
 from agentworld_sim.engines.table._operation import Argument
+from agentworld_sim.engines.table._options import PROJECTIONS, is_event, is_no_field
 from agentworld_sim.engines.table._reading import Reading
 from agentworld_sim.engines.table._shapes import enum_of, kind_of, properties
-from agentworld_sim.engines.table._verbs import EXECUTED
+from agentworld_sim.engines.table._verbs import ACTIONS, EXECUTED, STATES
 from agentworld_sim.engines.table._words import singulars, snake
 
 _TEXT = frozenset(
@@ -24,7 +26,7 @@ _TEXT = frozenset(
 )
 _LIMIT = frozenset(
     "limit per_page page_size size max_results count top first max results_per_page num_results"
-    " maximum_results max_items".split()
+    " maximum_results max_items max_records maximum_records".split()
 )
 _OFFSET = frozenset("offset skip start_index start_at start_from".split())
 _PAGE = frozenset("page page_number page_num page_index".split())
@@ -46,6 +48,9 @@ _SYNTAX = (
     "semantic",
 )
 """Words in a description of a search text that is more than a text."""
+
+_SHOWN = frozenset("time_zone timezone tz".split())
+"""Arguments of a list that change how times are shown."""
 
 _LEAST = frozenset("min minimum".split())
 _MOST = frozenset("max maximum".split())
@@ -85,7 +90,12 @@ def _role(
     whole: str | None,
 ) -> Argument:
     own = group.field_named(argument)
+    if snake(argument) in PROJECTIONS:
+        return Argument("projection")
     if (own or argument) in group.scope and argument not in keys:
+        if read.verb in ("move", "transfer") and keys and read.does == "update":
+            # Where it goes, not where it is.
+            return Argument("field", own or argument)
         return Argument("scope", own or argument)
     if argument in keys and read.does in ("read", "update", "delete"):
         return Argument("key", keys[argument])
@@ -107,12 +117,18 @@ def _written(
 ) -> Argument:
     word = snake(argument)
     own = group.field_named(argument)
+    if is_no_field(read, argument) and argument not in group.fields:
+        return UNKNOWN
+    if names_itself(read, group, argument):
+        return Argument("key", group.key[0])
     if argument in keys and keys[argument] in group.key:
         return Argument("key", keys[argument])
     if own in group.key:
         return Argument("key", own)
     if word in IGNORED:
         return Argument("ignored")
+    if own is not None and _differs(read.arguments[argument], group.fields[own]):
+        return UNKNOWN
     if own is None or set(singulars(argument)) & EXECUTED or whole is not None:
         return UNKNOWN if own is None or whole is None else Argument("field", own)
     return Argument("field", own)
@@ -121,6 +137,11 @@ def _written(
 def _changed(read: Reading, group: Group, argument: str) -> Argument:
     own = group.field_named(argument)
     word = snake(argument)
+    if is_no_field(read, argument) and argument not in group.fields:
+        event = _event(group, read.arguments[argument]) if is_event(read, argument) else None
+        return event or UNKNOWN
+    if own is not None and _differs(read.arguments[argument], group.fields[own]):
+        return UNKNOWN
     if own is not None:
         return Argument("field", own)
     if word.startswith("new_"):
@@ -146,11 +167,20 @@ def _asked(read: Reading, group: Group, argument: str, shape: dict[str, Any]) ->
     word, kind = snake(argument), kind_of(shape)
     number, text = kind in ("integer", "number", ""), kind in ("string", "")
     own = group.field_named(argument)
+    if word in _SHOWN:
+        return UNKNOWN
     if word in _TEXT and text and (own is None or read.does == "search"):
         said = str(shape.get("description", "")).lower() + read.tool.description.lower()
         return UNKNOWN if any(sign in said for sign in _SYNTAX) else Argument("text")
     if own is None or word not in {snake(own)}:
-        shaping = _shaping(word, shape, number=number, text=text, group=group)
+        shaping = _shaping(
+            word,
+            shape,
+            number=number,
+            text=text,
+            group=group,
+            cursor=group.answers[read.name].output.cursor,
+        )
         if shaping is not None:
             return shaping
     if own is not None:
@@ -159,7 +189,13 @@ def _asked(read: Reading, group: Group, argument: str, shape: dict[str, Any]) ->
 
 
 def _shaping(
-    word: str, shape: dict[str, Any], *, number: bool, text: bool, group: Group
+    word: str,
+    shape: dict[str, Any],
+    *,
+    number: bool,
+    text: bool,
+    group: Group,
+    cursor: str | None,
 ) -> Argument | None:
     if word in _LIMIT and number:
         return Argument("limit")
@@ -168,11 +204,14 @@ def _shaping(
     if word in _PAGE and number:
         zero = shape.get("minimum") == 0 or shape.get("default") == 0 or "index" in word
         return Argument("page", first=0 if zero else 1)
+    told = snake((cursor or "").rpartition(".")[2])
+    if word == told and text:
+        return Argument("cursor")
     if word in _CURSOR and text and shape.get("format") is None:
         return Argument("cursor")
     values = [value for value in enum_of(shape) if isinstance(value, str)]
     directions = {"asc", "desc", "ascending", "descending"}
-    if word in _DIRECTION and {value.lower() for value in values} <= directions and values:
+    if word in _DIRECTION | _SORT and {value.lower() for value in values} <= directions and values:
         return Argument("direction")
     if word in _SORT | {"order"} and text:
         return _sorting(values, group)
@@ -210,6 +249,8 @@ def _field_for_sort(value: str, group: Group) -> str | None:
 
 def _filter(own: str, shape: dict[str, Any], group: Group) -> Argument:
     field = group.fields.get(own, {})
+    if not _comparable(kind_of(shape), kind_of(field)):
+        return UNKNOWN
     known = enum_of(field)
     none = {
         value: None for value in enum_of(shape) if value in ("all", "any") and value not in known
@@ -221,6 +262,35 @@ def _filter(own: str, shape: dict[str, Any], group: Group) -> Argument:
     if kind_of(shape) == "string" and not enum_of(shape) and any(sign in said for sign in loose):
         return Argument("field", own, "contains", values=none)
     return Argument("field", own, values=none)
+
+
+def _comparable(asked: str, held: str) -> bool:
+    """Whether a filter of one type says something of a field of another."""
+    if not asked or not held:
+        return True
+    if held == "object":
+        return asked in ("string", "integer", "number", "object")
+    return (asked == "boolean") == (held == "boolean") and (asked != "object" or held == "array")
+
+
+def _differs(given: dict[str, Any], held: dict[str, Any]) -> bool:
+    """Whether one is a list and the other an object: then it holds several records' values."""
+    return {kind_of(given), kind_of(held)} == {"array", "object"}
+
+
+def _event(group: Group, shape: dict[str, Any]) -> Argument | None:
+    """What asks for an action, and writes a state: `state_event: close`."""
+    for name, field in group.fields.items():
+        known = [value for value in enum_of(field) if isinstance(value, str)]
+        stands: dict[str, Any] = {}
+        for event in enum_of(shape):
+            wanted = ACTIONS.get(snake(str(event)), ())
+            found = [value for one in wanted for value in known if snake(value) == one]
+            if found:
+                stands[event] = found[0]
+        if snake(name) in STATES and len(stands) == len(enum_of(shape)):
+            return Argument("field", name, values=stands)
+    return None
 
 
 def _range(group: Group, argument: str, shape: dict[str, Any]) -> Argument | None:

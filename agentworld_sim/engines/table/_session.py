@@ -13,7 +13,7 @@ from agentworld_sim.engines.table._asked import Asked, NotComputed
 from agentworld_sim.engines.table._beginning import beginning, begun_values, roots_of
 from agentworld_sim.engines.table._database import Database, Query
 from agentworld_sim.engines.table._drawing import Draw
-from agentworld_sim.engines.table._errors import ToolError, in_own_words, pattern_in
+from agentworld_sim.engines.table._errors import ToolError, as_told, in_own_words, pattern_in
 from agentworld_sim.engines.table._execution import Execution, Outcome
 from agentworld_sim.engines.table._generate import Maker
 from agentworld_sim.engines.table._layout import (
@@ -144,12 +144,14 @@ class TableSession:
     async def _worded(self, error: ToolError, asked: Asked, context: TurnContext) -> str:
         """The error in this server's own words, where it was ever heard to say it."""
         if error.missing is None:
-            return str(error)
+            return as_told(str(error), asked.tool)
         turns: Sequence[Turn] = self._recorded
         if self._behind is not None:
             turns = (*turns, *await context.history())
         pattern = pattern_in(turns, asked.plan, error.table, asked.operation.tool)
-        return str(error) if pattern is None else in_own_words(pattern, error.missing)
+        if pattern is None:
+            return as_told(str(error), asked.tool)
+        return in_own_words(pattern, error.missing)
 
     async def _imagined(
         self, call: ToolCall, tool: ToolSpec, context: TurnContext, reason: str

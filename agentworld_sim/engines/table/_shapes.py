@@ -143,6 +143,24 @@ def is_records(schema: Shape) -> bool:
     return kind_of(schema) == "array" and bool(properties(item_of(schema)))
 
 
+def unsaid_result(schema: Shape) -> str | None:
+    """The one property of an output schema that says nothing of what it holds: `{"result": string}`.
+
+    Servers in Python make such a schema for every tool that gives a text, or values of any kind.
+    """
+    named = properties(schema)
+    if list(named) != ["result"] or kind_of(schema) not in ("object", ""):
+        return None
+    inner = named["result"]
+    if kind_of(inner) == "array":
+        item = item_of(inner)
+        return "result" if kind_of(item) in ("object", "") and not properties(item) else None
+    unsaid = kind_of(inner) in ("string", "object", "") and not enum_of(inner)
+    alternatives = [kind_of(one) for key in ("anyOf", "oneOf") for one in items_of(inner.get(key))]
+    unsaid = unsaid and (not alternatives or "string" in alternatives)
+    return "result" if unsaid and not properties(inner) else None
+
+
 def is_object(schema: Shape) -> bool:
     """Whether a schema is of an object with properties."""
     return kind_of(schema) == "object" and bool(properties(schema))

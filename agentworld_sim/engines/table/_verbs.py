@@ -28,7 +28,7 @@ VERBS: Mapping[str, Does] = {
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "close": ("closed",),
-    "reopen": ("reopened", "open"),
+    "reopen": ("reopened", "open", "opened"),
     "complete": ("completed", "complete", "done"),
     "finish": ("finished", "completed", "done"),
     "uncomplete": (),
@@ -79,7 +79,7 @@ AMBIGUOUS = frozenset(
 """Verbs that are nouns as well; another verb in the same name counts first."""
 
 SKIPPED = frozenset(
-    "a an the my all of this any every existing single one multiple many several bulk batch"
+    "a an the all of this any every existing single one multiple many several bulk batch"
     " api mcp new current".split()
 )
 """Words that say nothing about what a record is."""
