@@ -92,21 +92,26 @@ class MergedMirror(Mirror):
         )
 
     def _pages(self, method: str, listings: Mapping[str, Listing]) -> Pages:
-        """All pages one after another. The cursors are the upstreams' own, behind their names."""
-        chain = [
-            (name, cursor, page)
-            for name, listing in listings.items()
-            for cursor, page in listing.pages(method).items()
-        ]
+        """What all list, one after another: a new page begins only where an upstream begins one.
+
+        Many clients read the first page alone, and would see the first upstream's tools alone. The
+        cursors are the upstreams' own, behind their names.
+        """
+        items = LISTS[method].items
         merged: dict[str | None, Page] = {}
-        for number, (name, cursor, page) in enumerate(chain):
-            key = None if number == 0 else f"{name}:{cursor or ''}"
-            shown = {k: v for k, v in page.items() if k != "nextCursor"}
-            if number + 1 < len(chain):
-                following, its, _ = chain[number + 1]
-                shown["nextCursor"] = f"{following}:{its or ''}"
-            shown[LISTS[method].items] = self._shown(method, name, page[LISTS[method].items])
-            merged[key] = shown
+        current: Page = {}
+        for name, listing in listings.items():
+            for cursor, page in listing.pages(method).items():
+                own = {key: value for key, value in page.items() if key != "nextCursor"}
+                shown = self._shown(method, name, page[items])
+                if not merged:
+                    current = merged[None] = {**own, items: shown}
+                elif cursor is None:
+                    current[items] = [*current[items], *shown]
+                else:
+                    key = f"{name}:{cursor}"
+                    current["nextCursor"] = key
+                    current = merged[key] = {**own, items: shown}
         return merged
 
     def _shown(self, method: str, name: str, items: list[Any]) -> list[Any]:

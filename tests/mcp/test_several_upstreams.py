@@ -43,7 +43,7 @@ def test_tools_and_prompts_are_shown_behind_the_names_of_their_upstreams(
             "result"
         ]
         unknown = wire.ask("tools/call", name="bash", arguments={})
-    assert names(tools, "tools") == [["shop__place_order"], ["shop__bash"], ["box__bash"]]
+    assert names(tools, "tools") == [["shop__place_order"], ["shop__bash", "box__bash"]]
     assert names(prompts, "prompts") == [["shop__greet", "shop__review"]]
     assert names(resources, "resources", "uri")[0] == ["memo://one", "memo://bytes"]
     assert greeting["instructions"] == "shop: Look around first."
@@ -105,8 +105,7 @@ def test_a_clients_file_names_the_servers_and_their_placeholders_are_filled(
             listed = names(wire.pages("tools/list"), "tools")
     assert listed == [
         ["my-shop__place_order"],
-        ["my-shop__bash"],
-        ["box__place_order"],
+        ["my-shop__bash", "box__place_order"],
         ["box__bash"],
     ]
     marks = {path.name for path in shim.marks.iterdir()}
