@@ -183,7 +183,8 @@ class ArgumentSpec(Strict):
     role: Role
     """`key`, `scope`, `field`, `text`, `limit`, `records`, …"""
     field: str | None = None
-    """The record's field, for `key`, `scope` and `field`; the argument's own name by default."""
+    """The record's field, for `key`, `scope` and `field`; the argument's own name by default, and for
+    `key` the table's only key where its records have no field of that name."""
     compare: Compare = "equal"
     """How list, search and count compare the field with it."""
     first: Literal[0, 1] | None = None

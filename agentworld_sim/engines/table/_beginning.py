@@ -73,7 +73,7 @@ class _Beginning:
         found: dict[str, Stored] = {}
         for number, record in enumerate(self.records(table), 1):
             key = key_of(record, table, number)
-            if key in found and not table.records:
+            if key in found and number > len(table.records):
                 # A key that has few values, as an enumeration has, runs out.
                 continue
             if key in found:
@@ -92,7 +92,8 @@ class _Beginning:
         self._under_way.append(table.name)
         try:
             if table.records:
-                return self._completed(table)
+                given = self._completed(table)
+                return given + self._made_up(table, table.generate or 0, beside=given)
             count = table.generate
             if count is None:
                 own = set(table.fields) - {*table.key, *table.scope}
@@ -115,7 +116,9 @@ class _Beginning:
                     put(record, name, maker.value(schema, name, about=table.name))
         return records
 
-    def _made_up(self, table: Table, count: int) -> list[dict[str, Any]]:
+    def _made_up(
+        self, table: Table, count: int, *, beside: Sequence[dict[str, Any]] = ()
+    ) -> list[dict[str, Any]]:
         draws = [Draw(self.seed, table.name, number) for number in range(count)]
         # The oldest first, as they would have been made.
         draws.sort(key=lambda draw: made_us(draw, self.day_us))
@@ -132,7 +135,7 @@ class _Beginning:
                     referred = maker.value(schema, name, about=table.name)
                 record[name] = referred
             self._settle(table, record)
-            self._give_key(record, table, records, draw)
+            self._give_key(record, table, [*beside, *records], draw)
             records.append(record)
         return records
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from agentworld_sim.engines.table._actions import fixed_values, has_state
+from agentworld_sim.engines.table._corrections import with_key
 from agentworld_sim.engines.table._describing import (
     describe,
     keys_of,
@@ -123,6 +124,10 @@ def plan_of(
     # A scenario may describe a table that no tool of this world works on yet.
     for name, table in (tables or {}).items():
         made[name] = _overridden(made.get(name), table)
+    for name in said.keys() & found.keys():
+        table = found[name].table
+        # The scenario may give the tool to another table than its name does.
+        found[name] = with_key(found[name], made.setdefault(table, Table(name=table)))
     order = [name for name in named if name in found]
     return Plan(
         operations={name: found[name] for name in order},

@@ -137,6 +137,21 @@ def test_what_a_scenario_says_of_a_tool_wins_argument_by_argument() -> None:
     assert "search_issues" not in plan.unbound
 
 
+def test_a_key_of_a_scenario_without_a_field_is_the_key_of_its_table() -> None:
+    name = {"type": "object", "properties": {"todo_id": {"type": "string"}}}
+    odd = ToolSpec(name="escalate", input_schema=name, domain="mcp")
+    said = Operation(
+        tool="escalate",
+        does="update",
+        table="todos",
+        arguments={"todo_id": Argument("key", field="todo_id")},
+    )
+    plan = plan_of([*specs("todo"), odd], operations={"escalate": said})
+    [key] = plan.tables["todos"].key
+    assert key != "todo_id"
+    assert plan.operations["escalate"].arguments["todo_id"].field == key
+
+
 def test_what_a_scenario_says_of_a_table_wins_field_by_field() -> None:
     records = ({"owner": "ada", "repo": "engine", "number": 7, "title": "A"},)
     said = Table(name="issues", key=("id",), records=records, generate=0, fields={"id": {}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -222,6 +223,14 @@ async def test_an_error_is_told_in_the_servers_own_words_once_they_are_known() -
         await said(world, "peek_ticket", id=5, odd="x")
         answer = await said(world, "get_ticket", team="red", id=77)
         assert answer.text == "No ticket numbered 77 here, 404 not found"
+
+
+async def test_records_are_made_up_beside_those_of_the_scenario_where_it_asks_for_them() -> None:
+    ada = ({"login": "ada"},)
+    async with await opened(planned(records={"users": ada}, generate=2)) as world:
+        text = (await said(world, "list_users")).text
+    logins = re.findall(r'"login": *"([^"]+)"', text)
+    assert (logins[0], len(set(logins))) == ("ada", 3)
 
 
 async def test_two_first_records_of_one_key_are_the_scenarios_mistake() -> None:
