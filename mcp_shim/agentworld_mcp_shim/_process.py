@@ -234,7 +234,15 @@ def _not_found(name: str) -> str:
     return (
         f"there is no command {name!r} in PATH.{nearest(name, names)} What stands after `--` is"
         " the command that starts the MCP server, as in a client's configuration."
+        f"{_subcommand(name)}"
     )
+
+
+def _subcommand(name: str) -> str:
+    from agentworld_mcp_shim._command._group import COMMANDS
+
+    close = nearest(name, COMMANDS)
+    return f" Of the subcommands of `agentworld mcp`:{close}" if close else ""
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentworld_mcp_shim._mirror import Mirror
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.tools import ToolSpec
 
 if TYPE_CHECKING:
@@ -37,13 +37,17 @@ async def with_tools(opening: Awaitable[World], mirror: Mirror, specs: Sequence[
 
 
 def require_arguments(asked: ToolSpec, bound: ToolSpec) -> None:
-    """Raises `UsageError` when a binding that was asked for needs arguments the tool does not take."""
-    if bound.binds_to is None:
-        raise UsageError(
-            f"--bind {asked.name}={asked.binds_to}: no engine of this world has such a binding."
-        )
+    """Raises `UsageError` when a binding that was asked for does not exist or does not fit the tool."""
     from agentworld_sim.engines.shell import bindings
+    from agentworld_sim.engines.toolkits import server_tools
 
+    kit = (asked.binds_to or "").partition("/")[0]
+    kits = list(dict.fromkeys(one.partition("/")[0] for one in (*bindings(), *server_tools())))
+    if bound.binds_to is None or kit not in (*kits, "table", "model"):
+        raise UsageError(
+            f"--bind {asked.name}={asked.binds_to}: there is no toolkit {kit!r}."
+            f"{nearest(kit, kits)} There are: {', '.join(kits)}."
+        )
     binding = bindings().get(bound.binds_to)
     needed: Sequence[str] = binding.input_schema.get("required", ()) if binding else ()
     taken: Mapping[str, Any] = asked.input_schema.get("properties", {})

@@ -141,6 +141,21 @@ def test_a_bind_to_what_does_not_exist_names_the_nearest(
     assert "'terminal/bahs', which does not exist. Did you mean 'terminal/bash'?" in said
 
 
+def test_a_bind_to_a_toolkit_that_does_not_exist_names_the_nearest(
+    shim: Shim, raw_upstream: list[str]
+) -> None:
+    with shim.started("--bind", "bash=termnal/bash", *raw_upstream, "one") as pipes:
+        code, said = pipes.ended()
+    assert code == 2
+    assert "there is no toolkit 'termnal'. Did you mean 'terminal'? There are: " in said
+
+
+def test_a_misspelt_subcommand_is_told_beside_the_command_that_is_not_there(shim: Shim) -> None:
+    assert refused(shim, "explian").endswith(
+        " Of the subcommands of `agentworld mcp`: Did you mean 'explain'?"
+    )
+
+
 def test_a_bind_between_different_tools_is_refused(shim: Shim, raw_upstream: list[str]) -> None:
     with shim.started("--bind", "bash=deepagents/write_file", *raw_upstream, "one") as pipes:
         code, said = pipes.ended()

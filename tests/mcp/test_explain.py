@@ -143,3 +143,19 @@ def test_json_and_a_stub_at_once_are_refused(shim: Shim) -> None:
     done = explain(shim, "--json", "--stub", *TRACKER)
     assert done.returncode == 2
     assert "--json and --stub print different things. Give one of them." in done.stderr
+
+
+def test_names_of_tables_that_look_misspelt_in_a_scenario_are_told(
+    shim: Shim, tmp_path: Path
+) -> None:
+    scenario = tmp_path / "tracker.yaml"
+    scenario.write_text(
+        "name: tracker\ndomains: [mcp]\n"
+        "tables: {isues: {records: [{number: 7}]}}\n"
+        "operations: {close_issue: {does: update, table: issue}}\n"
+    )
+    lines = explain(shim, "--scenario", str(scenario), *TRACKER).stdout.splitlines()
+    told = [line.rstrip() for line in lines]
+    assert "No tool works on the scenario's table 'isues'. Did you mean 'issues'?" in told
+    said = "'close_issue' works on a table 'issue' that has no fields. Did you mean 'issues'?"
+    assert said in " ".join(told)

@@ -78,6 +78,7 @@ def test_the_cassette_says_which_tools_there_were(shim: Shim, tmp_path: Path) ->
         (["--record", "a", "--replay", "b"], "Give one of them"),
         (["--record", "a"], "no tool is set to real"),
         (["--volatile", "*.at"], "--volatile is about a cassette"),
+        (["--replay", "b", "--volatile", "at"], "--volatile 'at' is not of the form TOOL.FIELD"),
         (["--replay", "b", "--access", "picture=real"], "names another source"),
         (["--replay", "b", "--bind", "picture=terminal/bash"], "names another source"),
     ],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from agentworld_sim.cli._model_options import ModelChoice, model_options
+from agentworld_sim.errors import nearest
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -233,10 +235,24 @@ def _show_end(console: Console, explanation: Explanation) -> None:
     console.print(f"{len(explanation.tools)} tools: {shown or 'none'}.")
     for name in explanation.unasked:
         console.print(f"The scenario's `operations` name {_plain(name)}, which is not there.")
+    for remark in _remarks(explanation):
+        console.print(_plain(remark))
     if counts["nobody"] or counts["model"]:
         console.print(
             "What a tool does is corrected in a scenario; --stub prints its `operations:`."
         )
+
+
+def _remarks(explanation: Explanation) -> Iterator[str]:
+    """What looks misspelt in a scenario: a world takes it as it stands."""
+    tables = {shown.table.name: shown for shown in explanation.tables}
+    for name, shown in tables.items():
+        others = [other for other in tables if other != name and tables[other].table.fields]
+        close = nearest(name, others)
+        if not shown.tools:
+            yield f"No tool works on the scenario's table {name!r}.{close}"
+        elif not shown.table.fields and close:
+            yield f"{shown.tools[0]!r} works on a table {name!r} that has no fields.{close}"
 
 
 def _plain(text: str) -> str:

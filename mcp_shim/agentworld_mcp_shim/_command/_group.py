@@ -39,5 +39,6 @@ def mcp() -> None:
     """Mirror MCP servers and answer their tools from a world.
 
     `agentworld mcp -- COMMAND` is short for `agentworld mcp serve -- COMMAND`; an upstream that has the
-    name of a subcommand stands after `--`.
+    name of a subcommand stands after `--`. The options are those of `serve`:
+    `agentworld mcp serve --help`.
     """

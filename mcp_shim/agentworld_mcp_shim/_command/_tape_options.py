@@ -98,6 +98,11 @@ def check_tape(
         )
     if tape.volatile and tape.record is None and tape.replay is None:
         raise UsageError("--volatile is about a cassette: give --record or --replay.")
+    for field in tape.volatile:
+        if not all(field.partition(".")[::2]):
+            raise UsageError(
+                f"--volatile {field!r} is not of the form TOOL.FIELD, for example '*.created_at'."
+            )
     if tape.replay is None:
         return
     if not mirrored:

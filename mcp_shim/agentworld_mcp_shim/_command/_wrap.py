@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from agentworld_sim._extras import require
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ def wrap_command(
     if file is None:
         _list_files()
         return
+    # What it writes starts this interpreter, which must be able to serve.
+    require("mcp", extra="mcp")
     from agentworld_mcp_shim.wrapping import WrapChoice, wrap_text
     from agentworld_mcp_shim.wrapping._files import read_file
 
