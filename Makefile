@@ -13,7 +13,7 @@ POSTGRES := build/postgres
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-postgres test-vllm check lint types docs bench fidelity clean
+.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers record-servers check lint types docs bench soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,8 +30,8 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## a scripted agent fixes a failing test in a simulated machine
 	@$(BIN)/agentworld demo
 
-test: $(READY) ## all tests
-	$(BIN)/pytest $(PYTEST_ARGS)
+test: $(READY) ## all tests, on two processes
+	$(BIN)/pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
 test-wheel: $(READY) ## the wheel, installed alone, outside the clone
 	$(BIN)/python tests/packaging/wheel_leg.py
@@ -116,6 +116,9 @@ docs: $(READY) ## snippets run, generated pages current, links whole
 
 bench: $(READY) ## the figures of the README, each beside its alternative
 	$(BIN)/python -m bench
+
+soak: $(READY) ## 100,000 calls over 1,000 worlds over HTTP, and what memory does
+	$(BIN)/python -m bench.soak
 
 fidelity: $(READY) ## compare the machine with the recorded real one
 	$(BIN)/python -m tests.fidelity.compare --adapter world
