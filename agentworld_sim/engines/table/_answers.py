@@ -183,9 +183,17 @@ def _numbers(
             put(root, path, outcome.total)
     if output.more is not None:
         put(root, output.more, outcome.more)
-    if output.cursor is not None and outcome.cursor is not None:
+    if output.cursor is not None and (outcome.cursor is not None or _needs(schema, output.cursor)):
         put(root, output.cursor, outcome.cursor)
     return root
+
+
+def _needs(schema: Schema | None, path: str) -> bool:
+    """Whether an answer must have what stands at a path."""
+    if schema is None:
+        return False
+    inside, _, last = path.rpartition(".")
+    return last in at(schema, inside, (schema,)).get("required", ())
 
 
 def _counts(output: Output) -> bool:
@@ -269,6 +277,9 @@ class _Known:
 
     def _of_answer(self, name: str, word: str, kinds: set[str]) -> Any:
         outcome = self.outcome
+        if name == (self.asked.operation.output.cursor or "").rpartition(".")[2]:
+            # The last page has none; the one that fetched it would fetch it again.
+            return "" if "string" in kinds else MISSING
         if name in self.asked.given:
             return self.asked.given[name]
         done = _DONE[self.asked.operation.does]

@@ -15,7 +15,7 @@ from agentworld_sim.engines.table._database import Database, Query, counted
 from agentworld_sim.engines.table._drawing import Draw
 from agentworld_sim.engines.table._expressions import CannotEvaluate, evaluate, filled, truth
 from agentworld_sim.engines.table._generate import Maker
-from agentworld_sim.engines.table._keys import next_key
+from agentworld_sim.engines.table._keys import next_key, project_of
 from agentworld_sim.engines.table._layout import (
     HIGHEST,
     Stored,
@@ -253,7 +253,9 @@ class Execution:
 
     def _next_key(self, path: str, record: Mapping[str, Any], draw: Draw) -> Any:
         table = self.asked.table
-        scope = None if self._named_alone else scope_of(record, table)
+        # `ENG-12` says to what it belongs.
+        own = not self._named_alone or bool(project_of(path, record))
+        scope = scope_of(record, table) if own else None
         highest, like = self.database.highest(self._table, scope)
         latest = self.database.latest(self._table)
         if like is None and latest is not None:
@@ -402,7 +404,8 @@ class Execution:
         number = counted(get(stored.record, table.key[-1])) if table.key else None
         if number is None or not table.generated_key:
             return
-        scope = "" if self._named_alone else scope_of(stored.record, table)
+        own = not self._named_alone or bool(project_of(table.key[-1], stored.record))
+        scope = scope_of(stored.record, table) if own else ""
         path = record_path(self._table, HIGHEST + scope)
         # A number that was given out once is never given out again.
         if number > (self._value(path) or 0):

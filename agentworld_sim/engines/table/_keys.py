@@ -87,7 +87,7 @@ def _text_key(
             slug = plausible.slug(named) or _one_word(table)
             return fitting_text(slug if not attempt else f"{slug}-{attempt + 1}", schema, draw)
     parts = split_number(like)
-    project = _project(field, record)
+    project = project_of(field, record)
     if project and (parts is None or parts[0] != f"{project}-"):
         return fitting_text(f"{project}-{number}", schema, draw)
     if parts is not None:
@@ -104,7 +104,7 @@ def _text_key(
     return fitting_text(f"{_one_word(table)}-{number}", schema, draw)
 
 
-def _project(field: str, record: Mapping[str, Any]) -> str:
+def project_of(field: str, record: Mapping[str, Any]) -> str:
     """What the keys of a project's records begin with: the project's own key, such as `ENG`."""
     if field != "key":
         return ""

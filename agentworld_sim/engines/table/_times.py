@@ -15,13 +15,14 @@ _MILLISECONDS = 10**11
 MADE = frozenset(
     "created created_at created_on created_time creation_date creation_time date_created create_time"
     " inserted_at added_at opened_at submitted_at posted_at published_at registered_at sent_at"
-    " timestamp created_timestamp date_added".split()
+    " created_date timestamp created_timestamp date_added".split()
 )
 """Fields that say when a record was made, in snake case."""
 
 CHANGED = frozenset(
     "updated updated_at updated_on updated_time update_time last_updated last_updated_at date_updated"
     " modified modified_at modified_on last_modified last_modified_at date_modified last_edited"
+    " last_updated_time last_update_time last_updated_on last_modified_on updated_date modified_date"
     " edited_at last_edited_time last_modified_time updated_timestamp".split()
 )
 """Fields that say when it was last changed."""
