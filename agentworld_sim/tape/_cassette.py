@@ -53,7 +53,9 @@ class Cassette:
         try:
             text = path.read_bytes()
         except OSError as error:
-            raise UsageError(f"the cassette {str(path)!r} cannot be read: {error}.") from error
+            raise UsageError(
+                f"the cassette {str(path)!r} cannot be read: {error.strerror}."
+            ) from error
         lines = text.split(b"\n")
         if lines.pop():
             logger.warning("the last line of %s is torn and left out", path)

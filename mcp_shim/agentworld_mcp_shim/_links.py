@@ -199,18 +199,19 @@ class UpstreamLinks:
 
 
 def check_real(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
-    """Raises `UsageError` when a rule sets to `real` what no upstream has or none could answer."""
+    """Raises `UsageError` when a rule names what no upstream has, or sets to `real` what none answers."""
     named = [rule for rule, access in settings.access.items() if access == "real"]
-    if not named:
-        return
     tools = {tool.world_name: tool for tool in mirrors[""].tools.values()} if mirrors else {}
-    for rule in named:
-        if rule not in tools and rule not in REAL_METHODS:
+    for rule, access in settings.access.items():
+        # A misspelt refusal would leave its tool callable, without a word.
+        whole = mirrors and not (rule.startswith("@") or any(sign in rule for sign in "*?["))
+        if (access == "real" or whole) and rule not in tools and rule not in REAL_METHODS:
             raise UsageError(
-                f"--access {rule}=real: there is no such tool.{nearest(rule, [*tools, *REAL_METHODS])}"
+                f"--access {rule}={access}: there is no such tool."
+                f"{nearest(rule, [*tools, *REAL_METHODS])}"
                 f" Tools: {', '.join(tools) or 'none'}. Methods: {', '.join(REAL_METHODS)}."
             )
-    if not any(target.command for target in settings.targets):
+    if named and not any(target.command for target in settings.targets):
         raise UsageError(
             f"--access {named[0]}=real: only a snapshot is given, and no server that could answer."
             " Name the server's command after `--`, or its URL."

@@ -82,7 +82,8 @@ def read_servers(path: Path, environ: Mapping[str, str]) -> list[UpstreamTarget]
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--servers {str(path)!r} cannot be read: {error}.") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"--servers {str(path)!r} cannot be read: {reason}.") from error
     from agentworld_mcp_shim.wrapping._jsonc import JsoncError, read_jsonc
 
     try:

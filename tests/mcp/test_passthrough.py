@@ -109,6 +109,7 @@ async def test_only_what_is_named_in_full_reaches_the_upstream(shim: Shim, mode:
         ("pic*=real", "found 'real' for a pattern"),
         ("@read-only=real", "found 'real' for an annotation"),
         ("pictur=real", "there is no such tool. Did you mean 'picture'?"),
+        ("pictur=refuse", "there is no such tool. Did you mean 'picture'?"),
     ],
 )
 def test_what_is_no_whole_name_is_not_made_real(shim: Shim, rule: str, message: str) -> None:
