@@ -57,7 +57,9 @@ def limited(kind: type[Validator]) -> type[Validator]:
     for name in ("unevaluatedProperties", "unevaluatedItems"):
         changed[name] = _after_the_others(known.get(name))
     extend: Any = vars(validators)["extend"]
-    return extend(kind, {name: check for name, check in changed.items() if name in known})
+    made = extend(kind, {name: check for name, check in changed.items() if name in known})
+    made.evolve = _evolved
+    return made
 
 
 def errors_of(validator: Validator, value: Any, *, most: int = MAX_ERRORS) -> list[ValidationError]:
@@ -116,6 +118,17 @@ def _fits_looking_around(pattern: str, text: str) -> bool:
         return re.search(pattern, text) is not None
     except re.error:
         return True
+
+
+def _evolved(validator: Any, **changes: Any) -> Any:
+    """As `evolve`, which would take the class without limits for a part that names its dialect."""
+    import attrs
+
+    kind: Any = cast("Any", type(validator))
+    for field in attrs.fields(kind):
+        if field.init:
+            changes.setdefault(field.alias, getattr(validator, field.name))
+    return kind(**changes)
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:

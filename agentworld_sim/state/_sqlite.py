@@ -7,10 +7,11 @@ committed; a machine that loses power may lose the last turns, and never the fil
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,9 @@ class SqliteStore:
         self._lock = threading.RLock()
         with self._failures():
             path.parent.mkdir(parents=True, exist_ok=True)
+            # Worlds are not for other users of the host. SQLite gives its other files the same mode.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             self._db = sqlite3.connect(
                 path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False
             )

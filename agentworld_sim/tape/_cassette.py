@@ -135,7 +135,10 @@ class Recorder:
         line = canonical_json(header).encode() + b"\n"
         # Another process may begin the same file: only one of them writes the header.
         scratch = self._path.with_name(f".{self._path.name}.{os.getpid()}.{threading.get_ident()}")
-        scratch.write_bytes(line)
+        # What real servers said is not for other users of the host.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with os.fdopen(os.open(scratch, flags, 0o600), "wb") as file:
+            file.write(line)
         try:
             os.link(scratch, self._path)
         except FileExistsError:

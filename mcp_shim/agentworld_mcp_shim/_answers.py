@@ -23,7 +23,6 @@ from agentworld_mcp_shim._zod import not_found
 from agentworld_sim.errors import (
     AccessRefused,
     ArgumentsError,
-    ObservationRejected,
     WorldFailure,
 )
 from agentworld_sim.tools import ToolCall
@@ -88,7 +87,7 @@ class Answers:
             return _result(self._refusal(world, tool), refused, is_error=True)
         except ArgumentsError as error:
             return _result(str(error), marks, is_error=True)
-        except (AccessRefused, ObservationRejected) as error:
+        except AccessRefused as error:
             return _result(str(error), refused, is_error=True)
         marks |= {"ref": turn.ref, "provenance": turn.observation.provenance}
         return _rendered(tool, turn.observation, marks)

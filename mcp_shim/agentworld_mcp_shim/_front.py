@@ -30,11 +30,12 @@ from mcp.types import (
 )
 
 from agentworld_mcp_shim._answers import Answers, clean
+from agentworld_mcp_shim._keys import CALLER
 from agentworld_mcp_shim._listing import LISTS
 from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, MirroredTool
 from agentworld_mcp_shim._offered import Offered
-from agentworld_mcp_shim._telemetry import mark_span, told
-from agentworld_sim.errors import AgentworldError
+from agentworld_mcp_shim._telemetry import mark_span, told, without_marks
+from agentworld_sim.errors import AgentworldError, StoreError, UnknownWorldError
 from mcp import MCPError
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ class Front:
             answers: Answers tool calls.
             passthrough: Sends what is allowed to be real to the upstreams.
             control: Tools of our own that clients are offered.
-            access: Access rules by method (`resources/read`, …); all are simulated by default.
+            access: Access rules of the command line: by method (`resources/read`, …), all simulated by
+                default, and by tool. No tool is real that is not named here.
         """
         self.mirror = mirror
         self.answers = answers
@@ -210,7 +212,7 @@ class Front:
         Raises:
             MCPError: there is no such tool, or the world failed; it is as it was.
         """
-        async with _told(params.name):
+        async with _told(params.name, context):
             result = await self._called(context, params.name, params.arguments or {})
             mark_span(told(result))
             return result
@@ -226,8 +228,10 @@ class Front:
         if tool is None:
             return self.answers.unknown(name, self.mirror)
         world = await self._worlds.world(context)
-        if self._passthrough is not None and _is_real(world, tool):
-            return await self._passthrough.call_tool(context, tool, arguments)
+        # Not what a scenario says: others may have written it, and a world brings its own along.
+        allowed = self._access.get(tool.world_name) == "real"
+        if self._passthrough is not None and allowed and _is_real(world, tool):
+            return without_marks(await self._passthrough.call_tool(context, tool, arguments))
         return await self.answers.call(world, tool, arguments, context=context)
 
     async def _list(
@@ -250,7 +254,7 @@ class Front:
     async def _read(
         self, context: ServerRequestContext[Any], params: ReadResourceRequestParams
     ) -> Any:
-        async with _told(context.method):
+        async with _told(context.method, context):
             if self._is_real(context.method):
                 return await self._real(context, params)
             return await self._offered.read(
@@ -260,23 +264,25 @@ class Front:
     async def _prompt(
         self, context: ServerRequestContext[Any], params: GetPromptRequestParams
     ) -> Any:
-        async with _told(context.method):
+        async with _told(context.method, context):
             if self._is_real(context.method):
                 return await self._real(context, params)
-            return self._offered.prompt(params.name, params.arguments or {})
+            return self._offered.prompt(params.name, params.arguments or {}, _whose(context))
 
     async def _complete(
         self, context: ServerRequestContext[Any], params: CompleteRequestParams
     ) -> Any:
-        async with _told(context.method):
+        async with _told(context.method, context):
             if self._is_real(context.method):
                 return await self._real(context, params)
             ref = params.ref.model_dump(by_alias=True, exclude_none=True)
-            return self._offered.complete(ref, params.argument.name, params.argument.value)
+            return self._offered.complete(
+                ref, params.argument.name, params.argument.value, _whose(context)
+            )
 
     async def _accept(self, context: ServerRequestContext[Any], params: BaseModel) -> Any:
         """What asks for notifications: a mirror has none to send."""
-        async with _told(context.method):
+        async with _told(context.method, context):
             if self._is_real(context.method):
                 return await self._real(context, params)
             return {}
@@ -285,7 +291,7 @@ class Front:
         """What answers `subscriptions/listen`: `behind`, where it is not set to `real`."""
 
         async def listen(context: ServerRequestContext[Any], params: BaseModel) -> Any:
-            async with _told(context.method):
+            async with _told(context.method, context):
                 if self._is_real(context.method):
                     return await self._real(context, params)
                 return await behind(context, params)
@@ -316,21 +322,29 @@ class Front:
 
 
 @asynccontextmanager
-async def _told(name: str) -> AsyncGenerator[None]:
+async def _told(name: str, context: ServerRequestContext[Any]) -> AsyncGenerator[None]:
     """Our own failures become JSON-RPC errors."""
     try:
         yield
     except AgentworldError as error:
         logger.error("%s", error)
-        raise MCPError(
-            INTERNAL_ERROR, clean(str(error)), {"error": type(error).__name__}
-        ) from error
+        text = clean(str(error))
+        if context.request is not None and isinstance(error, StoreError | UnknownWorldError):
+            # They name the store's place, or worlds of others.
+            text = f"no answer to {name!r}: the world cannot be had. The server's log says why."
+        raise MCPError(INTERNAL_ERROR, text, {"error": type(error).__name__}) from error
     except MCPError:
         raise
     except Exception as error:
         # A defect of ours. Its text is for the log: a client might show it to a model.
         logger.exception("no answer to %r", name)
         raise MCPError(INTERNAL_ERROR, f"no answer to {name!r}: {_DEFECT}") from error
+
+
+def _whose(context: ServerRequestContext[Any]) -> object:
+    """The client of a request, as far as one can be told from another."""
+    scope: Mapping[str, Any] = getattr(context.request, "scope", None) or {}
+    return scope.get(CALLER)
 
 
 def _is_real(world: World, tool: MirroredTool) -> bool:

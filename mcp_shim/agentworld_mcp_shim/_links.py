@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from mcp.types import INVALID_PARAMS
 from mcp.types.methods import CACHEABLE_METHODS
 
 from agentworld_mcp_shim._front import REAL_METHODS
@@ -23,6 +24,7 @@ from agentworld_mcp_shim._upstream import HttpUpstream, start_upstream
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.model._secrets import secrets_of
 from agentworld_sim.tools import ToolCall
+from mcp import MCPError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from agentworld_sim.tape import Recorder
 
 logger = logging.getLogger(__name__)
+
+FOR_ALL = frozenset({"logging/setLevel", "subscriptions/listen"})
+"""Methods that are about no upstream in particular."""
 
 LINKS = "agentworld/links"
 """Where a session of the older era keeps its own."""
@@ -107,6 +112,9 @@ class UpstreamLinks:
             sent["_meta"] = (context.params or {}).get("_meta")
         if upstream in self._targets:
             return await self._asked(context, upstream, method, sent)
+        if method not in FOR_ALL:
+            # What is asked of one server is not told to the others.
+            raise MCPError(INVALID_PARAMS, f"no upstream offers what {method} asks for")
         # What is for all of them, for example how much they shall log.
         results = [await self._asked(context, name, method, sent) for name in self._targets]
         return results[0] if results else {}
@@ -184,6 +192,7 @@ class UpstreamLinks:
             upstream,
             seconds=self._settings.upstream_seconds,
             answer_seconds=self._settings.answer_seconds,
+            name=target.name,
         )
         self._open = {one for one in self._open if not one.over} | {link}
         await link.open(greeting, home)
@@ -205,6 +214,11 @@ def check_real(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
     for rule, access in settings.access.items():
         # A misspelt refusal would leave its tool callable, without a word.
         whole = mirrors and not (rule.startswith("@") or any(sign in rule for sign in "*?["))
+        if access == "real" and rule in tools and rule in REAL_METHODS:
+            raise UsageError(
+                f"--access {rule}=real: the upstream has a tool that is named like this method, and it is"
+                " not clear which of them is meant. Leave it simulated."
+            )
         if (access == "real" or whole) and rule not in tools and rule not in REAL_METHODS:
             raise UsageError(
                 f"--access {rule}={access}: there is no such tool."

@@ -26,13 +26,16 @@ MAX_COMPLETIONS = 100
 MAX_REMEMBERED = 1000
 """Argument values of earlier requests that are offered again."""
 
+MAX_REMEMBERED_CHARACTERS = 1000
+"""Of one such value; longer ones are not offered."""
+
 
 class Offered:
     """Answers from the snapshot's contents, the world's files and what the mirror lists."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
-        self._used: dict[tuple[str, str], None] = {}
+        self._used: dict[tuple[object, str, str], None] = {}
 
     async def read(self, uri: str, version: str, world: Callable[[], Any]) -> Mapping[str, Any]:
         """The result of `resources/read`.
@@ -63,8 +66,15 @@ class Offered:
             content["text"] = text
         return {**LIST_DEFAULTS, "contents": [content]}
 
-    def prompt(self, name: str, arguments: Mapping[str, str]) -> Mapping[str, Any]:
+    def prompt(
+        self, name: str, arguments: Mapping[str, str], whose: object = None
+    ) -> Mapping[str, Any]:
         """The result of `prompts/get`.
+
+        Args:
+            name: The prompt's.
+            arguments: The client's.
+            whose: The client; what it gives is offered again to nobody else.
 
         Raises:
             MCPError: there is no such prompt, an argument is missing, or nobody knows what it says.
@@ -78,7 +88,7 @@ class Offered:
         if missing:
             raise MCPError(INVALID_PARAMS, f"Missing required arguments: {', '.join(missing)}")
         for argument, value in arguments.items():
-            self._remember(argument, value)
+            self._remember(whose, argument, value)
         kept = self._mirror.listing.prompts.get(name)
         if kept is not None and not arguments:
             return {"resultType": "complete", **kept}
@@ -89,23 +99,26 @@ class Offered:
             " and `--access prompts/get=real` asks the server itself.",
         )
 
-    def complete(self, ref: Mapping[str, Any], argument: str, begun: str) -> Mapping[str, Any]:
+    def complete(
+        self, ref: Mapping[str, Any], argument: str, begun: str, whose: object = None
+    ) -> Mapping[str, Any]:
         """The result of `completion/complete`: what is known of an argument's values, or nothing.
 
         Args:
             ref: The prompt or the resource template.
             argument: The argument's name.
             begun: How the value begins.
+            whose: The client.
         """
         found = dict.fromkeys(
-            value for value in self._values(ref, argument) if value.startswith(begun)
+            value for value in self._values(ref, argument, whose) if value.startswith(begun)
         )
         values = list(found)[:MAX_COMPLETIONS]
         completion = {"values": values, "total": len(found), "hasMore": len(values) < len(found)}
         return {"resultType": "complete", "completion": completion}
 
-    def _values(self, ref: Mapping[str, Any], argument: str) -> Iterator[str]:
-        """Every known value of an argument: of enums, of listed resources, of earlier requests."""
+    def _values(self, ref: Mapping[str, Any], argument: str, whose: object) -> Iterator[str]:
+        """Every known value of an argument: of enums, listed resources, the client's own requests."""
         if ref.get("type") == "ref/resource":
             template = str(ref.get("uri"))
             for resource in self._items("resources/list"):
@@ -118,11 +131,13 @@ class Offered:
                 for value in cast("dict[str, Any]", schema).get("enum") or ():
                     if isinstance(value, str):
                         yield value
-        yield from (value for name, value in self._used if name == argument)
+        yield from (value for who, name, value in self._used if (who, name) == (whose, argument))
 
-    def _remember(self, argument: str, value: str) -> None:
-        self._used.pop((argument, value), None)
-        self._used[argument, value] = None
+    def _remember(self, whose: object, argument: str, value: str) -> None:
+        if len(value) > MAX_REMEMBERED_CHARACTERS:
+            return
+        self._used.pop((whose, argument, value), None)
+        self._used[whose, argument, value] = None
         if len(self._used) > MAX_REMEMBERED:
             del self._used[next(iter(self._used))]
 

@@ -66,13 +66,17 @@ class UpstreamGone(WorldFailure):
 class UpstreamLink:
     """One connection. It is opened once, and is over when its client leaves or the upstream ends."""
 
-    def __init__(self, upstream: Upstream, *, seconds: float, answer_seconds: float) -> None:
+    def __init__(
+        self, upstream: Upstream, *, seconds: float, answer_seconds: float, name: str = ""
+    ) -> None:
         """
         Args:
             upstream: A started upstream, for this connection alone.
             seconds: Time for it to come up.
             answer_seconds: How long it may keep silent over one request.
+            name: What clients are told it is called; its command and its URL may hold secrets.
         """
+        self._shown = f"upstream {name!r}" if name else "upstream"
         self._upstream = upstream
         self._seconds = seconds
         self._answer_seconds = answer_seconds
@@ -123,7 +127,7 @@ class UpstreamLink:
         except TimeoutError as error:
             await self.aclose()
             raise UpstreamGone(
-                f"the upstream {self._upstream.shown} did not come up within {self._seconds:g} s."
+                f"the {self._shown} did not come up within {self._seconds:g} s."
                 " --upstream-timeout gives it longer."
             ) from error
         except BaseException:
@@ -162,7 +166,7 @@ class UpstreamLink:
             if "requestState" in result:
                 params["requestState"] = result["requestState"]
         raise UpstreamGone(
-            f"the upstream {self._upstream.shown} asked for input {MAX_ROUNDS} times for one"
+            f"the {self._shown} asked for input {MAX_ROUNDS} times for one"
             f" {method} and gave no answer."
         )
 
@@ -228,7 +232,7 @@ class UpstreamLink:
                 return result if method != LISTEN else self._subscribed(result)[1]
         except TimeoutError as error:
             raise AnswerTooLate(
-                f"the upstream {self._upstream.shown} was silent for {self._answer_seconds:g} s over"
+                f"the {self._shown} was silent for {self._answer_seconds:g} s over"
                 f" {method}; it was told to stop. --answer-within gives it longer, if the client"
                 " waits for it."
             ) from error
@@ -361,10 +365,11 @@ class UpstreamLink:
             await asyncio.wait([self._running], timeout=END_SECONDS)
 
     def _gone(self, what: str, cause: BaseException | None) -> UpstreamGone:
-        words = f"the upstream {self._upstream.shown} {what}"
+        words = f"the {self._shown} {what}"
         if cause is not None:
-            text = str(cause).strip() or type(cause).__name__
-            words += f": {text.partition(chr(10))[0].rstrip('.')}"
+            # Its text is for the log: that of an HTTP client has the URL in it.
+            logger.error("the upstream %s %s: %s", self._upstream.shown, what, cause)
+            words += f" ({type(cause).__name__})"
         return UpstreamGone(f"{words}. The next call starts it anew.")
 
 

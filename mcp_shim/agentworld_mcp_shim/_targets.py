@@ -14,7 +14,8 @@ from agentworld_mcp_shim._environment import HEADERS_VARIABLE, upstream_headers,
 from agentworld_mcp_shim._settings import UpstreamTarget
 from agentworld_sim.errors import UsageError
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]|_(?!_))*")
+# Neither `__` in it nor `_` at its end: the first `__` of a tool's name ends its upstream's.
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]|_(?!_|$))*")
 _PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _ANY_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 

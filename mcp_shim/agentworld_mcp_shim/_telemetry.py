@@ -25,10 +25,10 @@ class Told:
 def told(result: Any) -> Told:
     """Reads the marks of a `tools/call` result, ours or an upstream's."""
     if isinstance(result, Mapping):
-        raw = cast("Mapping[str, Any]", result)
-        meta, is_error = raw.get("_meta"), raw.get("isError") is True
-    else:
-        meta, is_error = getattr(result, "meta", None), getattr(result, "is_error", False)
+        # An upstream's, as it came: it does not say of itself what it is.
+        failed = cast("Mapping[str, Any]", result).get("isError") is True
+        return Told("real", "error" if failed else "ok")
+    meta, is_error = getattr(result, "meta", None), getattr(result, "is_error", False)
     marks = cast("Mapping[str, Any]", meta or {}).get(SIMULATED)
     if not isinstance(marks, Mapping):
         return Told("real", "error" if is_error else "ok")
@@ -37,6 +37,15 @@ def told(result: Any) -> Told:
     refused = ours.get("access") == "refuse"
     outcome: Outcome = "refused" if refused else "error" if is_error else "ok"
     return Told(provenance, outcome, str(ours.get("world", "")))
+
+
+def without_marks(result: Any) -> Any:
+    """An upstream's result without what only our own results say: that they are simulated."""
+    meta: object = result.get("_meta")
+    if not isinstance(meta, dict) or SIMULATED not in meta:
+        return result
+    kept = {key: one for key, one in cast("dict[str, Any]", meta).items() if key != SIMULATED}
+    return {**result, "_meta": kept}
 
 
 def mark_span(said: Told) -> None:

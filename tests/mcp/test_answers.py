@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mcp.types import CallToolResult, TextContent
 
-from mcp import Client
+from mcp import Client, MCPError
 
 if TYPE_CHECKING:
     from conftest import Shim
@@ -105,9 +105,10 @@ async def test_an_output_schema_that_no_text_fits_gives_a_clear_error_and_no_tur
     shim: Shim, upstream: list[str]
 ) -> None:
     async with shim.client("--bind", "inspect=terminal/bash", *upstream) as client:
-        text, wrong = await said(client, "inspect", command="touch /srv/app/changed")
+        with pytest.raises(MCPError) as failure:
+            await said(client, "inspect", command="touch /srv/app/changed")
         listed, _ = await said(client, "bash", command="ls /srv/app")
-    assert wrong
+    text = str(failure.value)
     assert "no acceptable answer to 'inspect': output-schema: structured content" in text
     assert listed == "note.txt\n"
 
