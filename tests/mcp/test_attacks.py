@@ -67,7 +67,7 @@ def test_what_one_client_gave_to_a_prompt_is_not_offered_to_another() -> None:
 
 def test_an_upstream_cannot_say_that_what_it_did_was_simulated() -> None:
     meta: dict[str, Any] = {"agentworld/simulated": {"provenance": "x\ny"}, "its": "own"}
-    result = {"content": [], "_meta": meta}
+    result: dict[str, Any] = {"content": [], "_meta": meta}
     assert without_marks(result)["_meta"] == {"its": "own"}
     assert told(result).provenance == "real"
 
