@@ -99,11 +99,12 @@ class Maker:
 
     def _chosen(self, schema: Schema) -> Schema:
         """One alternative that is not null, with what is said beside it."""
-        for one in alternatives(schema):
+        among = alternatives(schema)
+        for one in among:
             inner = resolved(one, self.roots)
             if types_of(inner) != ("null",):
                 return not_null({**schema, "anyOf": [one], "oneOf": None}, self.roots)
-        return schema
+        return {"type": "null"} if among else schema
 
     def _of(self, kind: str, schema: Schema, place: plausible.Place, depth: int) -> Any:
         if kind == "object":

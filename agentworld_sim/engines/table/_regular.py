@@ -31,6 +31,8 @@ def text_for(pattern: str, draw: Draw, *, tries: int = 8, least: int = 0) -> str
     """
     for number in range(tries):
         try:
+            # What is no pattern fits any text, and says nothing of what to write.
+            re.compile(pattern)
             text = _Writer(pattern, draw.at("pattern", number), least).written()
             if pattern_fits(pattern, text):
                 return text
