@@ -93,7 +93,8 @@ def _role(
     if snake(argument) in PROJECTIONS:
         return Argument("projection")
     if (own or argument) in group.scope and argument not in keys:
-        if read.verb in ("move", "transfer") and keys and read.does == "update":
+        goes = read.verb in ("move", "transfer") or argument not in read.required
+        if goes and keys and read.does == "update":
             # Where it goes, not where it is.
             return Argument("field", own or argument)
         return Argument("scope", own or argument)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,16 @@ from agentworld_sim.errors import nearest
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
-    from agentworld_mcp_shim._explaining import Explanation
+    from agentworld_mcp_shim._explaining import Explanation, ToolAnswer
     from agentworld_mcp_shim._settings import ShimSettings
     from agentworld_mcp_shim._upstream import Upstream
     from agentworld_sim.tools import ToolSpec
     from agentworld_sim.world import World
+
+WIDE = 100
+"""Columns from which on tools, answers and reasons stand side by side."""
 
 
 # What follows the upstream's command is the upstream's, with or without `--`.
@@ -188,7 +193,6 @@ async def _world(settings: ShimSettings) -> World:
 def _show(explanation: Explanation, verbose: bool) -> None:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     console = Console(highlight=False, markup=False, soft_wrap=False)
     if explanation.tables:
@@ -202,27 +206,55 @@ def _show(explanation: Explanation, verbose: bool) -> None:
             )
         console.print(tables)
         console.print()
-    styles = {"table": "green", "toolkit": "green", "model": "yellow", "real": "cyan"}
-    rows = Table(box=None, pad_edge=False)
-    rows.add_column("tool", overflow="fold", max_width=28)
-    rows.add_column("answered by", overflow="fold", max_width=24)
-    rows.add_column("why", overflow="fold")
-    for tool in explanation.tools:
-        by = f"{tool.by}: {tool.what}" if tool.what else f"{tool.by}: refused"
-        why = list(tool.why)
-        if verbose and tool.operation is not None:
-            why += [
-                f"{name}: {argument.role} {argument.field}".rstrip()
-                + (f" ({argument.compare})" if argument.compare != "equal" else "")
-                for name, argument in tool.operation.arguments.items()
-            ]
-        rows.add_row(
-            _plain(tool.name),
-            Text(_plain(by), style=styles.get(tool.by, "red")),
-            _plain("\n".join(why) if verbose else "; ".join(why[:2])),
-        )
-    console.print(rows)
+    # What can be checked first, then what is left.
+    tools = sorted(explanation.tools, key=lambda tool: tool.by == "nobody")
+    if console.width < WIDE:
+        _show_below(console, tools, verbose)
+    else:
+        rows = Table(box=None, pad_edge=False)
+        rows.add_column("tool", overflow="fold", max_width=48)
+        rows.add_column("answered by", overflow="fold", max_width=36)
+        rows.add_column("why", overflow="fold")
+        for tool in tools:
+            why = _why(tool, verbose)
+            rows.add_row(
+                _plain(tool.name), _by(tool), _plain("\n".join(why) if verbose else "; ".join(why))
+            )
+        console.print(rows)
     _show_end(console, explanation)
+
+
+def _show_below(console: Console, tools: Sequence[ToolAnswer], verbose: bool) -> None:
+    """Each tool on a line of its own and the reasons below it: three columns of a narrow terminal
+    would take three times the lines."""
+    wide = min(max((len(tool.name) for tool in tools), default=0), console.width // 2)
+    for tool in tools:
+        console.print(_plain(tool.name).ljust(wide) + "  ", _by(tool), sep="", overflow="fold")
+        why = _why(tool, verbose)
+        for line in why if verbose else ["; ".join(why)]:
+            for part in textwrap.wrap(_plain(line), console.width - 4):
+                console.print(f"    {part}", style="dim")
+
+
+def _by(tool: ToolAnswer) -> Text:
+    from rich.text import Text
+
+    styles = {"table": "green", "toolkit": "green", "model": "yellow", "real": "cyan"}
+    by = f"{tool.by}: {tool.what}" if tool.what else f"{tool.by}: refused"
+    return Text(_plain(by), style=styles.get(tool.by, "red"))
+
+
+def _why(tool: ToolAnswer, verbose: bool) -> list[str]:
+    if not verbose or tool.operation is None:
+        return list(tool.why if verbose else tool.why[:2])
+    return [
+        *tool.why,
+        *(
+            f"{name}: {argument.role} {argument.field}".rstrip()
+            + (f" ({argument.compare})" if argument.compare != "equal" else "")
+            for name, argument in tool.operation.arguments.items()
+        ),
+    ]
 
 
 def _show_end(console: Console, explanation: Explanation) -> None:
