@@ -16,6 +16,7 @@ from agentworld_sim.engines.table._matching import number, same
 from agentworld_sim.engines.table._regular import text_for
 from agentworld_sim.engines.table._schemas import (
     Schema,
+    alternative_types,
     alternatives,
     not_null,
     nullable,
@@ -101,8 +102,7 @@ class Maker:
         """One alternative that is not null, with what is said beside it."""
         among = alternatives(schema)
         for one in among:
-            inner = resolved(one, self.roots)
-            if types_of(inner) != ("null",):
+            if alternative_types(one, self.roots) != {"null"}:
                 return not_null({**schema, "anyOf": [one], "oneOf": None}, self.roots)
         return {"type": "null"} if among else schema
 
