@@ -36,6 +36,18 @@ async def with_tools(opening: Awaitable[World], mirror: Mirror, specs: Sequence[
     return world
 
 
+def nobody_answers(world: World, mirror: Mirror) -> str | None:
+    """What to tell people when none of a mirror's tools is answered; `None` when one is."""
+    names = [tool.world_name for tool in mirror.tools.values() if tool.problem is None]
+    if not names or any(world.tools[name].access != "refuse" for name in names):
+        return None
+    return (
+        f"none of the {len(names)} tools is answered here, each call gets an error that says why."
+        " `agentworld mcp explain` shows what could be done; --model-url names a language world"
+        " model that imagines them."
+    )
+
+
 def require_arguments(asked: ToolSpec, bound: ToolSpec) -> None:
     """Raises `UsageError` when a binding that was asked for does not exist or does not fit the tool."""
     from agentworld_sim.engines.shell import bindings

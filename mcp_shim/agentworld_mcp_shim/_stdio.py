@@ -22,6 +22,7 @@ from agentworld_mcp_shim._links import UpstreamLinks
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_mcp_shim._mirrors import mirrors_of
 from agentworld_mcp_shim._pool import WorldPool
+from agentworld_mcp_shim._seating import nobody_answers
 from agentworld_mcp_shim._server import build_server, own_listing
 from agentworld_mcp_shim._settings import ShimSettings
 from agentworld_mcp_shim._upstream import Upstream, close_all
@@ -66,7 +67,7 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
         else:
             mirror, links = Mirror(own_listing(await _unless(ending, opening, started))), None
             pool.show(None)
-        pool.ready().add_done_callback(lambda task: _settled(task, settings.worlds))
+        pool.ready().add_done_callback(lambda task: _settled(task, mirror, settings.worlds))
         await _served(mirror, pool, links, settings, ending)
     finally:
         await pool.aclose()
@@ -102,17 +103,19 @@ async def _served(
     await asyncio.wait({ready}, timeout=SETTLE_SECONDS)
 
 
-def _settled(ready: asyncio.Task[World], choice: WorldChoice) -> None:
+def _settled(ready: asyncio.Task[World], mirror: Mirror, choice: WorldChoice) -> None:
     # The command switched it off for the imports. What they made stays: never look at it again.
     gc.freeze()
     gc.enable()
     if ready.cancelled() or ready.exception() is not None:
         return
-    world = ready.result().id
+    world = ready.result()
     if choice.world_id is None and not choice.memory:
-        logger.warning("a fresh world: --world %s reaches it again", world)
+        logger.warning("a fresh world: --world %s reaches it again", world.id)
     else:
-        logger.info("the world is %s", world)
+        logger.info("the world is %s", world.id)
+    if (told := nobody_answers(world, mirror)) is not None:
+        logger.warning("%s", told)
 
 
 async def _over_stdio(server: Server[Any]) -> None:

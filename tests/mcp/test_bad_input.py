@@ -247,3 +247,12 @@ def test_a_missing_sdk_is_named_with_the_command_that_installs_it(
         "this needs the package 'mcp', which is not installed. Install it with"
         " `pip install 'agentworld-sim[mcp]'`."
     )
+
+
+def test_a_mirror_of_which_nothing_is_answered_says_so_at_the_start(
+    shim: Shim, shell: list[str]
+) -> None:
+    said = shim.run("--access", "*=refuse", *shell).stderr
+    assert "none of the 1 tools is answered here" in said
+    assert "`agentworld mcp explain`" in said
+    assert "is answered here" not in shim.run(*shell).stderr
