@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.engines.table import Argument, Operation, Plan, Table, TableEngine
+from agentworld_sim.errors import nearest
 from agentworld_sim.tools import ToolSpec
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Explanation:
     tables: tuple[TableShown, ...]
     unasked: Mapping[str, str] = field(default_factory=dict[str, str])
     """What a scenario says of tools that are not there."""
+    doubts: tuple[str, ...] = ()
+    """What a scenario's operations name that their tools and tables do not have."""
 
     def to_json(self) -> dict[str, Any]:
         """The same for programs."""
@@ -66,6 +69,7 @@ class Explanation:
                 for shown in self.tables
             ],
             "not_there": sorted(self.unasked),
+            "doubts": list(self.doubts),
         }
 
 
@@ -91,7 +95,39 @@ def explained(world: World, names: Sequence[str], problems: Mapping[str, str]) -
         tools=answers,
         tables=_tables(world, plan, answers),
         unasked={name: "" for name in world.scenario.operations if name not in tools},
+        doubts=tuple(_doubts(engine.operations, tools, plan)),
     )
+
+
+def _doubts(
+    said: Mapping[str, Operation], tools: Mapping[str, ToolSpec], plan: Plan
+) -> Iterator[str]:
+    from agentworld_sim.engines.table._expressions import names_in
+
+    for name, operation in said.items():
+        if name not in tools:
+            continue
+        taken: Mapping[str, Any] = tools[name].input_schema.get("properties", {})
+        for argument in operation.arguments:
+            if argument not in taken:
+                yield (
+                    f"The scenario's operation {name!r} speaks of an argument {argument!r}, which the"
+                    f" tool does not take.{nearest(argument, taken)}"
+                )
+        table = plan.tables.get(operation.table)
+        if table is None or not table.fields:
+            continue
+        fields = {*table.fields, *table.key, *table.scope}
+        told = {*operation.changes} | {
+            used
+            for expression in (*operation.changes.values(), *operation.requires)
+            for used in names_in(expression)
+        }
+        for field_name in sorted(told - fields - {*taken}):
+            yield (
+                f"The scenario's operation {name!r} reckons with {field_name!r}, which is no field of"
+                f" {operation.table!r} and no argument.{nearest(field_name, {*fields, *taken})}"
+            )
 
 
 def _refused(name: str, problem: str) -> ToolAnswer:

@@ -159,3 +159,32 @@ def test_names_of_tables_that_look_misspelt_in_a_scenario_are_told(
     assert "No tool works on the scenario's table 'isues'. Did you mean 'issues'?" in told
     said = "'close_issue' works on a table 'issue' that has no fields. Did you mean 'issues'?"
     assert said in " ".join(told)
+
+
+def test_arguments_and_fields_that_a_correction_misspells_are_told(
+    shim: Shim, tmp_path: Path
+) -> None:
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        "name: misspelt\ndomains: [mcp]\n"
+        "operations:\n"
+        "  update_issue:\n"
+        "    does: update\n"
+        "    table: issues\n"
+        "    arguments: {isue_number: key}\n"
+        "    changes: {titel: titel + '!'}\n",
+        encoding="utf-8",
+    )
+    content = json.loads(explain(shim, "--json", "--scenario", str(file), *TRACKER).stdout)
+    assert content["doubts"] == [
+        (
+            "The scenario's operation 'update_issue' speaks of an argument 'isue_number', which the tool"
+            " does not take. Did you mean 'issue_number'?"
+        ),
+        (
+            "The scenario's operation 'update_issue' reckons with 'titel', which is no field of 'issues'"
+            " and no argument. Did you mean 'title'?"
+        ),
+    ]
+    shown = explain(shim, "--scenario", str(file), *TRACKER).stdout
+    assert "'isue_number'" in shown and "'titel'" in shown

@@ -267,7 +267,7 @@ def _show_end(console: Console, explanation: Explanation) -> None:
     console.print(f"{len(explanation.tools)} tools: {shown or 'none'}.")
     for name in explanation.unasked:
         console.print(f"The scenario's `operations` name {_plain(name)}, which is not there.")
-    for remark in _remarks(explanation):
+    for remark in (*_remarks(explanation), *explanation.doubts):
         console.print(_plain(remark))
     if counts["nobody"] or counts["model"]:
         console.print(
