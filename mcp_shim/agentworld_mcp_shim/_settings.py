@@ -47,7 +47,7 @@ class HttpSettings:
     allowed_origins: tuple[str, ...] = ()
     """Values of `Origin` that are accepted beside that address."""
     max_request_bytes: int = 4 * 1024 * 1024
-    max_concurrent: int = 256
+    max_concurrent: int = 1024
     """Requests that are answered at a time, per worker; more are told to come back."""
     max_worlds: int = 10_000
     """Worlds that clients may make, per principal."""

@@ -112,7 +112,7 @@ def http_options(command: F) -> F:
         click.option(
             "--max-concurrent",
             type=click.IntRange(min=1),
-            help="Requests that one process answers at a time. [default: 256]",
+            help="Requests that one process answers at a time. [default: 1024]",
         ),
         click.option(
             "--max-request-bytes",
