@@ -10,6 +10,7 @@ import json
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -46,6 +47,9 @@ from agentworld_sim.tools import canonical_json
 
 BUSY_MS = 30_000
 """How long one process waits for another's write."""
+
+MODE_SECONDS = 0.01
+"""Between two tries to change the mode of a new file."""
 
 _SQL = queries("", "?", "?")
 
@@ -91,11 +95,23 @@ class SqliteStore:
                 f"{self.path} is an SQLite file of something else. Nothing was changed; point"
                 " AGENTWORLD_HOME at another folder."
             )
-        self._db.execute("PRAGMA journal_mode=WAL")
+        self._write_ahead()
         self._db.execute("PRAGMA synchronous=NORMAL")
         if version < STORE_VERSION:
             with self._writing():
                 bring_up(self._db)
+
+    def _write_ahead(self) -> None:
+        # SQLite does not wait by itself while another process changes the mode of a new file.
+        until = time.monotonic() + BUSY_MS / 1000
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(MODE_SECONDS)
 
     @property
     def blobs(self) -> Blobs:
