@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from agentworld_sim.engines.table._operation import Does, Role
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._parts import JsonSchema
 from agentworld_sim.scenario._types import KeyedProblems, Natural, Strict, allowed, matching
@@ -21,23 +22,6 @@ from agentworld_sim.scenario._types import KeyedProblems, Natural, Strict, allow
 if TYPE_CHECKING:
     from agentworld_sim.engines.table import Argument, Operation, Output, Table
 
-Does = Literal["create", "read", "list", "search", "count", "update", "upsert", "delete"]
-Role = Literal[
-    "key",
-    "scope",
-    "field",
-    "text",
-    "limit",
-    "offset",
-    "page",
-    "cursor",
-    "sort",
-    "direction",
-    "projection",
-    "records",
-    "ignored",
-    "unknown",
-]
 Compare = Literal["equal", "contains", "at_least", "at_most", "before", "after", "one_of"]
 
 _TABLE = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"
