@@ -132,8 +132,9 @@ async def test_a_history_beyond_its_budget_is_cut_in_blocks_and_goes_on(imaginin
 
 
 async def test_a_prompt_that_the_server_refuses_as_too_long_is_cut(imagining: Open) -> None:
-    # The world believes in a longer context than there is.
-    world = await imagining(ORDER, context_tokens=100_000, thinking=False)
+    # The world believes in a longer context than there is. With a grammar, and patience: after so long
+    # a prompt the tiny model babbles its tag, which is refused as an answer.
+    world = await imagining(TYPED, context_tokens=100_000, thinking=False, reasks=8)
     long = "the order of a user is open or closed or shipped " * 40
     turns = [await world.step(order(number, q=long)) for number in range(16)]
     prompts = [turn.exchanges[0].usage["prompt_tokens"] for turn in turns]
