@@ -1,5 +1,6 @@
 """Cassettes: recorded traffic that seeds or replays a world."""
 
 from agentworld_sim.tape._cassette import Cassette, Recorder
+from agentworld_sim.tape._taping import TapeMode, TapeReport, Taping
 
-__all__ = ["Cassette", "Recorder"]
+__all__ = ["Cassette", "Recorder", "TapeMode", "TapeReport", "Taping"]
