@@ -21,6 +21,7 @@ from agentworld_sim import (
     WorldRef,
     WorldStore,
 )
+from agentworld_sim._holding import HoldsWorld, world_in
 from agentworld_sim._sync import run_sync
 
 if TYPE_CHECKING:
@@ -123,8 +124,9 @@ _seats: WeakKeyDictionary[World, Seat] = WeakKeyDictionary()
 _guard = threading.Lock()
 
 
-def seat_of(world: World) -> Seat:
+def seat_of(given: World | HoldsWorld) -> Seat:
     """The seat of a world."""
+    world = world_in(given)
     with _guard:
         seat = _seats.get(world)
         if seat is None:
@@ -133,15 +135,15 @@ def seat_of(world: World) -> Seat:
 
 
 def world_of(
-    world: World | str | None,
+    world: World | HoldsWorld | str | None,
     store: WorldStore | None = None,
     model: WorldModel | str | None = None,
 ) -> World:
     """The world that is meant.
 
     Args:
-        world: The world; or the id of one in `store`; or `None` for a fresh one, an empty machine in
-            memory.
+        world: The world, or what holds one: a simulated tool, a tool node, a pytest fixture; or the id
+            of one in `store`; or `None` for a fresh one, an empty machine in memory.
         store: Where the world lives; only with an id.
         model: The language world model of a world that is opened here, or its URL.
 
@@ -160,7 +162,7 @@ def world_of(
         raise UsageError(
             "model=… goes with a world that is made or opened here. Give it to World.create."
         )
-    return world
+    return world_in(world)
 
 
 def _same(one: ToolSpec, other: ToolSpec) -> bool:

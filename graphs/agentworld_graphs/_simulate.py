@@ -31,6 +31,7 @@ from agentworld_sim import (
     WorldRef,
     WorldStore,
 )
+from agentworld_sim._holding import HoldsWorld
 from agentworld_sim._sync import run_sync
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ class SimulatedTool(StructuredTool):
 
 def simulate(
     tool: BaseTool | Callable[..., Any],
-    world: World | str | None = None,
+    world: World | HoldsWorld | str | None = None,
     *,
     store: WorldStore | None = None,
     model: WorldModel | str | None = None,
@@ -254,8 +255,8 @@ def simulate(
 
     Args:
         tool: The real tool, or a function as `ToolNode` takes them.
-        world: The world that answers; the id of one in `store`; or nothing, for a fresh empty machine
-            of this tool's own.
+        world: The world that answers, or what holds one; the id of one in `store`; or nothing, for a
+            fresh empty machine of this tool's own.
         store: Where the world of that id lives.
         model: The language world model that imagines what cannot be computed, or its URL, for a world
             that is made or opened here; what AGENTWORLD_MODEL_URL names by default.

@@ -422,3 +422,11 @@ def test_messages_are_tool_messages_of_the_tools_name(lab: Lab) -> None:
         "success",
         None,
     )
+
+
+def test_what_holds_a_world_is_taken_for_it(lab: Lab) -> None:
+    world = lab.world()
+    first = simulate(lab.tools()[0], world)
+    second = simulate(lab.tools()[1], first)
+    assert second.world is first.world is world
+    assert (first.invoke({"item": "a"}), second.invoke({})) == ("a", "a")
