@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from agentworld_sim.checks import Check, CheckInput, judge_all, refusals, require_accepted
-from agentworld_sim.controls import Control, ControlInput
+from agentworld_sim.controls import Control, ControlInput, Enforced
 from agentworld_sim.domains import domain
 from agentworld_sim.engines._base import (
     Answer,
@@ -18,7 +19,7 @@ from agentworld_sim.engines._base import (
 from agentworld_sim.errors import AgentworldError, ObservationRejected
 from agentworld_sim.exchanges import Exchange
 from agentworld_sim.state._changes import StateChange
-from agentworld_sim.turns import CheckVerdict
+from agentworld_sim.turns import CheckVerdict, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,10 @@ async def answered(
         WorldFailure: no acceptable answer.
     """
     delay_us = sum(control.delay_us(given) for control in controls)
-    for control in controls:
-        enforced = control.before(given)
-        if enforced is not None:
-            change = StateChange(clock_us=given.state.clock_us + delay_us)
-            return Answered(Answer(replace(enforced, provenance="enforced"), change))
+    enforced = _enforced(given, controls)
+    if enforced.observation is not None:
+        change = StateChange(clock_us=given.state.clock_us + delay_us, values=enforced.values)
+        return Answered(Answer(replace(enforced.observation, provenance="enforced"), change))
     answer, verdicts = await _accepted(given, engine, await open_session(), context, checks)
     observation = answer.observation
     for control in controls:
@@ -59,10 +59,29 @@ async def answered(
             observation = replace(changed, provenance="enforced")
     if observation is not answer.observation:
         answer = replace(answer, observation=observation)
-    if delay_us:
-        change = replace(answer.change, clock_us=answer.change.clock_us + delay_us)
+    if delay_us or enforced.values:
+        change = replace(
+            answer.change,
+            clock_us=answer.change.clock_us + delay_us,
+            values={**answer.change.values, **enforced.values},
+        )
         answer = replace(answer, change=change)
     return Answered(answer, verdicts, delayed=bool(delay_us))
+
+
+def _enforced(given: ControlInput, controls: Sequence[Control]) -> Enforced:
+    """What the controls do before an engine is asked, up to the first that answers."""
+    values: dict[str, Any] = {}
+    for control in controls:
+        done = control.before(given)
+        if isinstance(done, Observation):
+            done = Enforced(observation=done)
+        if done is None:
+            continue
+        values.update(done.values)
+        if done.observation is not None:
+            return Enforced(observation=done.observation, values=values)
+    return Enforced(values=values)
 
 
 async def _accepted(

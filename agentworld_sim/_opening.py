@@ -6,6 +6,8 @@ import json
 import os
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -13,7 +15,8 @@ from agentworld_sim.domains import domain
 from agentworld_sim.engines._base import Engine
 from agentworld_sim.errors import UsageError
 from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._store import NewBlobs
+from agentworld_sim.state._refs import WorldRef
+from agentworld_sim.state._store import NewBlobs, WorldRecord
 from agentworld_sim.tools import Route, ToolSpec
 
 if TYPE_CHECKING:
@@ -34,6 +37,30 @@ def check_world_id(world_id: str) -> None:
             f"{world_id!r} cannot be a world's id. Use 1 to 128 letters, digits, '.', '_' and '-',"
             " beginning with a letter, a digit or '_'."
         )
+
+
+def first_record(world_id: str, root: WorldRef, scenario: Scenario) -> WorldRecord:
+    """Of a world that begins at `root`."""
+    return WorldRecord(
+        id=world_id, root=root, head=root, scenario=stored_text(scenario), created=_now()
+    )
+
+
+def record_of_fork(here: WorldRecord, world_id: str, ref: WorldRef, turns: int) -> WorldRecord:
+    """Of a world that begins at a point of the world `here`, after so many turns."""
+    return replace(
+        here,
+        id=world_id,
+        head=ref,
+        forked_from=here.id,
+        turns=turns,
+        expires=0.0,
+        created=_now(),
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def empty_scenario() -> Scenario:

@@ -8,9 +8,8 @@ thrown away with it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from agentworld_sim._access import access_for, checked_access, rule_for
@@ -22,12 +21,13 @@ from agentworld_sim._opening import (
     check_world_id,
     default_engines,
     empty_scenario,
+    first_record,
     initial_state,
     model_beside,
     new_world_id,
+    record_of_fork,
     restored_scenario,
     scenario_tools,
-    stored_text,
 )
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control, ControlInput
@@ -47,7 +47,7 @@ from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._memory import MemoryStore
 from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
 from agentworld_sim.state._refs import WorldRef, hashed, turn_seed
-from agentworld_sim.state._store import NewBlobs, WorldRecord, WorldStore
+from agentworld_sim.state._store import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.tools import Access, Route, ToolCall, ToolSpec, check_arguments
 from agentworld_sim.turns import Action, Observation, Trajectory, Turn
 
@@ -102,6 +102,7 @@ class World:
         self._states: dict[WorldRef, WorldState] = {}
         self._past: tuple[WorldRef, tuple[Turn, ...]] | None = None
         self._lock = TurnLock()
+        self._told: list[Callable[[Turn], None]] = []
         self._closed = False
         self.add_tools(scenario_tools(scenario))
 
@@ -153,13 +154,7 @@ class World:
             blobs = NewBlobs(store.blobs)
             state = initial_state(scenario, blobs)
             root = hashed("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
-            record = WorldRecord(
-                id=world_id,
-                root=root,
-                head=root,
-                scenario=stored_text(scenario),
-                created=datetime.now(UTC).isoformat(timespec="seconds"),
-            )
+            record = first_record(world_id, root, scenario)
             store.create(record, state, blobs.new)
             return record, state
 
@@ -298,6 +293,11 @@ class World:
         turns = await off_loop(self._store, lambda: self._store.lineage(ref))
         return Trajectory(tuple(turn for turn in turns if turn.call.name != FORK_CALL))
 
+    async def asked(self, batch: str) -> list[tuple[str, Turn]]:
+        """The turns that this world gave in one batch of an `Origin`: its `call` and the turn, oldest
+        first."""
+        return await off_loop(self._store, lambda: self._store.asked(self.id, batch))
+
     async def failures(self) -> list[FailedStep]:
         """The steps for which a model was asked and that gave no turn, oldest first."""
         return await off_loop(self._store, lambda: self._store.failures(self.id))
@@ -319,15 +319,23 @@ class World:
             lambda: patch_text(before.files, after.files, self._store.blobs, root=below),
         )
 
+    def on_turn(self, tell: Callable[[Turn], None]) -> None:
+        """Calls `tell` with every turn that this object commits from now on, also at other points than the
+        head, in the order of the commits. Forks are not watched."""
+        self._told.append(tell)
+
     # What it does
 
-    async def step(self, call: ToolCall, *, at: WorldRef | None = None) -> Turn:
+    async def step(
+        self, call: ToolCall, *, at: WorldRef | None = None, origin: Origin | None = None
+    ) -> Turn:
         """Answers one call and moves the world on.
 
         Args:
             call: The call.
             at: Answer at this point of history instead of where the world stands. If the world
                 stands there, it moves; if not, the turn is a branch, named by the turn's ref.
+            origin: Who asks, for `asked`; kept with the turn, and no part of it.
 
         Returns:
             The turn, with its observation and its ref.
@@ -346,7 +354,7 @@ class World:
             self._require_open()
             for _ in range(COMMIT_TRIES):
                 base = at or self._head
-                turn = await self._answered(call, tool, engine, base)
+                turn = await self._answered(call, tool, engine, base, origin)
                 if turn is not None:
                     live_worlds.used(self)
                     return turn
@@ -359,7 +367,12 @@ class World:
         )
 
     async def fork(
-        self, *, seed: int | None = None, at: WorldRef | None = None, id: str | None = None
+        self,
+        *,
+        seed: int | None = None,
+        at: WorldRef | None = None,
+        id: str | None = None,
+        controls: Sequence[Control] | None = None,
     ) -> World:
         """A world of its own that begins where this one stands. Nothing is copied; it never expires.
 
@@ -367,6 +380,7 @@ class World:
             seed: A new seed of the random source; inherited by default.
             at: The point to begin at.
             id: As for `create`.
+            controls: Perturbations; inherited by default.
         """
         ref = at or self._head
         state = await self._state(ref)
@@ -376,15 +390,7 @@ class World:
         turns = here.turns
         if ref != here.head:
             turns = await off_loop(self._store, lambda: len(self._store.lineage(ref)))
-        record = replace(
-            here,
-            id=world_id,
-            head=ref,
-            forked_from=self.id,
-            turns=turns,
-            expires=0.0,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
+        record = record_of_fork(here, world_id, ref, turns)
         await off_loop(self._store, lambda: self._store.create(record, state, {}))
         forked = World(
             record,
@@ -393,7 +399,7 @@ class World:
             engines=self._router.engines,
             model=self.model,
             checks=self._checks,
-            controls=self._controls,
+            controls=self._controls if controls is None else controls,
             access=self._access,
         )
         forked._tools = dict(self._tools)
@@ -451,7 +457,12 @@ class World:
     # How
 
     async def _answered(
-        self, call: ToolCall, tool: ToolSpec, engine: Engine, base: WorldRef
+        self,
+        call: ToolCall,
+        tool: ToolSpec,
+        engine: Engine,
+        base: WorldRef,
+        origin: Origin | None,
     ) -> Turn | None:
         """One try at a turn after `base`; `None` when the head has moved."""
         before = await self._state(base)
@@ -487,7 +498,13 @@ class World:
                 exchanges=done.answer.exchanges,
             )
             stored = await commit_turn(
-                self._store, self.id, turn, after, blobs, must_move_head=base == self._head
+                self._store,
+                self.id,
+                turn,
+                after,
+                blobs,
+                must_move_head=base == self._head,
+                origin=origin,
             )
         except BaseException as error:
             self._discard()
@@ -497,6 +514,8 @@ class World:
         if not stored:
             self._discard()
             return None
+        for tell in self._told:
+            tell(turn)
         self._settle(turn, engine, delayed=done.delayed)
         self._remember(turn.ref, after)
         if base == self._head:

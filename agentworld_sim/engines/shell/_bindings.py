@@ -98,6 +98,10 @@ _LOOKS = frozenset({"read_file", "Read", "ls", "list_directory"})
 Operation = Callable[[ShellTurn, Mapping[str, Any]], Observation]
 """Computes one call. Arguments fit the binding's schema."""
 
+Failing = Callable[[str, Mapping[str, Any], int], Observation]
+"""How a tool tells a failure that it did not compute: the text of the error, the call's arguments, and the
+seed of the turn."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
@@ -118,6 +122,8 @@ class Binding:
     """What the real tool keeps between calls; documentation and behaviour at once."""
     shell: str = ""
     """Tools with the same non-empty name here share one shell; empty: the tool's own."""
+    failing: Failing | None = None
+    """For tools that do not tell failures by marking the text of the error as one."""
 
     @property
     def looks(self) -> bool:
