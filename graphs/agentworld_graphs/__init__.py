@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from agentworld_graphs._failures import SimulationInterrupted
     from agentworld_graphs._node import SimToolNode
     from agentworld_graphs._refs import SimState, ref_in
-    from agentworld_graphs._scripted import ScriptedChatModel, ScriptMismatch
+    from agentworld_graphs._scripted import ExpectedAnswer, ScriptedChatModel, ScriptMismatch
     from agentworld_graphs._simulate import SimulatedTool, simulate
 
 __all__ = [
+    "ExpectedAnswer",
     "ScriptMismatch",
     "ScriptedChatModel",
     "SimState",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ExpectedAnswer": "_scripted",
     "ScriptMismatch": "_scripted",
     "ScriptedChatModel": "_scripted",
     "SimState": "_refs",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain_core.messages import (
@@ -13,7 +15,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from agentworld_graphs import ScriptedChatModel, ScriptMismatch
+from agentworld_graphs import ExpectedAnswer, ScriptedChatModel, ScriptMismatch, SimToolNode
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -77,3 +79,104 @@ def test_a_missing_answer_is_named(lab: Lab) -> None:
     model = ScriptedChatModel(script=[lab.adds("a"), expected, AIMessage("done")])
     with pytest.raises(ScriptMismatch, match=r"answered the call '1'\. Answered: '2'"):
         model.invoke([HUMAN, lab.adds("a"), ToolMessage("milk", tool_call_id="2")])
+
+
+EXPECTATIONS = {
+    "pattern": (ExpectedAnswer(re.compile("mi.k"), tool_call_id="1"), "something with 'mi.k'"),
+    "function": (ExpectedAnswer(str.islower, tool_call_id="1"), "what islower takes"),
+    "text": (ExpectedAnswer("milk", tool_call_id="1"), "'milk'"),
+}
+
+
+@pytest.mark.parametrize("kind", EXPECTATIONS)
+def test_an_answer_may_be_expected_by_pattern_or_function(lab: Lab, kind: str) -> None:
+    expected, shown = EXPECTATIONS[kind]
+    model = ScriptedChatModel(script=[lab.adds("a"), expected, AIMessage("done")])
+    said = [HUMAN, lab.adds("a")]
+    assert model.invoke([*said, ToolMessage("milk", tool_call_id="1")]).content == "done"
+    with pytest.raises(ScriptMismatch) as caught:
+        model.invoke([*said, ToolMessage("BREAD", tool_call_id="1")])
+    assert str(caught.value).splitlines()[1:] == [
+        f"expected (success): {shown}",
+        "got (success): 'BREAD'",
+    ]
+    with pytest.raises(ScriptMismatch, match=r"got \(error\): 'milk'"):
+        model.invoke([*said, ToolMessage("milk", tool_call_id="1", status="error")])
+
+
+def test_a_call_of_a_tool_that_is_not_bound_fails(lab: Lab) -> None:
+    script = [lab.asks(lab.call("looks"))]
+    with pytest.raises(ScriptMismatch) as caught:
+        ScriptedChatModel(script=script).bind_tools(lab.tools()).invoke([HUMAN])
+    assert str(caught.value) == (
+        "reply 1 of the script calls 'looks', which is not among the tools that were bound to the"
+        " model. Did you mean 'look'? Bound: add, look, fail. A script may call it all the same with"
+        " checks_calls=False."
+    )
+    free = ScriptedChatModel(script=script, checks_calls=False).bind_tools(lab.tools())
+    assert free.invoke([HUMAN]).tool_calls[0]["name"] == "looks"
+    assert ScriptedChatModel(script=script).invoke([HUMAN]).tool_calls[0]["name"] == "looks"
+
+
+async def test_arguments_that_the_bound_tool_does_not_take_fail(lab: Lab) -> None:
+    model = ScriptedChatModel(script=[lab.asks(lab.call("add", thing="milk"))])
+    bound = model.bind_tools(lab.tools())
+    message = "reply 1 of the script calls 'add' with arguments that it does not take: 'item' is"
+    with pytest.raises(ScriptMismatch, match=message):
+        bound.invoke([HUMAN])
+    with pytest.raises(ScriptMismatch, match=message):
+        list(bound.stream([HUMAN]))
+    with pytest.raises(ScriptMismatch, match=message):
+        await bound.ainvoke([HUMAN])
+    with pytest.raises(ScriptMismatch, match=message):
+        [chunk async for chunk in bound.astream([HUMAN])]
+
+
+def test_replies_that_were_never_given_are_known(lab: Lab) -> None:
+    script = [lab.adds("a"), AIMessage("one"), AIMessage("two")]
+    model = ScriptedChatModel(script=script)
+    assert model.unused() == script
+    bound = model.bind_tools(lab.tools())
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(bound.invoke, [[HUMAN]] * 8))
+    assert model.unused() == script[1:]
+    list(bound.stream([HUMAN, script[0]]))
+    assert model.unused() == script[2:]
+
+
+async def test_what_ends_a_reply_is_streamed_too(lab: Lab) -> None:
+    reply = AIMessage(
+        [{"type": "text", "text": "look"}, {"type": "image", "url": "http://pictures.example/1"}],
+        tool_calls=lab.adds("a").tool_calls,
+        usage_metadata={"input_tokens": 3, "output_tokens": 2, "total_tokens": 5},
+        response_metadata={"model_name": "small"},
+        additional_kwargs={"reasoning_content": "why"},
+    )
+    model = ScriptedChatModel(script=[reply]).bind_tools(lab.tools())
+    for chunks in (list(model.stream([HUMAN])), [chunk async for chunk in model.astream([HUMAN])]):
+        whole = AIMessageChunk(content=[])
+        for chunk in chunks:
+            assert isinstance(chunk, AIMessageChunk)
+            whole += chunk
+        for name in (
+            "content",
+            "tool_calls",
+            "usage_metadata",
+            "additional_kwargs",
+            "response_metadata",
+        ):
+            got = getattr(whole, name)
+            wanted = getattr(reply, name)
+            assert got == wanted or dict(got, **wanted) == got, name
+
+
+async def test_a_graph_streams_its_tokens(lab: Lab, go: Any) -> None:
+    reply = AIMessage("one\ntwo\n", tool_calls=lab.adds("a").tool_calls)
+    agent = lab.create_agent(
+        ScriptedChatModel(script=[reply, AIMessage("done")]),
+        SimToolNode(lab.tools(), world=lab.world()).tools_by_name.values(),
+    )
+    sync = [chunk.text for chunk, _ in agent.stream(go, stream_mode="messages")]
+    asynchronous = [chunk.text async for chunk, _ in agent.astream(go, stream_mode="messages")]
+    assert sync == asynchronous
+    assert sync[:2] == ["one\n", "two\n"]
