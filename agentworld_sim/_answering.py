@@ -13,13 +13,27 @@ from agentworld_sim.engines._base import (
     Answer,
     Engine,
     EngineSession,
+    OnDelta,
     RefusedAnswer,
     TurnContext,
 )
 from agentworld_sim.errors import AgentworldError, ObservationRejected
 from agentworld_sim.exchanges import Exchange
 from agentworld_sim.state._changes import StateChange
+from agentworld_sim.state._store import Origin
+from agentworld_sim.tools import ToolCall, ToolSpec
 from agentworld_sim.turns import CheckVerdict, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a step is asked to do."""
+
+    call: ToolCall
+    tool: ToolSpec
+    engine: Engine
+    origin: Origin | None = None
+    on_delta: OnDelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

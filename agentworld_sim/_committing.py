@@ -11,13 +11,16 @@ from typing import TypeVar
 
 from agentworld_sim.errors import AgentworldError, StoreError
 from agentworld_sim.exchanges import FailedStep
-from agentworld_sim.state._changes import WorldState
+from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.state._store import NewBlobs, WorldStore
+from agentworld_sim.state._store import NewBlobs, Origin, WorldStore
 from agentworld_sim.tools import ToolCall
-from agentworld_sim.turns import Turn
+from agentworld_sim.turns import Action, Observation, Turn
 
 T = TypeVar("T")
+
+FORK_CALL = ""
+"""The call name of the turn that `World.fork(seed=…)` records; no tool has it."""
 
 
 async def off_loop(store: WorldStore, work: Callable[[], T]) -> T:
@@ -33,6 +36,7 @@ async def commit_turn(
     blobs: NewBlobs,
     *,
     must_move_head: bool,
+    origin: Origin | None = None,
 ) -> bool:
     """Stores the turn. A cancellation before the last moment stores nothing."""
     abandoned = threading.Event()
@@ -45,6 +49,7 @@ async def commit_turn(
             blobs.new,
             must_move_head=must_move_head,
             abandoned=abandoned.is_set,
+            origin=origin,
         )
 
     if not store.blocking:
@@ -56,6 +61,17 @@ async def commit_turn(
         abandoned.set()
         await asyncio.wait([running])
         raise
+
+
+def reseeding(head: WorldRef, before: WorldState, seed: int) -> Turn:
+    """The turn that gives a world another seed."""
+    return Turn(
+        parent=head,
+        call=ToolCall(FORK_CALL, {"seed": seed}),
+        action=Action(""),
+        observation=Observation(text="", provenance="enforced"),
+        change=StateChange(clock_us=before.clock_us, seed=seed),
+    )
 
 
 async def keep_failure(

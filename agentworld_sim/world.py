@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from agentworld_sim._access import access_for, checked_access, rule_for
-from agentworld_sim._answering import answered
-from agentworld_sim._committing import commit_turn, keep_failure, off_loop
+from agentworld_sim._answering import Asked, answered
+from agentworld_sim._committing import FORK_CALL, commit_turn, keep_failure, off_loop, reseeding
 from agentworld_sim._live_worlds import live_worlds
 from agentworld_sim._lock import TurnLock
 from agentworld_sim._opening import (
@@ -32,7 +32,7 @@ from agentworld_sim._opening import (
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control, ControlInput
 from agentworld_sim.domains import domain
-from agentworld_sim.engines._base import Engine, EngineSession, TurnContext
+from agentworld_sim.engines._base import Engine, EngineSession, OnDelta, TurnContext
 from agentworld_sim.engines._router import Router
 from agentworld_sim.errors import (
     AccessRefused,
@@ -43,13 +43,13 @@ from agentworld_sim.errors import (
     nearest,
 )
 from agentworld_sim.exchanges import FailedStep
-from agentworld_sim.state._changes import StateChange, WorldState
+from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._memory import MemoryStore
 from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
 from agentworld_sim.state._refs import WorldRef, hashed, turn_seed
 from agentworld_sim.state._store import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.tools import Access, Route, ToolCall, ToolSpec, check_arguments
-from agentworld_sim.turns import Action, Observation, Trajectory, Turn
+from agentworld_sim.turns import Action, Trajectory, Turn
 
 if TYPE_CHECKING:
     from agentworld_sim.model import WorldModel
@@ -59,9 +59,6 @@ T = TypeVar("T")
 
 COMMIT_TRIES = 32
 """How often a step is computed again because another process moved the head meanwhile."""
-
-FORK_CALL = ""
-"""The call name of the turn that `fork(seed=…)` records; no tool has it."""
 
 
 class World:
@@ -327,7 +324,12 @@ class World:
     # What it does
 
     async def step(
-        self, call: ToolCall, *, at: WorldRef | None = None, origin: Origin | None = None
+        self,
+        call: ToolCall,
+        *,
+        at: WorldRef | None = None,
+        origin: Origin | None = None,
+        on_delta: OnDelta | None = None,
     ) -> Turn:
         """Answers one call and moves the world on.
 
@@ -336,6 +338,8 @@ class World:
             at: Answer at this point of history instead of where the world stands. If the world
                 stands there, it moves; if not, the turn is a branch, named by the turn's ref.
             origin: Who asks, for `asked`; kept with the turn, and no part of it.
+            on_delta: Is given the text of an imagined observation piece by piece while a model
+                writes it. Provisional: only the turn says what was answered.
 
         Returns:
             The turn, with its observation and its ref.
@@ -350,11 +354,12 @@ class World:
         if engine is None or tool.access != "simulate":
             raise AccessRefused(self.refusal(call.name))
         check_arguments(tool, call.arguments)
+        asked = Asked(call, tool, engine, origin, on_delta)
         async with self._lock:
             self._require_open()
             for _ in range(COMMIT_TRIES):
                 base = at or self._head
-                turn = await self._answered(call, tool, engine, base, origin)
+                turn = await self._answered(asked, base)
                 if turn is not None:
                     live_worlds.used(self)
                     return turn
@@ -456,15 +461,9 @@ class World:
 
     # How
 
-    async def _answered(
-        self,
-        call: ToolCall,
-        tool: ToolSpec,
-        engine: Engine,
-        base: WorldRef,
-        origin: Origin | None,
-    ) -> Turn | None:
+    async def _answered(self, asked: Asked, base: WorldRef) -> Turn | None:
         """One try at a turn after `base`; `None` when the head has moved."""
+        call, tool, engine = asked.call, asked.tool, asked.engine
         before = await self._state(base)
         blobs = NewBlobs(self._store.blobs)
         seed = turn_seed(before.seed, base)
@@ -480,6 +479,7 @@ class World:
                     history=lambda: self._history(base),
                     failures=self.failures,
                     tools=self.tools,
+                    on_delta=asked.on_delta,
                 ),
                 checks=self._checks,
                 controls=self._controls,
@@ -497,14 +497,9 @@ class World:
                 checks=done.verdicts,
                 exchanges=done.answer.exchanges,
             )
+            moves, origin = base == self._head, asked.origin
             stored = await commit_turn(
-                self._store,
-                self.id,
-                turn,
-                after,
-                blobs,
-                must_move_head=base == self._head,
-                origin=origin,
+                self._store, self.id, turn, after, blobs, must_move_head=moves, origin=origin
             )
         except BaseException as error:
             self._discard()
@@ -554,13 +549,7 @@ class World:
 
     async def _reseed(self, seed: int) -> None:
         before = await self._state(self._head)
-        turn = Turn(
-            parent=self._head,
-            call=ToolCall(FORK_CALL, {"seed": seed}),
-            action=Action(""),
-            observation=Observation(text="", provenance="enforced"),
-            change=StateChange(clock_us=before.clock_us, seed=seed),
-        )
+        turn = reseeding(self._head, before, seed)
         after = before.after(turn.change)
         blobs = NewBlobs(self._store.blobs)
         await commit_turn(self._store, self.id, turn, after, blobs, must_move_head=True)

@@ -12,6 +12,9 @@ from agentworld_sim.state._files import Blobs
 from agentworld_sim.tools import ToolCall, ToolSpec
 from agentworld_sim.turns import InnerAnswer, Observation, Turn
 
+OnDelta = Callable[[str], None]
+"""Is given a piece of an observation's text while it is being written."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -52,6 +55,8 @@ class TurnContext:
     """All tools of the world, by name."""
     refused: tuple[RefusedAnswer, ...] = ()
     """Answers to this very call that checks refused; only for an engine with `reasks`."""
+    on_delta: OnDelta | None = None
+    """Who wants to read along; the answer must not depend on it."""
 
 
 class EngineSession(Protocol):

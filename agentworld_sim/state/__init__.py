@@ -7,7 +7,7 @@ from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
 from agentworld_sim.state._postgres import PostgresStore
 from agentworld_sim.state._refs import WorldRef
 from agentworld_sim.state._sqlite import SqliteStore
-from agentworld_sim.state._store import WorldRecord, WorldStore
+from agentworld_sim.state._store import Origin, WorldRecord, WorldStore
 
 __all__ = [
     "BlobId",
@@ -17,6 +17,7 @@ __all__ = [
     "FileTree",
     "MemoryBlobs",
     "MemoryStore",
+    "Origin",
     "PostgresStore",
     "SqliteStore",
     "StateChange",

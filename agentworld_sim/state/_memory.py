@@ -15,7 +15,7 @@ from agentworld_sim.state._files import BlobId, Blobs, MemoryBlobs
 from agentworld_sim.state._queries import NEIGHBOURS
 from agentworld_sim.state._records import SNAPSHOT_EVERY, failure_owner
 from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.state._store import WorldRecord, id_taken, no_ref, no_world
+from agentworld_sim.state._store import Origin, WorldRecord, id_taken, no_ref, no_world
 
 if TYPE_CHECKING:
     from agentworld_sim.exchanges import FailedStep
@@ -36,6 +36,8 @@ class MemoryStore:
         self._states: dict[WorldRef, WorldState] = {}
         self._failures: dict[str, list[FailedStep]] = {}
         self._held: dict[str, set[WorldRef]] = {}
+        self._asked: dict[str, dict[str, list[tuple[str, WorldRef]]]] = {}
+        """By world and batch."""
         self._needs: Counter[WorldRef] = Counter()
         """How many worlds hold a point, and how many turns follow it."""
         self._uses: dict[str, set[BlobId]] = {}
@@ -81,6 +83,7 @@ class MemoryStore:
         *,
         must_move_head: bool,
         abandoned: Callable[[], bool] = lambda: False,
+        origin: Origin | None = None,
     ) -> bool:
         with self._lock:
             record = self.world(world_id)
@@ -95,11 +98,19 @@ class MemoryStore:
                 self._needs[turn.parent] += 1
                 self._use(turn.ref, turn.blobs(), blobs)
             self._hold(world_id, turn.ref)
+            if origin is not None:
+                asked = self._asked.setdefault(world_id, {}).setdefault(origin.batch, [])
+                asked.append((origin.call, turn.ref))
             if depth % SNAPSHOT_EVERY == 0:
                 self._states.setdefault(turn.ref, state)
             if moves:
                 self._worlds[world_id] = replace(record, head=turn.ref, turns=depth)
             return True
+
+    def asked(self, world_id: str, batch: str) -> list[tuple[str, Turn]]:
+        with self._lock:
+            found = self._asked.get(world_id, {}).get(batch, ())
+            return [(call, self._turns[ref]) for call, ref in found]
 
     def rewind(self, world_id: str, ref: WorldRef) -> WorldRecord:
         with self._lock:
@@ -193,6 +204,7 @@ class MemoryStore:
     def _remove(self, world_id: str) -> None:
         del self._worlds[world_id]
         self._failures.pop(world_id, None)
+        self._asked.pop(world_id, None)
         self._release(failure_owner(world_id))
         for ref in self._held.pop(world_id):
             self._need_less(ref)

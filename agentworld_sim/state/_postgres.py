@@ -34,7 +34,7 @@ from agentworld_sim.state._records import (
     unpacked,
 )
 from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.state._store import WorldRecord, id_taken, no_ref, no_world
+from agentworld_sim.state._store import Origin, WorldRecord, id_taken, no_ref, no_world
 from agentworld_sim.tools import canonical_json
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ CONNECTIONS = 4
 KEPT_BLOB_BYTES = 32 * 1024 * 1024
 """Blobs that a process has read are kept up to this size: a machine that comes up reads them all."""
 
-_SQL = queries(PREFIX, "%s", '%s::text COLLATE "C"')
+_SQL = queries(PREFIX, "%s", '%s::text COLLATE "C"', "number")
 
 
 class PostgresStore:
@@ -135,6 +135,7 @@ class PostgresStore:
         *,
         must_move_head: bool,
         abandoned: Callable[[], bool] = lambda: False,
+        origin: Origin | None = None,
     ) -> bool:
         values = (
             world_id,
@@ -144,6 +145,7 @@ class PostgresStore:
             must_move_head,
             *_columns(blobs),
             sorted(turn.blobs()),
+            *((origin.batch, origin.call) if origin else (None, None)),
         )
 
         def work(db: Connection) -> tuple[str, int]:
@@ -166,6 +168,12 @@ class PostgresStore:
         # The turn is stored, and its state can be folded from the one before.
         with suppress(StoreError):
             self._connections.run(lambda db: db.execute(_SNAPSHOT, (data, ref)), writes=True)
+
+    def asked(self, world_id: str, batch: str) -> list[tuple[str, turn_records.Turn]]:
+        rows = self._connections.run(
+            lambda db: db.execute(_SQL.asked, (world_id, batch)).fetchall(), writes=False
+        )
+        return [(call, turn_records.Turn.from_line(record.decode())) for call, record in rows]
 
     def rewind(self, world_id: str, ref: WorldRef) -> WorldRecord:
         def work(db: Connection) -> WorldRecord:
@@ -380,7 +388,7 @@ _REMOVE_EXPIRED = """DELETE FROM agentworld_worlds
     WHERE expires > 0 AND expires <= %s RETURNING id"""
 _COMMIT = """SELECT outcome, new_depth FROM agentworld_commit(
     %s::text, %s::text, %s::text, %b::bytea, %s::boolean,
-    %b::text[], %b::boolean[], %b::bytea[], %b::text[])"""
+    %b::text[], %b::boolean[], %b::bytea[], %b::text[], %s::text, %s::text)"""
 _HAS_TURN = "SELECT 1 FROM agentworld_turns WHERE ref = %s FOR KEY SHARE"
 _HOLD = "INSERT INTO agentworld_held VALUES (%s, %s) ON CONFLICT (world, ref) DO NOTHING"
 _USE = """INSERT INTO agentworld_uses (owner, blob) SELECT %s, unnest(%s::text[])

@@ -14,7 +14,7 @@ from agentworld_sim.errors import StoreError
 if TYPE_CHECKING:
     import psycopg
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 """Tables with a higher one were made by a newer release."""
 
 PREFIX: LiteralString = "agentworld_"
@@ -66,10 +66,21 @@ _TABLES: tuple[LiteralString, ...] = (
     "CREATE INDEX agentworld_worlds_expires ON agentworld_worlds (expires) WHERE expires > 0",
 )
 
+_SINCE_2: tuple[LiteralString, ...] = (
+    """CREATE TABLE agentworld_origins (
+        world TEXT COLLATE "C" NOT NULL, batch TEXT COLLATE "C" NOT NULL,
+        call TEXT COLLATE "C" NOT NULL, ref TEXT COLLATE "C" NOT NULL,
+        number BIGINT GENERATED ALWAYS AS IDENTITY
+    )""",
+    "CREATE INDEX agentworld_origins_batch ON agentworld_origins (world, batch)",
+)
+
+# An older function of that name takes fewer arguments, and serves older processes until they end.
 _COMMIT: LiteralString = f"""
 CREATE FUNCTION agentworld_commit(
     of_world TEXT, new_ref TEXT, old_ref TEXT, turn BYTEA, must_move BOOLEAN,
     ids TEXT[], are_packed BOOLEAN[], contents BYTEA[], needed TEXT[],
+    of_batch TEXT, of_call TEXT,
     OUT outcome TEXT, OUT new_depth INTEGER
 ) LANGUAGE plpgsql AS $commit$
 DECLARE
@@ -103,6 +114,10 @@ BEGIN
     END IF;
     INSERT INTO agentworld_held (world, ref) VALUES (of_world, new_ref)
         ON CONFLICT (world, ref) DO NOTHING;
+    IF of_batch IS NOT NULL THEN
+        INSERT INTO agentworld_origins (world, batch, call, ref)
+            VALUES (of_world, of_batch, of_call, new_ref);
+    END IF;
     IF stands = old_ref THEN
         UPDATE agentworld_worlds SET head = new_ref, turns = new_depth WHERE id = of_world;
     END IF;
@@ -113,7 +128,7 @@ $commit$
 
 
 def prepare(connection: psycopg.Connection[Any], place: str) -> None:
-    """Makes the tables where there are none; ten processes may do so at once.
+    """Makes the tables where there are none, and brings older ones up; ten processes may at once.
 
     Args:
         connection: One in autocommit mode.
@@ -123,17 +138,20 @@ def prepare(connection: psycopg.Connection[Any], place: str) -> None:
         StoreError: the tables were made by a newer release.
     """
     version = _version(connection)
-    if version is None:
+    if version is None or version < LAYOUT_VERSION:
         with connection.transaction():
             connection.execute(CLOSE_GATE)
             # Another process may have done it meanwhile.
             version = _version(connection)
             if version is None:
                 connection.execute("CREATE TABLE agentworld_layout (version INTEGER NOT NULL)")
-                for statement in (*_TABLES, _COMMIT):
+                connection.execute("INSERT INTO agentworld_layout VALUES (0)")
+                version = 0
+            if version < LAYOUT_VERSION:
+                for statement in (*(_TABLES if version == 0 else ()), *_SINCE_2, _COMMIT):
                     connection.execute(statement)
                 version = LAYOUT_VERSION
-                connection.execute("INSERT INTO agentworld_layout VALUES (%s)", (version,))
+                connection.execute("UPDATE agentworld_layout SET version = %s", (version,))
     if version > LAYOUT_VERSION:
         raise StoreError(
             f"the store in {place} has version {version}; this release reads up to"

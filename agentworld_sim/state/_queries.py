@@ -1,6 +1,6 @@
 """The questions and the sweep that SQLite and PostgreSQL understand alike.
 
-Tables: `worlds`; `turns` by ref, each with its depth (the turns from the root to it); `held`, the
+Tables: `worlds`; `origins`, who asked for which turn of a world; `turns` by ref, each with its depth (the turns from the root to it); `held`, the
 points that a world keeps alive together with all before them; `states` at some points; `blobs`, and
 `uses`, which turn, root or world's failures needs which blob; `doomed`, points that a removed world
 held and that may be needed no more.
@@ -36,6 +36,8 @@ class Queries:
     """(world, ref)"""
     inherits: LiteralString
     """(world, ref): whether the point lies before all that the world holds itself."""
+    asked: LiteralString
+    """(world, batch): call and record, oldest first."""
     ids_before: LiteralString
     """(id, limit)"""
     ids_after: LiteralString
@@ -52,17 +54,20 @@ class Queries:
     """Removes what is marked and not needed. No parameters."""
 
 
-def queries(prefix: LiteralString, mark: LiteralString, text: LiteralString) -> Queries:
+def queries(
+    prefix: LiteralString, mark: LiteralString, text: LiteralString, number: LiteralString
+) -> Queries:
     """The SQL for one database.
 
     Args:
         prefix: What the names of its tables begin with.
         mark: A parameter.
         text: A parameter whose type cannot be seen from what stands around it: the text of a ref.
+        number: The column that tells in which order rows came.
     """
     turns, held, states = f"{prefix}turns", f"{prefix}held", f"{prefix}states"
     uses, blobs, doomed = f"{prefix}uses", f"{prefix}blobs", f"{prefix}doomed"
-    worlds, failures = f"{prefix}worlds", f"{prefix}failures"
+    worlds, failures, origins = f"{prefix}worlds", f"{prefix}failures", f"{prefix}origins"
     return Queries(
         fold=f"""WITH RECURSIVE chain (ref, step) AS (
                 SELECT {text}, 0
@@ -92,6 +97,8 @@ def queries(prefix: LiteralString, mark: LiteralString, text: LiteralString) -> 
                 SELECT t.parent FROM past JOIN {turns} t ON t.ref = past.ref
             )
             SELECT 1 FROM past WHERE ref = {mark}""",
+        asked=f"""SELECT o.call, t.record FROM {origins} o JOIN {turns} t ON t.ref = o.ref
+            WHERE o.world = {mark} AND o.batch = {mark} ORDER BY o.{number}""",
         ids_before=f"SELECT id FROM {worlds} WHERE id < {mark} ORDER BY id DESC LIMIT {mark}",
         ids_after=f"SELECT id FROM {worlds} WHERE id > {mark} ORDER BY id LIMIT {mark}",
         expired=f"SELECT id FROM {worlds} WHERE expires > 0 AND expires <= {mark}",
@@ -102,6 +109,7 @@ def queries(prefix: LiteralString, mark: LiteralString, text: LiteralString) -> 
                 ON CONFLICT (ref) DO NOTHING""",
             f"DELETE FROM {held} WHERE world = {mark}",
             f"DELETE FROM {failures} WHERE world = {mark}",
+            f"DELETE FROM {origins} WHERE world = {mark}",
         ),
         doom_failures=f"""INSERT INTO {doomed} (ref, depth) VALUES ({mark}, -1)
             ON CONFLICT (ref) DO NOTHING""",

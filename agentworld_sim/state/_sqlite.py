@@ -42,7 +42,7 @@ from agentworld_sim.state._sqlite_layout import (
     tables_of,
     version_of,
 )
-from agentworld_sim.state._store import WorldRecord, id_taken, no_ref, no_world
+from agentworld_sim.state._store import Origin, WorldRecord, id_taken, no_ref, no_world
 from agentworld_sim.tools import canonical_json
 
 BUSY_MS = 30_000
@@ -51,7 +51,7 @@ BUSY_MS = 30_000
 MODE_SECONDS = 0.01
 """Between two tries to change the mode of a new file."""
 
-_SQL = queries("", "?", "?")
+_SQL = queries("", "?", "?", "rowid")
 
 
 class SqliteStore:
@@ -158,6 +158,7 @@ class SqliteStore:
         *,
         must_move_head: bool,
         abandoned: Callable[[], bool] = lambda: False,
+        origin: Origin | None = None,
     ) -> bool:
         with self._failures(), self._lock, self._writing() as rollback:
             moves = self.world(world_id).head == turn.parent
@@ -173,6 +174,11 @@ class SqliteStore:
                 self._put_blobs(blobs)
                 add_uses(self._db, turn.ref, turn.blobs())
             self._hold(world_id, turn.ref)
+            if origin is not None:
+                self._db.execute(
+                    "INSERT INTO origins VALUES (?,?,?,?)",
+                    (world_id, origin.batch, origin.call, turn.ref),
+                )
             if depth % SNAPSHOT_EVERY == 0:
                 self._put_state(turn.ref, state)
             if moves:
@@ -181,6 +187,11 @@ class SqliteStore:
                 rollback()
                 return False
         return True
+
+    def asked(self, world_id: str, batch: str) -> list[tuple[str, turn_records.Turn]]:
+        with self._failures(), self._lock:
+            rows = self._db.execute(_SQL.asked, (world_id, batch)).fetchall()
+        return [(call, turn_records.Turn.from_line(line)) for call, line in rows]
 
     def rewind(self, world_id: str, ref: WorldRef) -> WorldRecord:
         with self._failures(), self._lock, self._writing():

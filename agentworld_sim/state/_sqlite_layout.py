@@ -10,7 +10,7 @@ from agentworld_sim import exchanges as exchange_records
 from agentworld_sim import turns as turn_records
 from agentworld_sim.state._records import failure_owner, unpacked_state
 
-STORE_VERSION = 3
+STORE_VERSION = 4
 """Of the file's layout. A file with a higher one was written by a newer release."""
 
 _FIRST = """
@@ -44,6 +44,13 @@ CREATE INDEX failures_world ON failures (world);
 CREATE INDEX worlds_expires ON worlds (expires) WHERE expires > 0;
 """
 
+_SINCE_4 = """
+CREATE TABLE origins (
+    world TEXT NOT NULL, batch TEXT NOT NULL, call TEXT NOT NULL, ref TEXT NOT NULL
+) STRICT;
+CREATE INDEX origins_batch ON origins (world, batch);
+"""
+
 
 def version_of(db: sqlite3.Connection) -> int:
     """The layout's version; 0 for a file without one."""
@@ -66,6 +73,8 @@ def bring_up(db: sqlite3.Connection) -> None:
         _run(db, _SINCE_3)
         _note_depths(db)
         _note_uses(db)
+    if version < 4:
+        _run(db, _SINCE_4)
         db.execute(f"PRAGMA user_version={STORE_VERSION}")
 
 

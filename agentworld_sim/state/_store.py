@@ -39,6 +39,20 @@ class WorldRecord:
     """Host time, seconds since the epoch: `remove_expired` removes the world from then on. 0: never."""
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who asked for a turn, in words of the asker's own.
+
+    Kept beside the history and no part of a ref. Whoever was stopped in the middle of something finds
+    the answers it has by it (`WorldStore.asked`), in any process.
+    """
+
+    batch: str
+    """What it looks for them by: hexadecimal digits, a hash of anything."""
+    call: str
+    """Which of them this is; ASCII."""
+
+
 class NewBlobs:
     """Blobs of an uncommitted turn, in front of a store's."""
 
@@ -91,10 +105,12 @@ class WorldStore(Protocol):
         *,
         must_move_head: bool,
         abandoned: Callable[[], bool] = lambda: False,
+        origin: Origin | None = None,
     ) -> bool:
         """Stores the turn, its blobs and all that belongs to it, or nothing at all.
 
         The head moves if it is the turn's parent. With `must_move_head` nothing is stored otherwise.
+        `origin` is kept with the turn, also when the turn itself is stored already.
 
         Returns:
             Whether the turn was stored; `False` also when `abandoned()` said so at the last moment.
@@ -102,6 +118,10 @@ class WorldStore(Protocol):
         Raises:
             UnknownWorldError: no such world, or the turn's parent is stored no more.
         """
+        ...
+
+    def asked(self, world_id: str, batch: str) -> list[tuple[str, Turn]]:
+        """The turns that a world has given in one batch: `Origin.call` and turn, oldest first."""
         ...
 
     def rewind(self, world_id: str, ref: WorldRef) -> WorldRecord:

@@ -19,7 +19,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 
 from agentworld_graphs._place import AnyFuture, Place
-from agentworld_sim import Observation, ToolCall, WorldRef
+from agentworld_sim import Observation, ToolCall, Turn, WorldRef
 from agentworld_sim._lock import TurnLock
 
 BATCHES = 512
@@ -41,6 +41,10 @@ class Answered:
     observation: Observation
     ref: WorldRef
     parent: WorldRef
+
+    @classmethod
+    def of(cls, turn: Turn) -> Answered:
+        return cls(turn.call, turn.observation, turn.ref, turn.parent)
 
     def answers(self, call: ToolCall) -> bool:
         return self.call.name == call.name and self.call.arguments == call.arguments
@@ -72,6 +76,10 @@ class Record:
     def add(self, answer: Answered) -> None:
         self.answers.append(answer)
         self.asked = len(self.answers)
+
+    def recall(self, number: int, answer: Answered) -> None:
+        """Takes what another process was answered when it asked for the `number`th time."""
+        self.answers[number:] = [answer]
 
 
 class Pass:
@@ -147,7 +155,11 @@ class Batch:
         self.tip = base
         """Where the next call continues."""
         self.lock = TurnLock()
-        self._records: dict[tuple[str, str], Record] = {}
+        self.name = ""
+        """Under which the world's store keeps what it answered; empty where nothing can be resumed."""
+        self.recalled = False
+        """Whether the store was asked for it."""
+        self._records: dict[str, Record] = {}
         self._passes: list[Pass] = []
 
     def pass_(self, token: object) -> Pass:
@@ -158,8 +170,17 @@ class Batch:
         self._passes = [*self._passes[1 - PASSES :], made]
         return made
 
-    def record(self, place: Place) -> Record:
-        return self._records.setdefault((place.task, place.call), Record())
+    def record(self, key: str) -> Record:
+        """The answers to one call of one task."""
+        return self._records.setdefault(key, Record())
+
+    def recall(self, asked: Iterable[tuple[str, Turn]]) -> None:
+        """Takes over what was answered in this batch before, perhaps in another process."""
+        for origin, turn in asked:
+            key, _, number = origin.rpartition(":")
+            self.record(key).recall(int(number), Answered.of(turn))
+            self.tip = turn.ref
+        self.recalled = True
 
 
 class Batches:
@@ -180,6 +201,7 @@ class Batches:
             batch = self._held.get(place.step)
             if batch is None:
                 batch = self._held[place.step] = Batch(base())
+                batch.name = place.batch_name
                 if len(self._held) > BATCHES:
                     self._held.popitem(last=False)
             else:

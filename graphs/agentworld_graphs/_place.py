@@ -10,6 +10,7 @@ import asyncio
 import concurrent.futures
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage
@@ -43,6 +44,17 @@ class Place:
     known: bool
     """Whether the call could be told apart from its siblings; ids are the model's and may repeat."""
 
+    @property
+    def batch_name(self) -> str:
+        """The step, for the world's store; empty where there is no thread, so that nothing is resumed."""
+        thread, checkpoint = self.step
+        return _digest(thread, checkpoint) if thread is not None else ""
+
+    @property
+    def key(self) -> str:
+        """The call of the task, for the world's store."""
+        return _digest(self.task, self.call)
+
 
 def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
     """The place of a call, or `None` outside of a graph.
@@ -70,6 +82,11 @@ def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
         tasks=tasks,
         known=known,
     )
+
+
+def _digest(*names: str) -> str:
+    text = "\0".join(names).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=16).hexdigest()
 
 
 def _before(call: str, messages: Sequence[object]) -> tuple[tuple[tuple[str, str], ...], bool]:

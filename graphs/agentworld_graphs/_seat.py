@@ -23,6 +23,7 @@ from agentworld_sim import (
 )
 from agentworld_sim._holding import HoldsWorld, world_in
 from agentworld_sim._sync import run_sync
+from agentworld_sim.state import Origin
 
 if TYPE_CHECKING:
     from agentworld_sim.model import WorldModel
@@ -84,8 +85,7 @@ class Seat:
     ) -> Answered:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
         if place is None:
-            turn = await self.world.step(call)
-            return Answered(call, turn.observation, turn.ref, turn.parent)
+            return Answered.of(await self.world.step(call))
         batch, attempt = self.enter(place, base)
         attempt.arrived.add(place.call)
         try:
@@ -106,18 +106,29 @@ class Seat:
     async def _answer_in(
         self, batch: Batch, attempt: Pass, call: ToolCall, place: Place
     ) -> Answered:
-        record = batch.record(place) if place.known else None
+        if not batch.recalled:
+            await self._recall(batch)
+        key = place.key
+        record = batch.record(key) if place.known else None
         known = record and record.next(call, place.attempt)
         if known is not None:
             return known
         await attempt.wait_for_earlier(place, self._specs)
         async with batch.lock:
-            turn = await self.world.step(call, at=batch.tip)
+            origin = None
+            if record is not None and batch.name:
+                origin = Origin(batch.name, f"{key}:{record.asked}")
+            turn = await self.world.step(call, at=batch.tip, origin=origin)
             batch.tip = turn.ref
-            answered = Answered(call, turn.observation, turn.ref, turn.parent)
+            answered = Answered.of(turn)
             if record is not None:
                 record.add(answered)
             return answered
+
+    async def _recall(self, batch: Batch) -> None:
+        async with batch.lock:
+            if not batch.recalled:
+                batch.recall(await self.world.asked(batch.name) if batch.name else ())
 
 
 _seats: WeakKeyDictionary[World, Seat] = WeakKeyDictionary()

@@ -21,7 +21,7 @@ from agentworld_sim import (
     WorldState,
     WorldStore,
 )
-from agentworld_sim.state import WorldRecord, blob_id
+from agentworld_sim.state import Origin, WorldRecord, blob_id
 from agentworld_sim.state._records import SNAPSHOT_EVERY
 
 ROOT = "a" * 40
@@ -58,11 +58,17 @@ def turn_after(parent: str, text: str, data: bytes = b"") -> tuple[Turn, dict[st
     return turn, {name: data}
 
 
-def commit(store: WorldStore, text: str, world_id: str = "w", parent: str | None = None) -> Turn:
+def commit(
+    store: WorldStore,
+    text: str,
+    world_id: str = "w",
+    parent: str | None = None,
+    origin: Origin | None = None,
+) -> Turn:
     parent = parent or store.world(world_id).head
     turn, blobs = turn_after(parent, text, text.encode())
     after = store.state(parent).after(turn.change)
-    assert store.commit(world_id, turn, after, blobs, must_move_head=False)
+    assert store.commit(world_id, turn, after, blobs, must_move_head=False, origin=origin)
     return turn
 
 
@@ -240,6 +246,47 @@ def test_failed_steps_are_kept_in_order_with_what_was_asked(store: WorldStore) -
 
 
 # Rewinding
+
+
+def test_who_asked_for_a_turn_finds_it_again(store: WorldStore) -> None:
+    add_world(store)
+    first = commit(store, "one", origin=Origin("00ff", "a:0"))
+    second = commit(store, "two", origin=Origin("00ff", "b:0"))
+    branch = commit(store, "three", parent=first.ref, origin=Origin("00ff", "b:0"))
+    other = commit(store, "four", origin=Origin("11", "a:0"))
+    commit(store, "five")
+    assert store.asked("w", "00ff") == [("a:0", first), ("b:0", second), ("b:0", branch)]
+    assert store.asked("w", "11") == [("a:0", other)]
+    assert store.asked("w", "22") == []
+
+
+def test_two_who_ask_the_same_find_the_same_turn(store: WorldStore) -> None:
+    add_world(store)
+    add_world(store, "fork", head=ROOT)
+    turn = commit(store, "one", origin=Origin("00", "a:0"))
+    assert commit(store, "one", "fork", origin=Origin("11", "b:0")) == turn
+    assert store.asked("w", "00") == [("a:0", turn)]
+    assert store.asked("w", "11") == store.asked("fork", "00") == []
+    store.remove("w")
+    assert store.asked("w", "00") == []
+    assert store.asked("fork", "11") == [("b:0", turn)]
+
+
+def test_nothing_is_kept_of_who_asked_for_a_turn_that_was_not_stored(store: WorldStore) -> None:
+    add_world(store)
+    commit(store, "one")
+    late, blobs = turn_after(ROOT, "late")
+    for abandoned in (False, True):
+        assert not store.commit(
+            "w",
+            late,
+            START.after(late.change),
+            blobs,
+            must_move_head=not abandoned,
+            abandoned=lambda abandoned=abandoned: abandoned,
+            origin=Origin("00", "a:0"),
+        )
+    assert store.asked("w", "00") == []
 
 
 def test_rewinding_moves_the_head_and_keeps_every_turn(store: WorldStore) -> None:

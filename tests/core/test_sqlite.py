@@ -46,7 +46,7 @@ def _newer(path: Path) -> None:
     [
         (_damaged, "is damaged or is no store"),
         (_foreign, "is an SQLite file of something else"),
-        (_newer, "has version 99; this release reads up to 3"),
+        (_newer, "has version 99; this release reads up to 4"),
     ],
 )
 def test_a_file_that_is_no_store_of_ours_is_refused_and_left_as_it_is(
@@ -121,6 +121,7 @@ def test_a_file_of_an_older_release_is_read_on(tmp_path: Path) -> None:
 
     store = SqliteStore(path)
     assert store.world("w").expires == 0.0
+    assert store.asked("w", "00") == []
     assert store.lineage(second.ref) == [first, second]
     third = commit(store, "three")
     assert store.rewind("w", first.ref).turns == 1

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agentworld_sim import AgentworldError, PostgresStore, StoreError, UsageError, WorldStore
+from agentworld_sim.state import Origin
 from agentworld_sim.state._home import open_store
 from tests.core.kept_stores_suite import whole_history
 from tests.core.stores_suite import START, add_world, commit, has_blob, turn_after
@@ -96,8 +97,28 @@ def test_tables_of_a_newer_release_are_left_alone(postgres: PostgresServer, wher
     with postgres.connect() as db:
         schema = where.rpartition("%3D")[2]
         db.execute(f"UPDATE {schema}.agentworld_layout SET version = 99".encode())
-    with pytest.raises(StoreError, match="has version 99; this release reads up to 1"):
+    with pytest.raises(StoreError, match="has version 99; this release reads up to 2"):
         open_store(where)
+
+
+def test_tables_of_an_older_release_are_brought_up(postgres: PostgresServer, where: str) -> None:
+    store = open_store(where)
+    add_world(store)
+    first = commit(store, "one")
+    store.close()
+    schema = where.rpartition("%3D")[2]
+    with postgres.connect() as db:
+        # As version 1 left it.
+        db.execute(f"DROP TABLE {schema}.agentworld_origins".encode())
+        db.execute(f"DROP FUNCTION {schema}.agentworld_commit".encode())
+        db.execute(f"UPDATE {schema}.agentworld_layout SET version = 1".encode())
+    with ThreadPoolExecutor(4) as threads:
+        stores = list(threads.map(open_store, [where] * 4))
+    second = commit(stores[0], "two", origin=Origin("00", "a:0"))
+    assert stores[1].lineage(second.ref) == [first, second]
+    assert stores[2].asked("w", "00") == [("a:0", second)]
+    for one in stores:
+        one.close()
 
 
 def test_a_user_who_may_make_no_tables_is_told_what_to_grant(postgres: PostgresServer) -> None:
