@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from agentworld_sim.domains import domain
@@ -20,7 +20,7 @@ from agentworld_sim.state._store import NewBlobs, WorldRecord
 from agentworld_sim.tools import Route, ToolSpec
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldModel
+    from agentworld_sim.model import WorldImaginer, WorldModel
     from agentworld_sim.scenario import Scenario
 
 
@@ -104,12 +104,21 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     )
 
 
-def model_for(scenario: Scenario, model: WorldModel | str | None) -> WorldModel | None:
+def model_for(
+    scenario: Scenario, model: WorldImaginer | str | Literal[False] | None
+) -> WorldImaginer | None:
     """The model of a world: the one given, else what the environment or the scenario names."""
+    if model is False:
+        return None
+    if model is not None and not isinstance(model, str):
+        return model
+    return named_model(scenario, model)
+
+
+def named_model(scenario: Scenario, model: str | None = None) -> WorldModel | None:
+    """The model that a URL, the environment or the scenario names."""
     spec = scenario.model
     url = model or os.environ.get("AGENTWORLD_MODEL_URL")
-    if url is not None and not isinstance(url, str):
-        return url
     named = url or spec.url
     if not named:
         return None
@@ -125,19 +134,21 @@ def model_for(scenario: Scenario, model: WorldModel | str | None) -> WorldModel 
 
 
 def model_beside(
-    scenario: Scenario, model: WorldModel | str | None, engines: Sequence[Engine] | None
-) -> WorldModel | None:
+    scenario: Scenario,
+    model: WorldImaginer | str | Literal[False] | None,
+    engines: Sequence[Engine] | None,
+) -> WorldImaginer | None:
     """The model of a world, which engines that are given bring themselves."""
     if engines is None:
         return model_for(scenario, model)
-    if model is not None:
+    if model:
         raise UsageError(
             "engines=… and model=… both say what answers. Put `model.engine()` among the engines."
         )
     return None
 
 
-def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine]:
+def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Engine]:
     """The shell, well-known servers, tables, and behind them the model, if there is one."""
     from agentworld_sim.engines.shell import ShellEngine
     from agentworld_sim.engines.table import TableEngine
@@ -163,12 +174,7 @@ def default_engines(scenario: Scenario, model: WorldModel | None) -> list[Engine
         routes = dict(commands) if "*" in commands else {**commands, **routes}
         shell = ShellEngine(machine, limits, imaginer=NobodyImagines(), routes=routes)
         return [shell, ToolkitEngine(), TableEngine(operations=operations, tables=tables)]
-    model = model.limited(
-        thinking=scenario.model.thinking,
-        max_tokens=scenario.model.max_tokens,
-        thinking_tokens=scenario.model.thinking_tokens,
-        token_budget=scenario.model.token_budget,
-    )
+    model = model.within(scenario)
     briefing = scenario.model.to_briefing(scenario.instruction, scenario.machine.env)
     shell = ShellEngine(
         machine, limits, imaginer=model.imaginer(briefing), routes=scenario.routes.commands

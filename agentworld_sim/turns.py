@@ -120,10 +120,15 @@ class Turn:
     exchanges: tuple[Exchange, ...] = ()
     """What a model was asked for this turn, thinking and cost included; not part of the ref."""
     ref: WorldRef = field(init=False)
-    """The point of history after this turn: a hash of the parent and of all that happened."""
+    """The point of history after this turn: a hash of the parent and of all that happened. What is said
+    again from a tape counts as imagined: a replayed session has the refs of the recorded one, and all
+    that is made of refs, such as the random source of the next turn, is the same."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ref", hashed("turn", self._identity()))
+        identity = self._identity()
+        if self.observation.provenance == "replayed":
+            identity["observation"]["provenance"] = "imagined"
+        object.__setattr__(self, "ref", hashed("turn", identity))
 
     def _identity(self) -> dict[str, Any]:
         value: dict[str, Any] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from agentworld_sim._access import access_for, checked_access, rule_for
 from agentworld_sim._answering import Asked, answered
@@ -52,7 +52,7 @@ from agentworld_sim.tools import Access, Route, ToolCall, ToolSpec, check_argume
 from agentworld_sim.turns import Action, Trajectory, Turn
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldModel
+    from agentworld_sim.model import WorldImaginer
     from agentworld_sim.scenario import Scenario
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class World:
         *,
         store: WorldStore,
         engines: Sequence[Engine] | None,
-        model: WorldModel | None,
+        model: WorldImaginer | None,
         checks: Sequence[Check],
         controls: Sequence[Control],
         access: Mapping[str, Access] | None,
@@ -114,7 +114,7 @@ class World:
         store: WorldStore | None = None,
         seed: int | None = None,
         engines: Sequence[Engine] | None = None,
-        model: WorldModel | str | None = None,
+        model: WorldImaginer | str | Literal[False] | None = None,
         checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
         access: Mapping[str, Access] | None = None,
@@ -129,7 +129,7 @@ class World:
             engines: What answers; by default the shell engine, and the model behind it.
             model: The language world model that imagines what the shell cannot compute, or the URL
                 of its server; by default what AGENTWORLD_MODEL_URL or the scenario names, and
-                otherwise none.
+                otherwise none. `False` is none, and none is looked for.
             checks: Rules that every answer must pass.
             controls: Perturbations, in order.
             access: Access rules that go before the scenario's. They belong to this process, not to the
@@ -177,7 +177,7 @@ class World:
         store: WorldStore,
         at: WorldRef | None = None,
         engines: Sequence[Engine] | None = None,
-        model: WorldModel | str | None = None,
+        model: WorldImaginer | str | Literal[False] | None = None,
         checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
         access: Mapping[str, Access] | None = None,

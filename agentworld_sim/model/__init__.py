@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agentworld_sim.model._prompts import PromptSet
     from agentworld_sim.model._settings import ModelSettings
     from agentworld_sim.model._usage import WorldUsage, usage_of
+    from agentworld_sim.model._world_imaginer import WorldImaginer
     from agentworld_sim.model._world_model import WorldModel
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "ModelEngine",
     "ModelSettings",
     "PromptSet",
+    "WorldImaginer",
     "WorldModel",
     "WorldUsage",
     "usage_of",
@@ -31,6 +33,7 @@ _MODULES = {
     "ModelEngine": "_engine",
     "ModelSettings": "_settings",
     "PromptSet": "_prompts",
+    "WorldImaginer": "_world_imaginer",
     "WorldModel": "_world_model",
     "WorldUsage": "_usage",
     "usage_of": "_usage",

@@ -17,6 +17,7 @@ from agentworld_sim.model._settings import ModelSettings
 if TYPE_CHECKING:
     from agentworld_sim.model._commands import CommandModel
     from agentworld_sim.model._records import Records
+    from agentworld_sim.scenario import Scenario
     from agentworld_sim.world import World
 
 
@@ -60,6 +61,21 @@ class WorldModel:
         """
         settings = ModelSettings.find(url=url, model=model, **others)
         return None if settings is None else _shared(settings, settings.api_key)
+
+    @property
+    def name(self) -> str:
+        """The model's name at the server, as far as it was chosen."""
+        return self.settings.model or ""
+
+    def within(self, scenario: Scenario) -> WorldModel:
+        """The same model with the limits of a scenario."""
+        spec = scenario.model
+        return self.limited(
+            thinking=spec.thinking,
+            max_tokens=spec.max_tokens,
+            thinking_tokens=spec.thinking_tokens,
+            token_budget=spec.token_budget,
+        )
 
     def limited(self, **changes: Any) -> WorldModel:
         """The same model with a scenario's limits, on the same connections and cache.
