@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_from
 
+from agentworld_graphs._own_tools import is_own
+from agentworld_graphs._provider import provider_side, refusal_of
 from agentworld_graphs._simulate import SimulatedTool, simulated
-from agentworld_sim import Access, AccessRefused, UsageError, World
+from agentworld_sim import Access, AccessRefused, UsageError, World, WorldRef
 from agentworld_sim._access import rule_for
 from agentworld_sim.errors import nearest
+
+Given = BaseTool | Callable[..., Any] | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,85 +30,139 @@ class Tools:
     """Those that are called."""
 
 
-def chosen(
-    tools: Sequence[BaseTool | Callable[..., Any] | Mapping[str, Any]],
-    world: World,
-    *,
-    access: Mapping[str, Access],
-    binds_to: Mapping[str, str],
-    messages_key: str,
-) -> Tools:
-    """Chooses for every tool what runs.
+@dataclass(slots=True)
+class Refusals:
+    """Why a node, a run or a graph was refused."""
 
-    Raises:
-        AccessRefused: some bind to nothing. All are named, each with its reason.
-        UsageError: `access` or `binds_to` name tools that are not there.
-    """
-    given: dict[str, BaseTool] = {}
-    refusals: list[str] = []
-    for tool in tools:
-        if isinstance(tool, Mapping):
-            refusals.append(_provider_side(cast("Mapping[str, Any]", tool)))
-        else:
+    lines: list[str] = field(default_factory=list[str])
+    unbound: list[str] = field(default_factory=list[str])
+    """Names of tools that could be bound."""
+
+    def raise_if_any(
+        self, *, consequence: str, title: str = "not every tool would be simulated"
+    ) -> None:
+        """
+        Raises:
+            AccessRefused: there are some. All are named, each with its reason.
+        """
+        if not self.lines:
+            return
+        text = f"{title}, so {consequence}."
+        text += "".join(f"\n- {line}" for line in self.lines)
+        if self.unbound:
+            name = self.unbound[0]
+            text += (
+                f"\nFor each: say what it is (binds_to={{{name!r}: 'toolkit/tool'}}), let the real"
+                f" tool run (access={{{name!r}: 'real'}}), or keep it and fail the run when it is"
+                f" called (access={{{name!r}: 'refuse'}})."
+            )
+        raise AccessRefused(text)
+
+
+class Choice:
+    """Chooses for each tool what runs. Tools may come one by one; each is bound once."""
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        access: Mapping[str, Access] | None = None,
+        binds_to: Mapping[str, str] | None = None,
+        start: WorldRef | None = None,
+    ) -> None:
+        """
+        Args:
+            world: What answers.
+            access: By exact tool name.
+            binds_to: By tool name.
+            start: Where threads begin; where the world stands by default.
+
+        Raises:
+            UsageError: `access` holds what is no access.
+        """
+        self.world = world
+        self.start = start or world.ref
+        self._access = dict(access or {})
+        self._binds_to = dict(binds_to or {})
+        self._known: dict[tuple[str, str], tuple[BaseTool, BaseTool]] = {}
+        self._guard = threading.Lock()
+        for name, wanted in self._access.items():
+            if wanted not in ("simulate", "real", "refuse"):
+                raise UsageError(
+                    f"access[{name!r}] is {wanted!r}; it can be 'simulate', 'real' or 'refuse'."
+                )
+
+    def may_run(self, name: str) -> bool:
+        """Whether the real tool of that name may run."""
+        return (
+            self._access.get(name) == "real"
+            and rule_for(name, self.world.scenario.access) != "refuse"
+        )
+
+    def tool_for(self, real: BaseTool, *, messages_key: str = "messages") -> BaseTool:
+        """The tool that runs in place of `real`.
+
+        Raises:
+            AccessRefused: it binds to nothing, or the scenario refuses what is asked here.
+            UsageError: `binds_to` names nothing.
+        """
+        with self._guard:
+            known = self._known.get((messages_key, real.name))
+            if known is None or known[0] is not real:
+                known = (real, self._chosen(real, messages_key))
+                self._known[messages_key, real.name] = known
+            return known[1]
+
+    def _chosen(self, real: BaseTool, messages_key: str) -> BaseTool:
+        name = real.name
+        wanted = self._access.get(name) or ("real" if is_own(real) else "simulate")
+        if wanted == "real":
+            if rule_for(name, self.world.scenario.access) == "refuse":
+                raise AccessRefused(
+                    f"{name!r} is 'real' here, but the scenario's access rules refuse it."
+                )
+            return real
+        if wanted == "simulate" and isinstance(real, SimulatedTool):
+            return real
+        return simulated(
+            real,
+            self.world,
+            binds_to=self._binds_to.get(name),
+            access=wanted,
+            messages_key=messages_key,
+            start=self.start,
+        )
+
+    def all_of(self, tools: Iterable[Given], *, messages_key: str, refusals: Refusals) -> Tools:
+        """What runs for each of several tools; what is refused is added to `refusals`."""
+        given: dict[str, BaseTool] = {}
+        run: dict[str, BaseTool] = {}
+        for tool in tools:
+            if isinstance(tool, Mapping):
+                name = provider_side(tool) or str(tool.get("name") or tool.get("type") or "?")
+                refusals.lines.append(refusal_of(name))
+                continue
             real = tool if isinstance(tool, BaseTool) else tool_from(tool)
             given[real.name] = real
-    _require_known(access, given, "access")
-    _require_known(binds_to, given, "binds_to")
-    run: dict[str, BaseTool] = {}
-    unbound: list[str] = []
-    for name, real in given.items():
-        wanted = access.get(name, "simulate")
-        if wanted not in ("simulate", "real", "refuse"):
-            raise UsageError(
-                f"access[{name!r}] is {wanted!r}; it can be 'simulate', 'real' or 'refuse'."
-            )
-        if wanted == "real" and rule_for(name, world.scenario.access) == "refuse":
-            refusals.append(f"{name!r} is 'real' here, but the scenario's access rules refuse it.")
-            continue
-        if wanted == "real" or (wanted == "simulate" and isinstance(real, SimulatedTool)):
-            run[name] = real
-            continue
-        try:
-            run[name] = simulated(
-                real,
-                world,
-                binds_to=binds_to.get(name),
-                access=wanted,
-                messages_key=messages_key,
-            )
-        except AccessRefused as error:
-            unbound.append(name)
-            refusals.append(str(error))
-    if refusals:
-        raise AccessRefused(_refusal(refusals, unbound))
-    return Tools(given, run)
+        for name, real in given.items():
+            try:
+                run[name] = self.tool_for(real, messages_key=messages_key)
+            except AccessRefused as error:
+                refusals.lines.append(str(error))
+                if self._access.get(name) != "real":
+                    refusals.unbound.append(name)
+        return Tools(given, run)
 
-
-def _refusal(refusals: Sequence[str], unbound: Sequence[str]) -> str:
-    text = "not every tool would be simulated, so the node was not made."
-    text += "".join(f"\n- {refusal}" for refusal in refusals)
-    if unbound:
-        name = unbound[0]
-        text += (
-            f"\nFor each: say what it is (binds_to={{{name!r}: 'toolkit/tool'}}), let the real tool"
-            f" run (access={{{name!r}: 'real'}}), or keep it and fail the run when it is called"
-            f" (access={{{name!r}: 'refuse'}})."
-        )
-    return text
-
-
-def _provider_side(tool: Mapping[str, Any]) -> str:
-    name: object = tool.get("name") or tool.get("type") or "?"
-    return (
-        f"{name!r} is a provider-side tool: it runs at the model's provider and no call of it would"
-        " reach the world. Leave it out of a simulated run."
-    )
-
-
-def _require_known(named: Iterable[str], given: Mapping[str, BaseTool], option: str) -> None:
-    for name in named:
-        if name not in given:
-            raise UsageError(
-                f"{option} names {name!r}, which is not among the tools.{nearest(name, given)} There"
-                f" are: {', '.join(given) or 'none'}."
-            )
+    def require_known(self, names: Iterable[str]) -> None:
+        """
+        Raises:
+            UsageError: `access` or `binds_to` name tools that are not among `names`.
+        """
+        given = list(names)
+        for option, named in (("access", self._access), ("binds_to", self._binds_to)):
+            for name in named:
+                if name not in given:
+                    raise UsageError(
+                        f"{option} names {name!r}, which is not among the tools."
+                        f"{nearest(name, given)} There are: {', '.join(given) or 'none'}."
+                    )

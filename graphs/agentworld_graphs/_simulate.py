@@ -57,10 +57,17 @@ class SimulatedTool(StructuredTool):
     _shown: frozenset[str] | None = PrivateAttr(default=None)
     _messages_key: str = PrivateAttr(default="messages")
     _refused: bool = PrivateAttr(default=False)
+    _runtime: Runtime | None = PrivateAttr(default=None)
 
     @classmethod
     def of(
-        cls, real: BaseTool, world: World, *, refused: bool = False, messages_key: str = "messages"
+        cls,
+        real: BaseTool,
+        world: World,
+        *,
+        refused: bool = False,
+        messages_key: str = "messages",
+        start: WorldRef | None = None,
     ) -> SimulatedTool:
         """For this package; use `simulate`."""
 
@@ -88,7 +95,7 @@ class SimulatedTool(StructuredTool):
         )
         made._seat = seat_of(world)
         made._world = world
-        made._start = world.ref
+        made._start = start or world.ref
         made._real_injected = real._injected_args_keys
         made._shown = _shown(real)
         made._messages_key = messages_key
@@ -99,6 +106,13 @@ class SimulatedTool(StructuredTool):
     def world(self) -> World:
         """The world that answers."""
         return self._world
+
+    def in_call(self, runtime: Runtime) -> SimulatedTool:
+        """This tool for one call of a node that does not know it: a node injects what its own tools
+        ask for, and a tool that takes their place would not learn where its call stands."""
+        called = self.model_copy()
+        called._runtime = runtime
+        return called
 
     def invoke(
         self,
@@ -132,7 +146,7 @@ class SimulatedTool(StructuredTool):
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """LangChain's validation, then our call instead of the tool's own parameters."""
         given = tool_input if isinstance(tool_input, dict) else {}
-        runtime = _runtime_in(given)
+        runtime = _runtime_in(given) or self._runtime
         try:
             positional, keyword = super()._to_args_and_kwargs(tool_input, tool_call_id)
         except BaseException:
@@ -284,11 +298,18 @@ def simulated(
     binds_to: str | None = None,
     access: ToolAccess = "simulate",
     messages_key: str = "messages",
+    start: WorldRef | None = None,
 ) -> SimulatedTool:
-    """`simulate` for the tools of a node."""
+    """`simulate` for the tools of a node.
+
+    Args:
+        start: Where threads begin; where the world stands by default.
+    """
     if access == "simulate":
         seat_of(world).bind(spec_of(real, binds_to=binds_to))
-    return SimulatedTool.of(real, world, refused=access == "refuse", messages_key=messages_key)
+    return SimulatedTool.of(
+        real, world, refused=access == "refuse", messages_key=messages_key, start=start
+    )
 
 
 def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:

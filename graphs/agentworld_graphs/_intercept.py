@@ -1,0 +1,197 @@
+"""What stands between a tool node and its tools: who answers, in which order, and what leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any, cast
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt import ToolRuntime
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+
+from agentworld_graphs._access import Choice, Tools
+from agentworld_graphs._batches import Pass
+from agentworld_graphs._failures import SimulationInterrupted, as_ours
+from agentworld_graphs._patch import reach_nested_nodes
+from agentworld_graphs._place import place_of
+from agentworld_graphs._refs import CHANNEL, channel_in, ref_in
+from agentworld_graphs._seat import seat_of
+from agentworld_graphs._simulate import SimulatedTool
+from agentworld_graphs._watch import let_through, watch_from_here
+from agentworld_sim import AccessRefused, AgentworldError, WorldRef
+
+Result = ToolMessage | Command[Any]
+Execute = Callable[[ToolCallRequest], Result]
+AsyncExecute = Callable[[ToolCallRequest], Awaitable[Result]]
+Wrapper = Callable[[ToolCallRequest, Execute], Result]
+AsyncWrapper = Callable[[ToolCallRequest, AsyncExecute], Awaitable[Result]]
+
+
+class Interceptor:
+    """Answers the calls of one tool node from a world.
+
+    It stands in two places: outside of the user's own wrapper, where nothing that happens to a call
+    gets past it, and inside, where the tool is swapped.
+    """
+
+    def __init__(
+        self, choice: Choice, *, messages_key: str = "messages", tools: Tools | None = None
+    ) -> None:
+        """
+        Args:
+            choice: Who answers.
+            messages_key: Where the graph's state has its messages.
+            tools: The tools of the node, when no others may run.
+        """
+        self._choice = choice
+        self._key = messages_key
+        self._tools = tools
+        self._seat = seat_of(choice.world)
+
+    def run(
+        self, request: ToolCallRequest, execute: Execute, wrapper: Wrapper | None = None
+    ) -> Result:
+        """One call, through the user's wrapper if there is one."""
+        with self._watched(request) as finish:
+            if wrapper is None:
+                return finish(self._execute(request, execute))
+            return finish(
+                wrapper(self._as_given(request), lambda inner: self._execute(inner, execute))
+            )
+
+    async def arun(
+        self,
+        request: ToolCallRequest,
+        execute: AsyncExecute,
+        wrapper: Wrapper | None = None,
+        async_wrapper: AsyncWrapper | None = None,
+    ) -> Result:
+        """As `run`."""
+
+        async def swapped(inner: ToolCallRequest) -> Result:
+            return await self._aexecute(inner, execute)
+
+        with self._watched(request) as finish:
+            if async_wrapper is not None:
+                return finish(await async_wrapper(self._as_given(request), swapped))
+            if wrapper is None:
+                return finish(await swapped(request))
+            # A wrapper without an async twin would block the loop: it gets a thread.
+            loop = asyncio.get_running_loop()
+            return finish(
+                await asyncio.to_thread(
+                    wrapper,
+                    self._as_given(request),
+                    lambda inner: asyncio.run_coroutine_threadsafe(swapped(inner), loop).result(),
+                )
+            )
+
+    def _execute(self, request: ToolCallRequest, execute: Execute) -> Result:
+        swapped = self._swapped(request)
+        with self._let_through(swapped):
+            return execute(swapped)
+
+    async def _aexecute(self, request: ToolCallRequest, execute: AsyncExecute) -> Result:
+        swapped = self._swapped(request)
+        with self._let_through(swapped):
+            return await execute(swapped)
+
+    def _let_through(self, request: ToolCallRequest) -> AbstractContextManager[None]:
+        """Lets a real tool run that may. What is called inside of it is still simulated."""
+        tool = request.tool
+        if tool is None or isinstance(tool, SimulatedTool):
+            return nullcontext()
+        reach_nested_nodes()
+        watch_from_here(_runtime(request).config, self._choice)
+        return let_through(tool.name)
+
+    def _as_given(self, request: ToolCallRequest) -> ToolCallRequest:
+        """The request with the user's own tool, for the user's own wrapper."""
+        if self._tools is None or request.tool is None:
+            return request
+        given = self._tools.given.get(request.tool.name)
+        return request if given is None else request.override(tool=given)
+
+    def _swapped(self, request: ToolCallRequest) -> ToolCallRequest:
+        """The request with the tool that may run.
+
+        Raises:
+            SimulationInterrupted: none may.
+        """
+        tool = request.tool
+        if tool is None:
+            return request
+        try:
+            run = self._tool_for(tool)
+        except AgentworldError as error:
+            raise SimulationInterrupted(error) from error
+        if self._tools is None and isinstance(run, SimulatedTool):
+            run = run.in_call(_runtime(request))
+        return request if run is tool else request.override(tool=run)
+
+    def _tool_for(self, tool: BaseTool) -> BaseTool:
+        if isinstance(tool, SimulatedTool):
+            return tool
+        if self._tools is None:
+            return self._choice.tool_for(tool, messages_key=self._key)
+        if tool is self._tools.given.get(tool.name):
+            return self._tools.run[tool.name]
+        raise AccessRefused(
+            f"a wrapper asked for a tool {tool.name!r} that was not given to the SimToolNode."
+            " Give it there, or hand on simulate(tool, world) in its place."
+        )
+
+    @contextmanager
+    def _watched(self, request: ToolCallRequest) -> Generator[Callable[[Result], Result]]:
+        """Tells the calls after this one when it is through; gives what finishes its result."""
+        place = place_of(_runtime(request), self._key)
+        if place is None:
+            yield lambda result: result
+            return
+
+        def base() -> WorldRef:
+            at = ref_in(request.state, world=self._choice.world.id, key=self._key)
+            return at or self._choice.start
+
+        attempt = self._seat.enter(place, base)[1]
+        attempt.supervised = True
+        attempt.left.pop(place.call, None)
+        try:
+            yield lambda result: self._finished(result, request, attempt, place.call)
+        except GraphBubbleUp as left:
+            attempt.left[place.call] = left
+            raise
+        finally:
+            attempt.end(place.call)
+
+    def _finished(
+        self, result: Result, request: ToolCallRequest, attempt: Pass, call: str
+    ) -> Result:
+        """The result with the new ref for the graph's channel, if it has one.
+
+        Raises:
+            SimulationInterrupted: the call failed on our side, and a wrapper made a message of it.
+        """
+        failure = attempt.failed.get(call)
+        if failure is not None:
+            raise SimulationInterrupted(as_ours(failure)) from failure
+        ref = attempt.refs.get(call)
+        if ref is None or channel_in(request.state) is None:
+            return result
+        if isinstance(result, ToolMessage):
+            return Command(update={self._key: [result], CHANNEL: ref})
+        update: object = result.update
+        if isinstance(update, Mapping):
+            changed = {**cast("Mapping[str, Any]", update), CHANNEL: ref}
+            return replace(result, update=changed)
+        return result
+
+
+def _runtime(request: ToolCallRequest) -> ToolRuntime[Any, Any]:
+    return cast("ToolRuntime[Any, Any]", cast("Any", request).runtime)
