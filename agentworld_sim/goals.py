@@ -56,7 +56,7 @@ async def _checked(world: World, goal: Goal, at: WorldRef) -> GoalResult:
 
 
 async def _file_problem(world: World, goal: FileGoal, at: WorldRef) -> str:
-    data = await _content(world, goal.file, at)
+    data = await content_at(world, goal.file, at)
     if goal.exists is not None:
         if (data is not None) == goal.exists:
             return ""
@@ -64,7 +64,7 @@ async def _file_problem(world: World, goal: FileGoal, at: WorldRef) -> str:
     if data is None:
         return "it is not there"
     if goal.unchanged:
-        return "" if data == await _content(world, goal.file, world.root) else "it was changed"
+        return "" if data == await content_at(world, goal.file, world.root) else "it was changed"
     text = data.decode("utf-8", "replace")
     if goal.equals is not None:
         return "" if text == goal.equals else f"it says {_short(text)}"
@@ -74,8 +74,8 @@ async def _file_problem(world: World, goal: FileGoal, at: WorldRef) -> str:
     return "" if found else f"it says {_short(text)}"
 
 
-async def _content(world: World, path: str, at: WorldRef) -> bytes | None:
-    """The bytes at a path, links followed; empty for a directory, `None` for nothing."""
+async def content_at(world: World, path: str, at: WorldRef) -> bytes | None:
+    """The bytes at an absolute path, links followed; empty for a directory, `None` for nothing."""
     files = (await world.state(at)).files
     for _ in range(MAX_LINKS):
         entry = files.get(path)

@@ -93,7 +93,8 @@ class World:
         if model is not None:
             model.opened(self)
         self._checks = tuple(checks)
-        self._controls = tuple(controls)
+        self.controls = tuple(controls)
+        """Perturbations, in order."""
         self._tools: dict[str, tuple[ToolSpec, Engine | None]] = {}
         self._live: dict[str, tuple[WorldRef, EngineSession]] = {}
         self._states: dict[WorldRef, WorldState] = {}
@@ -404,7 +405,7 @@ class World:
             engines=self._router.engines,
             model=self.model,
             checks=self._checks,
-            controls=self._controls if controls is None else controls,
+            controls=self.controls if controls is None else controls,
             access=self._access,
         )
         forked._tools = dict(self._tools)
@@ -482,7 +483,7 @@ class World:
                     on_delta=asked.on_delta,
                 ),
                 checks=self._checks,
-                controls=self._controls,
+                controls=self.controls,
             )
             # Whoever closed it meanwhile does not expect it to move on.
             self._require_open()

@@ -18,7 +18,7 @@ from agentworld_sim.engines.table._operation import (
 )
 
 if TYPE_CHECKING:
-    from agentworld_sim.engines.table._records import record_changes, records_view
+    from agentworld_sim.engines.table._records import record_changes, records_in, records_view
     from agentworld_sim.engines.table._seeds import records_from, with_records
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "plan_of",
     "record_changes",
     "records_from",
+    "records_in",
     "records_view",
     "with_records",
 ]
@@ -41,6 +42,7 @@ __all__ = [
 _LATE = {
     "record_changes": "_records",
     "records_from": "_seeds",
+    "records_in": "_records",
     "records_view": "_records",
     "with_records": "_seeds",
 }

@@ -83,6 +83,19 @@ def record_changes(
     return changing.values
 
 
+def records_in(state: WorldState, plan: Plan) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Every table's records in their order, by a key of their own; those it would begin with if it was
+    never touched.
+
+    Args:
+        state: The world.
+        plan: What is known of its tables; it may be empty.
+    """
+    names = sorted({*plan.tables, *tables_in(state.values)})
+    tables = {name: current(state, plan, table_in(state.values, plan, name)) for name in names}
+    return {name: {one.key: one.record for one in held} for name, held in tables.items()}
+
+
 def current(state: WorldState, plan: Plan, table: Table) -> list[Stored]:
     """The records of a table, in their order; those it would begin with if it was never touched."""
     roots = roots_of(plan, table.name)
@@ -275,4 +288,4 @@ def _scalars(values: Iterable[Any]) -> Iterable[Any]:
             yield value
 
 
-__all__ = ["current", "record_changes", "records_view", "scope_of"]
+__all__ = ["current", "record_changes", "records_in", "records_view", "scope_of"]

@@ -65,6 +65,23 @@ def dump(connection: sqlite3.Connection, kept: Kept) -> None:
         kept.put(f"rows/{key}", rows)
 
 
+def rows_in(kept: Kept) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Every table's rows by their numbers, each as a mapping of its columns."""
+    connection = connected(kept)
+    try:
+        tables: dict[str, dict[str, Mapping[str, Any]]] = {}
+        for kind, name, *_ in kept.get("schema", []):
+            if kind == "table" and name != _SEQUENCE:
+                columns = _columns(connection, name)
+                tables[name] = {
+                    str(row[0]): dict(zip(columns, row[1:], strict=True))
+                    for _, row in _rows(connection, name)
+                }
+        return tables
+    finally:
+        connection.close()
+
+
 def _build(connection: sqlite3.Connection, kept: Kept) -> None:
     schema: Schema = kept.get("schema", [])
     later: list[str] = []
