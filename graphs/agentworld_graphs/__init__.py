@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from agentworld_sim._extras import require
 
 if TYPE_CHECKING:
+    from agentworld_graphs._deepagents._sandbox import SimulatedSandbox
+    from agentworld_graphs._deepagents._state import SimDeepAgentState
     from agentworld_graphs._failures import SimulationInterrupted
     from agentworld_graphs._node import SimToolNode
     from agentworld_graphs._refs import SimState, ref_in
@@ -23,8 +25,10 @@ __all__ = [
     "ExpectedAnswer",
     "ScriptMismatch",
     "ScriptedChatModel",
+    "SimDeepAgentState",
     "SimState",
     "SimToolNode",
+    "SimulatedSandbox",
     "SimulatedTool",
     "SimulationInterrupted",
     "ref_in",
@@ -35,8 +39,10 @@ _HOMES = {
     "ExpectedAnswer": "_scripted",
     "ScriptMismatch": "_scripted",
     "ScriptedChatModel": "_scripted",
+    "SimDeepAgentState": "_deepagents._state",
     "SimState": "_refs",
     "SimToolNode": "_node",
+    "SimulatedSandbox": "_deepagents._sandbox",
     "SimulatedTool": "_simulate",
     "SimulationInterrupted": "_failures",
     "ref_in": "_refs",
@@ -49,6 +55,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     require("langchain_core", extra="graphs")
     require("langgraph", extra="graphs")
+    if _HOMES[name].startswith("_deepagents"):
+        require("deepagents", extra="deepagents")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

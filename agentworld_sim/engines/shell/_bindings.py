@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 TOOLKIT_MODULES = (
     "langchain",
     "deepagents",
+    "deepagents_backend",
     "claude_code",
     "gemini_cli",
     "terminal",

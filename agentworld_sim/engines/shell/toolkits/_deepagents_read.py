@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import codecs
 import mimetypes
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,6 +81,44 @@ class ReadRefused(ValueError):
     """The file cannot be shown; the text is the reason."""
 
 
+def result(path: str, data: bytes, offset: int, limit: int) -> Mapping[str, Any]:
+    """What a backend gives for `path`: deepagents' `ReadResult`, without what is not set.
+
+    Raises:
+        ReadRefused: too large, or the offset lies beyond the end.
+    """
+    if not data:
+        return {"file_data": {"content": EMPTY, "encoding": "utf-8"}}
+    if is_preview(path, data):
+        content = base64.b64encode(data).decode()
+        return {"file_data": {"content": content, "encoding": "base64"}}
+    if limit <= 0:
+        return {"file_data": {"content": "", "encoding": "utf-8"}, "no_lines_requested": True}
+    page = page_of(data, max(offset, 0), limit)
+    window = {
+        "total_lines": page.total,
+        "start_line": page.start,
+        "end_line": page.end,
+        "next_offset": page.next_offset,
+    }
+    return {
+        "file_data": {"content": page.body, "encoding": "utf-8"},
+        **{name: value for name, value in window.items() if value is not None},
+    }
+
+
+def is_preview(path: str, data: bytes) -> bool:
+    """Whether the file is shown as a whole, because it is not text.
+
+    Raises:
+        ReadRefused: it is too large for that.
+    """
+    known = _suffix(path) in _KIND_OF
+    if known and len(data) > PREVIEW_BYTES:
+        raise ReadRefused(f"Binary file exceeds maximum preview size of {PREVIEW_BYTES} bytes")
+    return known or not _is_text(data)
+
+
 def shown(path: str, data: bytes, offset: int, limit: int) -> str | dict[str, Any]:
     """The text for `path`, or the content block for what is not text.
 
@@ -92,9 +131,7 @@ def shown(path: str, data: bytes, offset: int, limit: int) -> str | dict[str, An
         # The reminder comes as the file's content here, so that it gets a header.
         first = max(offset, 0) + 1
         return _assembled(EMPTY, [f"lines {first}-{first}"], notices)
-    if suffix in _KIND_OF and len(data) > PREVIEW_BYTES:
-        raise ReadRefused(f"Binary file exceeds maximum preview size of {PREVIEW_BYTES} bytes")
-    if suffix in _KIND_OF or not _is_text(data):
+    if is_preview(path, data):
         return {
             "type": _SHOWN_AS.get(suffix, "file"),
             "base64": base64.b64encode(data).decode(),

@@ -47,6 +47,10 @@ class _PathRefused(ValueError):
     """The path is not one the tools take."""
 
 
+class Refused(ValueError):
+    """What the machine says instead of a result."""
+
+
 def _valid(path: str) -> str:
     """`path`, normalised and absolute."""
     if ".." in path.replace("\\", "/").split("/") or path.startswith("~"):
@@ -85,8 +89,15 @@ def _execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         )
     if timeout == 0:
         return failed("Error: Invalid parameter. timeout must be positive, got 0")
+    output, exit_code = executed(turn, arguments["command"], timeout)
+    word = "failed" if exit_code else "succeeded"
+    return said(f"{output}\n[Command {word} with exit code {exit_code}]")
+
+
+def executed(turn: ShellTurn, command: str, timeout: int | None) -> tuple[str, int]:
+    """What a command printed, and its exit code."""
     seconds = timeout or EXECUTE_SECONDS
-    run = turn.run(arguments["command"], merge=True, timeout_s=seconds)
+    run = turn.run(command, merge=True, timeout_s=seconds)
     output = run.stdout
     if run.ending == "timeout":
         advice = (
@@ -96,8 +107,7 @@ def _execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         )
         after = f"{seconds} seconds {advice}" if timeout else f"{seconds} seconds. {advice}"
         output = f"Error: Command timed out after {after}"
-    word = "failed" if run.exit_code else "succeeded"
-    return said(f"{output}\n[Command {word} with exit code {run.exit_code}]")
+    return output, run.exit_code
 
 
 def _ls(turn: ShellTurn, path: str, arguments: Mapping[str, Any]) -> Observation:
@@ -140,29 +150,42 @@ def _write(turn: ShellTurn, path: str, arguments: Mapping[str, Any]) -> Observat
 
 
 def _edit(turn: ShellTurn, path: str, arguments: Mapping[str, Any]) -> Observation:
+    try:
+        count = edited(turn, path, path, arguments)
+    except Refused as refused:
+        return failed(str(refused))
+    return said(f"Successfully replaced {count} instance(s) of the string in '{path}'")
+
+
+def edited(turn: ShellTurn, real: str, path: str, arguments: Mapping[str, Any]) -> int:
+    """Replaces in the file `real`, which the agent calls `path`; gives how often.
+
+    Raises:
+        Refused: the tool's own words.
+    """
     old, new = str(arguments["old_string"]), str(arguments["new_string"])
     if not old:
-        return failed(_EMPTY_OLD)
+        raise Refused(_EMPTY_OLD)
     files = turn.live.files
     try:
-        if files.stat(path).kind != "file":
-            return failed(f"Error: '{path}' is not a regular file")
-        text = files.read(path).decode()
+        if files.stat(real).kind != "file":
+            raise Refused(f"Error: '{path}' is not a regular file")
+        text = files.read(real).decode()
     except UnicodeDecodeError:
-        return failed(f"Error: File '{path}' is not a text file")
+        raise Refused(f"Error: File '{path}' is not a text file") from None
     except OSError:
-        return failed(f"Error: File '{path}' not found")
+        raise Refused(f"Error: File '{path}' not found") from None
     found, wanted, count = _in_file_style(text, old, new)
     if not count:
-        return failed(f"Error: String not found in file: '{old}'")
+        raise Refused(f"Error: String not found in file: '{old}'")
     if count > 1 and not arguments.get("replace_all", False):
-        return failed(
+        raise Refused(
             f"Error: String '{old}' appears multiple times. Use replace_all=True to replace all"
             " occurrences."
         )
-    files.write(path, text.replace(found, wanted).encode())
+    files.write(real, text.replace(found, wanted).encode())
     turn.live.note_file_change()
-    return said(f"Successfully replaced {count} instance(s) of the string in '{path}'")
+    return count
 
 
 def _in_file_style(text: str, old: str, new: str) -> tuple[str, str, int]:
@@ -198,22 +221,33 @@ def _delete(turn: ShellTurn, path: str, arguments: Mapping[str, Any]) -> Observa
 
 
 def _glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    pattern, files = str(arguments["pattern"]), turn.live.files
     try:
         root = _valid(arguments.get("path") or "/")
-    except _PathRefused as error:
+        found, cut = matched(turn, root, str(arguments["pattern"]))
+    except (_PathRefused, Refused) as error:
         return failed(f"Error: {error}")
+    text = searching.list_text(found)
+    return said(f"{text}\n\n{_GLOB_CUT}" if cut else text)
+
+
+def matched(turn: ShellTurn, root: str, pattern: str) -> tuple[list[str], bool]:
+    """The files below `root` that a pattern matches, and whether there are more.
+
+    Raises:
+        Refused: the machine's own words.
+    """
+    files = turn.live.files
     try:
         if files.stat(root).kind != "directory":
-            return failed(f"Error: Path '{root}': not_a_directory")
+            raise Refused(f"Path '{root}': not_a_directory")
     except OSError:
-        return failed(f"Error: Path '{root}': path_not_found")
+        raise Refused(f"Path '{root}': path_not_found") from None
     if ".." in pattern.replace("\\", "/").split("/"):
-        return failed(f"Error: Path '{root}': invalid_pattern")
+        raise Refused(f"Path '{root}': invalid_pattern")
     try:
         glob = Glob(pattern, dot=False)
     except PatternTooBroad:
-        return failed(f"Error: Path '{root}': pattern_too_broad")
+        raise Refused(f"Path '{root}': pattern_too_broad") from None
     fits = glob.matches if "/" in pattern else glob.matches_name
 
     def skip(inner: str, is_directory: bool) -> bool:
@@ -224,9 +258,9 @@ def _glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         whole = f"{root.rstrip('/')}/{inner}"
         if fits(inner) and (info.kind == "file" or _leads_to_file(turn, root, whole)):
             if len(found) == MAX_GLOB_MATCHES:
-                return said(f"{searching.list_text(sorted(found))}\n\n{_GLOB_CUT}")
+                return sorted(found), True
             found.append(whole)
-    return said(searching.list_text(sorted(found)))
+    return sorted(found), False
 
 
 def _leads_to_file(turn: ShellTurn, root: str, path: str) -> bool:

@@ -1,0 +1,1 @@
+"""A deepagents backend whose machine is a simulated world."""

@@ -1,0 +1,166 @@
+"""Where in a run a backend is called: the graph whose node runs, and the graphs around it.
+
+A backend gets no runtime. Like deepagents' own `StateBackend` it reads and writes the graph's state
+through functions that LangGraph puts into the config of every task. The names below are LangGraph's
+private parts; a canary test pins them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langgraph.config import get_config
+
+from agentworld_graphs._place import RUNNER_KEY, AnyFuture
+from agentworld_graphs._refs import CHANNEL
+
+READ_KEY = "__pregel_read"
+"""Reads a channel: `(channel, fresh)`; fresh, with what the task itself wrote."""
+
+SEND_KEY = "__pregel_send"
+"""Writes channels: a list of pairs."""
+
+RUNTIME_KEY = "__pregel_runtime"
+SAVER_KEY = "__pregel_checkpointer"
+
+LOOP_ARGUMENT = "schedule_task"
+"""The runner's keyword with a method of the loop that runs the graph. The loop's config is that of the
+task around it, when the graph is a subgraph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One graph of a run, and the task in it that the call belongs to."""
+
+    configurable: Mapping[str, Any]
+    task: Any
+    """LangGraph's task; `None` when it cannot be told."""
+    siblings: tuple[tuple[AnyFuture, Any], ...]
+    """The tasks of the same step that were submitted before this one, with their futures."""
+
+    @property
+    def has_channel(self) -> bool:
+        """Whether the graph's state has `sim_ref`."""
+        try:
+            self.ref(fresh=False)
+        except KeyError:
+            return False
+        return True
+
+    def ref(self, *, fresh: bool) -> str:
+        """The value of `sim_ref`; empty before the first call.
+
+        Args:
+            fresh: With what this task has written; otherwise as it was before the step.
+
+        Raises:
+            KeyError: the graph has no such channel.
+        """
+        return self.configurable[READ_KEY](CHANNEL, fresh) or ""
+
+    def send(self, ref: str) -> None:
+        """Writes `sim_ref`, in place of what this task wrote before."""
+        writes: object = getattr(self.task, "writes", None)
+        if writes is not None:
+            # Two writes of one channel would change the form of what `stream_mode="updates"` gives.
+            written = cast("MutableSequence[tuple[str, Any]]", writes)
+            for one in [one for one in written if one[0] == CHANNEL]:
+                with suppress(ValueError):
+                    written.remove(one)
+        self.configurable[SEND_KEY]([(CHANNEL, ref)])
+
+    @property
+    def info(self) -> Any:
+        """What LangGraph tells of the execution: thread, checkpoint, task, attempt."""
+        return self.configurable[RUNTIME_KEY].execution_info
+
+    @property
+    def call(self) -> str:
+        """The id of the tool call that the task was sent for; empty when it runs something else."""
+        return _sent_call(getattr(self.task, "input", None)) or ""
+
+    @property
+    def earlier_calls(self) -> Iterator[AnyFuture]:
+        """The unfinished tool calls of the same message that come before this one."""
+        for future, task in self.siblings:
+            if not future.done() and _sent_call(task.input) is not None:
+                yield future
+
+
+def levels() -> list[Level]:
+    """The graphs around this call, the innermost first; none outside of a graph."""
+    try:
+        config: Mapping[str, Any] = get_config()
+    except RuntimeError:
+        return []
+    found: list[Level] = []
+    while True:
+        configurable: Mapping[str, Any] = config.get("configurable") or {}
+        if READ_KEY not in configurable or SEND_KEY not in configurable:
+            return found
+        runner: Any = configurable.get(RUNNER_KEY)
+        try:
+            task, futures = runner.args[0](), runner.keywords["futures"]()
+            around = runner.keywords[LOOP_ARGUMENT].__self__.config
+        except (AttributeError, IndexError, KeyError, TypeError):
+            return [*found, Level(configurable, None, ())]
+        found.append(Level(configurable, task, _before(task, futures)))
+        config = around
+
+
+def keeps_checkpoints(found: Iterable[Level]) -> bool:
+    """Whether the run can be gone back in."""
+    return any(level.configurable.get(SAVER_KEY) for level in found)
+
+
+async def wait_for(futures: Iterable[AnyFuture]) -> None:
+    """Waits until futures of any kind and any loop are through, whatever comes of them."""
+    loop = asyncio.get_running_loop()
+    for future in futures:
+        woken: asyncio.Future[None] = loop.create_future()
+        future.add_done_callback(_waking(loop, woken))
+        if not future.done():
+            await woken
+
+
+def _waking(loop: asyncio.AbstractEventLoop, woken: asyncio.Future[None]) -> Callable[[Any], None]:
+    def wake() -> None:
+        if not woken.done():
+            woken.set_result(None)
+
+    def tell(_: Any) -> None:
+        # The loop may be closed by then, when whoever waited was cancelled.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(wake)
+
+    return tell
+
+
+def _before(
+    own: object, futures: Mapping[AnyFuture, Any] | None
+) -> tuple[tuple[AnyFuture, Any], ...]:
+    found: list[tuple[AnyFuture, Any]] = []
+    for future, task in list((futures or {}).items()):
+        # Tasks are submitted in the order of the calls. Waiting only for those submitted earlier
+        # cannot block a pool of few threads.
+        if task is own:
+            return tuple(found)
+        if task is not None:
+            found.append((future, task))
+    return ()
+
+
+def _sent_call(given: object) -> str | None:
+    """The id of the call a task was sent for; `None` when it was given a whole state."""
+    if isinstance(given, list) and len(cast("list[object]", given)) == 1:
+        given = cast("list[object]", given)[0]
+    elif isinstance(given, Mapping):
+        given = cast("Mapping[str, object]", given).get("tool_call")
+    if not isinstance(given, Mapping):
+        return None
+    call = cast("Mapping[str, Any]", given)
+    return str(call.get("id") or "") if "name" in call and "args" in call else None

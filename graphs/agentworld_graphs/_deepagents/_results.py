@@ -1,0 +1,113 @@
+"""deepagents' results, made of a world's observations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Never, cast
+
+from deepagents.backends.protocol import (
+    DeleteResult,
+    EditResult,
+    ExecuteResponse,
+    FileUploadResponse,
+    GlobResult,
+    GrepResult,
+    LsResult,
+    ReadResult,
+    WriteResult,
+)
+from langgraph.errors import GraphBubbleUp
+
+from agentworld_sim import Observation
+
+_ENDED = re.compile(r"\n\[Command (?:succeeded|failed) with exit code (\d+)\]\Z")
+_HEADER = re.compile(r"\A@@ .* @@\n")
+
+
+def execute_response(answer: Observation) -> ExecuteResponse:
+    result = _result(answer)
+    if "error" in result or answer.provenance == "enforced":
+        # A control said something else than the machine: what it said counts.
+        ended = _ENDED.search(answer.text)
+        code = int(ended[1]) if ended else (1 if answer.is_error else None)
+        return ExecuteResponse(_ENDED.sub("", answer.text), code)
+    return ExecuteResponse(**result)
+
+
+def ls_result(answer: Observation) -> LsResult:
+    return LsResult(**_result(answer))
+
+
+def read_result(answer: Observation) -> ReadResult:
+    if answer.provenance == "enforced" and not answer.is_error:
+        content = _HEADER.sub("", answer.text)
+        return ReadResult(file_data={"content": content, "encoding": "utf-8"})
+    return ReadResult(**_result(answer))
+
+
+def write_result(answer: Observation) -> WriteResult:
+    result = _result(answer)
+    # The tool shows the error as it is.
+    return WriteResult(error=answer.text) if "error" in result else WriteResult(**result)
+
+
+def edit_result(answer: Observation) -> EditResult:
+    return EditResult(**_result(answer))
+
+
+def delete_result(answer: Observation) -> DeleteResult:
+    return DeleteResult(**_result(answer))
+
+
+def glob_result(answer: Observation) -> GlobResult:
+    result = dict(_result(answer))
+    return GlobResult(**result, truncation_reason="budget" if result.get("truncated") else None)
+
+
+def grep_result(answer: Observation) -> GrepResult:
+    return GrepResult(**_result(answer))
+
+
+_UPLOAD_ERRORS = {
+    "Is a directory": "is_directory",
+    "Not a directory": "invalid_path",
+    "File exists": "invalid_path",
+    "No such file or directory": "file_not_found",
+    "Permission denied": "permission_denied",
+}
+
+
+def upload_response(path: str, answer: Observation) -> FileUploadResponse:
+    error: str | None = _result(answer).get("error")
+    return FileUploadResponse(path, _UPLOAD_ERRORS.get(error, error) if error else None)
+
+
+class InterruptedGlob(GlobResult):
+    """What `glob` gives inside a graph when the world gave no answer.
+
+    deepagents makes a message of every exception that `glob` raises, and an agent must not learn from
+    our failures. So this result raises when it is looked at, which is after that.
+    """
+
+    def __init__(self, failure: GraphBubbleUp) -> None:
+        self._failure = failure
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("error", "matches", "truncated", "truncation_reason"):
+            raise object.__getattribute__(self, "_failure")
+        return object.__getattribute__(self, name)
+
+    def __repr__(self) -> str:
+        return "InterruptedGlob()"
+
+    def __bool__(self) -> Never:
+        raise self._failure
+
+
+def _result(answer: Observation) -> Mapping[str, Any]:
+    """The structured result; an error that a control enforced has none of its own."""
+    structured: Any = answer.structured
+    if not isinstance(structured, dict) or (answer.is_error and answer.provenance == "enforced"):
+        return {"error": answer.text}
+    return cast("dict[str, Any]", structured)

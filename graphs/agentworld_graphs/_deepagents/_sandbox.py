@@ -1,0 +1,329 @@
+"""`SimulatedSandbox`: a deepagents backend whose machine is a world."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from deepagents.backends.protocol import (
+    DeleteResult,
+    EditResult,
+    ExecuteResponse,
+    FileDownloadResponse,
+    FileUploadResponse,
+    GlobResult,
+    GrepResult,
+    LsResult,
+    ReadResult,
+    SandboxBackendProtocol,
+    WriteResult,
+)
+from langgraph.errors import GraphBubbleUp
+
+from agentworld_graphs._deepagents import _results as results
+from agentworld_graphs._deepagents._files import downloaded
+from agentworld_graphs._deepagents._standing import Standing, one_at_a_time
+from agentworld_graphs._failures import SimulationInterrupted, as_ours
+from agentworld_graphs._seat import seat_of, world_of
+from agentworld_sim import (
+    AccessRefused,
+    Observation,
+    ToolCall,
+    ToolSpec,
+    World,
+    WorldRef,
+    WorldStore,
+)
+from agentworld_sim._holding import HoldsWorld
+from agentworld_sim._sync import run_sync
+from agentworld_sim.engines.shell import bindings
+
+if TYPE_CHECKING:
+    from agentworld_sim.model import WorldModel
+
+_TOOLKIT = "deepagents-backend/"
+
+
+class SimulatedSandbox(SandboxBackendProtocol):
+    """Give it to `create_deep_agent(backend=…)`: files and commands are those of a world.
+
+    Every operation but a download is a turn of the world, under the name of the tool that deepagents
+    makes of it (`execute`, `write_file`, `read_file`, …). Each command runs in a new shell in the
+    machine's working directory, as on a real sandbox: nothing but files stays.
+
+    In a graph with the channel `sim_ref` (`SimDeepAgentState`) the machine goes where the thread goes:
+    a thread begins where the world stood when the sandbox was made, and going back or forking takes
+    the files along. Without the channel the machine goes on from where it stands, like a real one;
+    with a checkpointer, where that would be wrong after going back, the run is stopped with what to do.
+
+    No answer is never a result: it is raised, in a graph as `SimulationInterrupted`.
+    """
+
+    def __init__(
+        self,
+        world: World | HoldsWorld | str | None = None,
+        *,
+        store: WorldStore | None = None,
+        model: WorldModel | str | None = None,
+    ) -> None:
+        """
+        Args:
+            world: The world that answers; the id of one in `store`; or nothing, for a fresh empty
+                machine.
+            store: Where the world of that id lives.
+            model: The language world model that imagines commands that cannot be computed, or its URL,
+                for a world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
+
+        Raises:
+            UsageError: the world has another tool that a graph calls by one of these names.
+        """
+        self._world = world_of(world, store, model)
+        self._seat = seat_of(self._world)
+        self._start = self._world.ref
+        self._refused: dict[str, AccessRefused] = {}
+        for binding in bindings().values():
+            if binding.id.startswith(_TOOLKIT):
+                self._bind(binding.spec)
+
+    def _bind(self, spec: ToolSpec) -> None:
+        try:
+            self._seat.bind(spec)
+        except AccessRefused as refused:
+            # The others can be used. Who calls this one is told.
+            self._refused[spec.name] = refused
+
+    @property
+    def world(self) -> World:
+        """The world that answers."""
+        return self._world
+
+    @property
+    def id(self) -> str:
+        """The world's id."""
+        return self._world.id
+
+    # Commands
+
+    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        """Runs a command in a new shell.
+
+        Args:
+            command: Any bash text.
+            timeout: Seconds on the world's clock; 120 by default.
+
+        Raises:
+            ValueError: the timeout is not positive.
+        """
+        answer = self._ask("execute", **_command(command, timeout))
+        return results.execute_response(answer)
+
+    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:  # noqa: ASYNC109  the protocol's argument
+        """As `execute`."""
+        answer = await self._aask("execute", **_command(command, timeout))
+        return results.execute_response(answer)
+
+    # Files
+
+    def ls(self, path: str) -> LsResult:
+        """Lists a directory, by name."""
+        return results.ls_result(self._ask("ls", path=path))
+
+    async def als(self, path: str) -> LsResult:
+        """As `ls`."""
+        return results.ls_result(await self._aask("ls", path=path))
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        """A page of a text file, or the whole of what is not text."""
+        answer = self._ask("read_file", file_path=file_path, offset=offset, limit=limit)
+        return results.read_result(answer)
+
+    async def aread(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        """As `read`."""
+        answer = await self._aask("read_file", file_path=file_path, offset=offset, limit=limit)
+        return results.read_result(answer)
+
+    def write(self, file_path: str, content: str) -> WriteResult:
+        """Creates a file, and the directories above it, or replaces its content."""
+        answer = self._ask("write_file", file_path=file_path, content=content)
+        return results.write_result(answer)
+
+    async def awrite(self, file_path: str, content: str) -> WriteResult:
+        """As `write`."""
+        answer = await self._aask("write_file", file_path=file_path, content=content)
+        return results.write_result(answer)
+
+    def edit(
+        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+    ) -> EditResult:
+        """Replaces an exact string."""
+        answer = self._ask("edit_file", **_edit(file_path, old_string, new_string, replace_all))
+        return results.edit_result(answer)
+
+    async def aedit(
+        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+    ) -> EditResult:
+        """As `edit`."""
+        answer = await self._aask(
+            "edit_file", **_edit(file_path, old_string, new_string, replace_all)
+        )
+        return results.edit_result(answer)
+
+    def delete(self, file_path: str) -> DeleteResult:
+        """Deletes a file, or a directory with all it holds."""
+        return results.delete_result(self._ask("delete", file_path=file_path))
+
+    async def adelete(self, file_path: str) -> DeleteResult:
+        """As `delete`."""
+        return results.delete_result(await self._aask("delete", file_path=file_path))
+
+    # Searching
+
+    def grep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        max_count: int | None = None,
+    ) -> GrepResult:
+        """Lines with a literal text; below the working directory by default."""
+        answer = self._ask("grep", **_search(pattern, path, glob, max_count))
+        return results.grep_result(answer)
+
+    async def agrep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        max_count: int | None = None,
+    ) -> GrepResult:
+        """As `grep`."""
+        answer = await self._aask("grep", **_search(pattern, path, glob, max_count))
+        return results.grep_result(answer)
+
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Absolute paths of files whose name, or path below `path`, matches."""
+        try:
+            return results.glob_result(self._ask("glob", **_search(pattern, path)))
+        except GraphBubbleUp as failure:
+            return results.InterruptedGlob(failure)
+
+    async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """As `glob`."""
+        try:
+            return results.glob_result(await self._aask("glob", **_search(pattern, path)))
+        except GraphBubbleUp as failure:
+            return results.InterruptedGlob(failure)
+
+    # Transfers
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Puts files onto the machine; the directories above them are made."""
+        standing = Standing()
+        return [run_sync(self._upload(standing, path, content)) for path, content in files]
+
+    async def aupload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """As `upload_files`."""
+        standing = Standing()
+        return [await self._upload(standing, path, content) for path, content in files]
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """Contents of files. Looking at them is no turn."""
+        return run_sync(self._download(Standing(), paths))
+
+    async def adownload_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """As `download_files`."""
+        return await self._download(Standing(), paths)
+
+    # How
+
+    def _ask(self, name: str, **arguments: Any) -> Observation:
+        # Where the call stands is known only on this thread.
+        return run_sync(self._answered(Standing(), ToolCall(name, arguments)))
+
+    async def _aask(self, name: str, **arguments: Any) -> Observation:
+        return await self._answered(Standing(), ToolCall(name, arguments))
+
+    async def _upload(self, standing: Standing, path: str, content: bytes) -> FileUploadResponse:
+        if not path.startswith("/"):
+            return FileUploadResponse(path, "invalid_path")
+        call = ToolCall("upload_file", {"file_path": path, **_content(content)})
+        return results.upload_response(path, await self._answered(standing, call))
+
+    async def _download(self, standing: Standing, paths: list[str]) -> list[FileDownloadResponse]:
+        with _raised_in_graphs(standing):
+            standing.require_way_back()
+            await standing.turn_comes()
+            ref: WorldRef | None = None
+            async with one_at_a_time(self._seat):
+                place = standing.place
+                if place is not None:
+                    batch, _ = self._seat.enter(place, lambda: standing.base(self._start))
+                    standing.stand(batch)
+                    ref = batch.tip
+            return [await downloaded(self._world, path, ref) for path in paths]
+
+    async def _answered(self, standing: Standing, call: ToolCall) -> Observation:
+        """Answers a call where its thread stands; outside of a graph, where the world stands."""
+        with _raised_in_graphs(standing):
+            if call.name in self._refused:
+                raise AccessRefused(str(self._refused[call.name]))
+            standing.require_way_back()
+            await standing.turn_comes()
+            async with one_at_a_time(self._seat):
+                place, start = standing.place, self._start
+                if place is None:
+                    turn = await self._world.step(call)
+                    return turn.observation
+                batch, _ = self._seat.enter(place, lambda: standing.base(start))
+                standing.stand(batch)
+                answered = await self._seat.answer(call, place, lambda: standing.base(start))
+                standing.moved(answered.ref)
+                return answered.observation
+
+
+@contextmanager
+def _raised_in_graphs(standing: Standing) -> Generator[None]:
+    """Makes our own failures leave the graph as they must; outside of one they are what they are."""
+    try:
+        yield
+    except GraphBubbleUp:
+        raise
+    except Exception as error:
+        if not standing.in_graph:
+            raise
+        raise SimulationInterrupted(as_ours(error)) from error
+
+
+def _command(command: str, timeout: int | None) -> dict[str, Any]:
+    if timeout is None:
+        return {"command": command}
+    if timeout <= 0:
+        raise ValueError(f"timeout must be positive, got {timeout}")
+    return {"command": command, "timeout": timeout}
+
+
+def _edit(file_path: str, old: str, new: str, replace_all: bool) -> dict[str, Any]:
+    return {
+        "file_path": file_path,
+        "old_string": old,
+        "new_string": new,
+        "replace_all": replace_all,
+    }
+
+
+def _search(
+    pattern: str, path: str | None, glob: str | None = None, max_count: int | None = None
+) -> dict[str, Any]:
+    given = {"pattern": pattern, "path": path, "glob": glob, "max_count": max_count}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _content(content: bytes) -> dict[str, str]:
+    try:
+        return {"content": content.decode()}
+    except UnicodeDecodeError:
+        return {"content": base64.b64encode(content).decode(), "encoding": "base64"}
