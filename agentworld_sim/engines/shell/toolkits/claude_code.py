@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import Binding, Operation, ShellTurn
+from agentworld_sim.engines.shell._bindings import Binding, Failing, Operation, ShellTurn
 from agentworld_sim.engines.shell._live import Keep, ShellRun
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell.toolkits import _claude_files as files
@@ -55,6 +55,10 @@ def _bash(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         parts.insert(0, f"Exit code {run.exit_code}")
         return failed("\n".join(filter(None, parts)))
     return said("\n".join(filter(None, parts)) or "(Bash completed with no output)")
+
+
+def _bash_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    return failed(f"Exit code 1\n{error}")
 
 
 def _back_in_project(turn: ShellTurn) -> str:
@@ -108,6 +112,7 @@ def _binding(
     operation: Operation,
     input_schema: Mapping[str, Any],
     keeps: Keep = "nothing",
+    failing: Failing | None = None,
 ) -> Binding:
     return Binding(
         id=f"claude-code/{name}",
@@ -118,6 +123,7 @@ def _binding(
         operation=operation,
         keeps=keeps,
         shell=SHELL,
+        failing=failing,
     )
 
 
@@ -153,6 +159,7 @@ BINDINGS: tuple[Binding, ...] = (
             dangerouslyDisableSandbox=BOOLEAN,
         ),
         keeps="cwd",
+        failing=_bash_failing,
     ),
     _binding(
         "Read",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import Binding, Operation, ShellTurn
+from agentworld_sim.engines.shell._bindings import Binding, Failing, Operation, ShellTurn
 from agentworld_sim.engines.shell.toolkits import _deepagents_grep as searching
 from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
 from agentworld_sim.engines.shell.toolkits._answers import (
@@ -92,6 +92,10 @@ def _execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     output, exit_code = executed(turn, arguments["command"], timeout)
     word = "failed" if exit_code else "succeeded"
     return said(f"{output}\n[Command {word} with exit code {exit_code}]")
+
+
+def _execute_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    return said(f"{error}\n\n[Command failed with exit code 1]")
 
 
 def executed(turn: ShellTurn, command: str, timeout: int | None) -> tuple[str, int]:
@@ -291,7 +295,11 @@ def _grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 
 
 def _binding(
-    name: str, description: str, operation: Operation, input_schema: Mapping[str, Any]
+    name: str,
+    description: str,
+    operation: Operation,
+    input_schema: Mapping[str, Any],
+    failing: Failing | None = None,
 ) -> Binding:
     return Binding(
         id=f"deepagents/{name}",
@@ -300,6 +308,7 @@ def _binding(
         description=description,
         input_schema=input_schema,
         operation=operation,
+        failing=failing,
     )
 
 
@@ -311,6 +320,7 @@ BINDINGS: tuple[Binding, ...] = (
         "Runs a shell command on the machine and returns what it printed and its exit code.",
         _execute,
         schema("command", command=STRING, timeout=nullable(INTEGER)),
+        _execute_failing,
     ),
     _binding("ls", "Lists a directory.", _checked("path", _ls), schema("path", path=STRING)),
     _binding(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from random import Random
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import Binding, Operation, ShellTurn
+from agentworld_sim.engines.shell._bindings import Binding, Failing, Operation, ShellTurn
 from agentworld_sim.engines.shell._live import ShellRun
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell.toolkits import _gemini_files as files
@@ -47,8 +48,19 @@ def _run(turn: ShellTurn, arguments: Mapping[str, Any], milliseconds: float | No
     output = _output(run)
     if run.ending != "finished":
         return said(_stopped(output, milliseconds if limit else None))
-    group = turn.live.random.randrange(1_000, 30_000)
-    background = background or command.rstrip().endswith("&")
+    return _report(arguments, output, run.exit_code, turn.live.random)
+
+
+def _failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    return _report(arguments, error, 1, Random(seed))
+
+
+def _report(
+    arguments: Mapping[str, Any], output: str, exit_code: int, random: Random
+) -> Observation:
+    command, directory = str(arguments["command"]), arguments.get("directory")
+    group = random.randrange(1_000, 30_000)
+    background = arguments.get("is_background") or command.rstrip().endswith("&")
     return said(
         "\n".join(
             (
@@ -56,7 +68,7 @@ def _run(turn: ShellTurn, arguments: Mapping[str, Any], milliseconds: float | No
                 f"Directory: {directory or '(root)'}",
                 f"Output: {output or '(empty)'}",
                 "Error: (none)",
-                f"Exit Code: {run.exit_code}",
+                f"Exit Code: {exit_code}",
                 "Signal: (none)",
                 f"Background PIDs: {group + 2 if background else '(none)'}",
                 f"Process Group PGID: {group}",
@@ -93,7 +105,11 @@ def _stopped(output: str, milliseconds: float | None) -> str:
 
 
 def _binding(
-    identity: str, description: str, operation: Operation, input_schema: Mapping[str, Any]
+    identity: str,
+    description: str,
+    operation: Operation,
+    input_schema: Mapping[str, Any],
+    failing: Failing | None = None,
 ) -> Binding:
     return Binding(
         id=identity,
@@ -102,6 +118,7 @@ def _binding(
         description=description,
         input_schema=input_schema,
         operation=operation,
+        failing=failing,
     )
 
 
@@ -117,6 +134,7 @@ BINDINGS: tuple[Binding, ...] = (
         _SHELL,
         _shell,
         schema("command", command=STRING, description=STRING, directory=STRING),
+        _failing,
     ),
     _binding(
         "gemini-cli/read_file",
@@ -173,6 +191,7 @@ BINDINGS: tuple[Binding, ...] = (
             description=STRING,
             directory=STRING,
         ),
+        _failing,
     ),
     _binding(
         "qwen-code/read_file",

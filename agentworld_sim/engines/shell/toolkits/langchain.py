@@ -14,6 +14,7 @@ from agentworld_sim.engines.shell.toolkits import _langchain_files as managing
 from agentworld_sim.engines.shell.toolkits._answers import (
     BOOLEAN,
     STRING,
+    failed,
     nullable,
     said,
     schema,
@@ -30,6 +31,20 @@ def _terminal(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return said(in_dash_words(run.stdout, script))
 
 
+def _terminal_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    return said(f"{error}\n")
+
+
+def _session_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    lines = "\n".join(f"[stderr] {line}" for line in error.splitlines())
+    return failed(f"{lines}\n\nExit code: 1")
+
+
+def _file_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    # These tools never mark an error as one.
+    return said(error)
+
+
 def _file_tool(
     name: str, description: str, operation: Operation, input_schema: Mapping[str, Any]
 ) -> Binding:
@@ -40,6 +55,7 @@ def _file_tool(
         description=description,
         input_schema=input_schema,
         operation=operation,
+        failing=_file_failing,
     )
 
 
@@ -54,6 +70,7 @@ BINDINGS: tuple[Binding, ...] = (
         description="Run shell commands on this Linux machine.",
         input_schema=schema("commands", commands=_COMMANDS),
         operation=_terminal,
+        failing=_terminal_failing,
     ),
     Binding(
         id="langchain/shell",
@@ -63,6 +80,7 @@ BINDINGS: tuple[Binding, ...] = (
         input_schema=schema("", command=nullable(STRING), restart=nullable(BOOLEAN)),
         operation=in_session,
         keeps="all",
+        failing=_session_failing,
     ),
     _file_tool(
         "read_file", "Read file from disk.", managing.read, schema("file_path", file_path=STRING)

@@ -26,6 +26,12 @@ def _observed(run: ShellRun) -> Observation:
     )
 
 
+def _failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    stderr = f"{error}\n"
+    result = {"stdout": "", "stderr": stderr, "exit_code": 1, "cwd": "", "ending": "finished"}
+    return Observation(text=stderr, structured=result)
+
+
 def _run(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     # The shell's own `$0` and positional parameters, as `bash -c COMMAND ARG0 ARG1 …` sets them.
     words: list[str] = arguments.get("arguments", [])
@@ -64,6 +70,7 @@ BINDINGS: tuple[Binding, ...] = (
             "required": ["command"],
         },
         operation=_run,
+        failing=_failing,
     ),
     Binding(
         id="shell/session",
@@ -77,5 +84,6 @@ BINDINGS: tuple[Binding, ...] = (
         },
         operation=_session,
         keeps="all",
+        failing=_failing,
     ),
 )

@@ -49,6 +49,14 @@ def _bash_c(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return said(run.stdout + run.stderr)
 
 
+def _failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    return said(f"{error}\n")
+
+
+def _screen_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    return said(error)
+
+
 BINDINGS: tuple[Binding, ...] = (
     Binding(
         id="terminal/keystrokes",
@@ -61,6 +69,7 @@ BINDINGS: tuple[Binding, ...] = (
         input_schema=schema("keystrokes", keystrokes=_KEYSTROKES),
         operation=_press,
         keeps="all",
+        failing=_screen_failing,
     ),
     Binding(
         id="terminal/bash",
@@ -70,6 +79,7 @@ BINDINGS: tuple[Binding, ...] = (
         input_schema=schema("command", command=STRING),
         operation=_bash,
         keeps="all",
+        failing=_failing,
     ),
     Binding(
         id="terminal/bash-c",
@@ -78,5 +88,6 @@ BINDINGS: tuple[Binding, ...] = (
         description="Runs a command in a new bash.",
         input_schema=schema("command", command=STRING),
         operation=_bash_c,
+        failing=_failing,
     ),
 )
