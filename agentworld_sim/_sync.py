@@ -7,6 +7,7 @@ import atexit
 import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
 from contextlib import suppress
 from functools import lru_cache
@@ -26,19 +27,23 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
     Raises:
         UsageError: called on that very loop, which would wait for itself for ever.
     """
-    loop, thread = _loop(os.getpid())
-    if thread is threading.current_thread():
+    if _loop(os.getpid())[1] is threading.current_thread():
         work.close()
         raise UsageError(
             "a synchronous call was made from inside of another one, on the event loop that both"
             " need. Await the asynchronous method there instead."
         )
-    running = asyncio.run_coroutine_threadsafe(work, loop)
+    running = submit(work)
     try:
         return running.result()
     except KeyboardInterrupt:
         running.cancel()
         raise
+
+
+def submit(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Runs `work` on the library's own event loop, without waiting for it."""
+    return asyncio.run_coroutine_threadsafe(work, _loop(os.getpid())[0])
 
 
 # By process: a fork has the loop of its parent, and no thread that runs it.
