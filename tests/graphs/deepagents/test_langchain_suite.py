@@ -21,7 +21,7 @@ SCENARIO = Scenario.model_validate(
         "files": {
             # No engine interprets Python. The suite runs one program: it prints 500 KiB.
             "/usr/local/bin/python": {
-                "text": "#!/bin/bash\nprintf '%512000s' '' | tr ' ' x\n",
+                "text": "#!/bin/bash\nseq 100000 | tr -c x x | head -c 512000\n",
                 "mode": "0755",
             }
         },
