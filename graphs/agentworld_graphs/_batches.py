@@ -95,10 +95,13 @@ class Pass:
         """Whether a `SimToolNode` reports the end of every call."""
         self.arrived: set[str] = set()
         self.failed: dict[str, Exception] = {}
-        """What calls failed with on our side."""
+        """What calls failed with on our side, or what was called inside of them."""
         self.left: dict[str, GraphBubbleUp] = {}
         """What left the graph instead of an answer: an interrupt, for example."""
         self.refs: dict[str, WorldRef] = {}
+        """Where the world stands after each call."""
+        self.within: dict[str, Answered] = {}
+        """The first of the answers that were given inside of a call that is not simulated."""
         self._ends: dict[str, concurrent.futures.Future[None]] = {}
 
     def is_of(self, token: object) -> bool:
@@ -113,21 +116,23 @@ class Pass:
             self.end_of(call).set_result(None)
 
     async def wait_for_earlier(self, place: Place, simulated: Container[str]) -> None:
-        """Waits for the calls before this one that a world answers.
+        """Waits for the calls before this one: also for those that no world answers, since an agent
+        that is called as a tool asks the world as well. Only a plain `ToolNode` does not tell when
+        those end.
 
         Raises:
             Exception: what an earlier call failed with. Answering this one now would put it first.
             GraphBubbleUp: what an earlier call of the same task left the graph with.
         """
-        earlier = [call for call, name in place.earlier if name in simulated]
-        if not earlier:
+        if not place.earlier:
             return
+        earlier = [call for call, _ in place.earlier]
         if place.tasks is not None:
             await _finished(place.tasks[call] for call in earlier if call in place.tasks)
         elif self.supervised:
             await _finished(map(self.end_of, earlier))
         else:
-            await self._wait_patiently(earlier)
+            await self._wait_patiently([one for one, name in place.earlier if name in simulated])
         for call in earlier:
             if call in self.failed:
                 raise self.failed[call]
@@ -148,19 +153,48 @@ class Pass:
             await _finished(map(self.end_of, waiting), timeout_s=PATIENCE_S if missing else None)
 
 
-class Batch:
-    """The calls of one message in one step of a run."""
+class Chain:
+    """Calls that are answered one after another, each where the one before it left the world."""
 
-    def __init__(self, base: WorldRef) -> None:
+    def __init__(self, base: WorldRef, name: str) -> None:
         self.tip = base
         """Where the next call continues."""
         self.lock = TurnLock()
-        self.name = ""
+        self.name = name
         """Under which the world's store keeps what it answered; empty where nothing can be resumed."""
         self.recalled = False
         """Whether the store was asked for it."""
         self._records: dict[str, Record] = {}
+
+    def record(self, key: str) -> Record:
+        """The answers to one call of one task."""
+        return self._records.setdefault(key, Record())
+
+    def recall(self, asked: Iterable[tuple[str, Turn]]) -> None:
+        """Takes over what was answered here before, perhaps in another process."""
+        for origin, turn in asked:
+            key, _, number = origin.rpartition(":")
+            self.record(key).recall(int(number), Answered.of(turn))
+            self.tip = turn.ref
+        self.recalled = True
+
+
+class Batch:
+    """The calls of one message in one step of a run."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        """Shared by all that is called inside of one of these calls."""
         self._passes: list[Pass] = []
+
+    @property
+    def tip(self) -> WorldRef:
+        """Where the next call continues."""
+        return self.chain.tip
+
+    @tip.setter
+    def tip(self, ref: WorldRef) -> None:
+        self.chain.tip = ref
 
     def pass_(self, token: object) -> Pass:
         for known in self._passes:
@@ -170,18 +204,6 @@ class Batch:
         self._passes = [*self._passes[1 - PASSES :], made]
         return made
 
-    def record(self, key: str) -> Record:
-        """The answers to one call of one task."""
-        return self._records.setdefault(key, Record())
-
-    def recall(self, asked: Iterable[tuple[str, Turn]]) -> None:
-        """Takes over what was answered in this batch before, perhaps in another process."""
-        for origin, turn in asked:
-            key, _, number = origin.rpartition(":")
-            self.record(key).recall(int(number), Answered.of(turn))
-            self.tip = turn.ref
-        self.recalled = True
-
 
 class Batches:
     """The batches of one world."""
@@ -190,18 +212,22 @@ class Batches:
         self._guard = threading.Lock()
         self._held: OrderedDict[tuple[str | None, str], Batch] = OrderedDict()
 
-    def enter(self, place: Place, base: Callable[[], WorldRef]) -> tuple[Batch, Pass]:
+    def enter(
+        self, place: Place, base: Callable[[], WorldRef], around: Chain | None = None
+    ) -> tuple[Batch, Pass]:
         """The batch a call belongs to, and this attempt at it.
 
         Args:
             place: Where the call stands.
             base: Where the first call of the batch continues.
+            around: The chain of the call inside of which this one is made, and which it continues
+                instead.
         """
         with self._guard:
             batch = self._held.get(place.step)
             if batch is None:
-                batch = self._held[place.step] = Batch(base())
-                batch.name = place.batch_name
+                chain = around or Chain(base(), place.batch_name)
+                batch = self._held[place.step] = Batch(chain)
                 if len(self._held) > BATCHES:
                     self._held.popitem(last=False)
             else:

@@ -20,7 +20,7 @@ from agentworld_graphs._batches import Pass
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
 from agentworld_graphs._patch import reach_nested_nodes
 from agentworld_graphs._place import place_of
-from agentworld_graphs._refs import CHANNEL, channel_in, ref_in
+from agentworld_graphs._refs import CHANNEL, MARK, Mark, channel_in, messages_in, ref_in
 from agentworld_graphs._seat import seat_of
 from agentworld_graphs._simulate import SimulatedTool
 from agentworld_graphs._watch import let_through, watch_from_here
@@ -159,11 +159,12 @@ class Interceptor:
             at = ref_in(request.state, world=self._choice.world.id, key=self._key)
             return at or self._choice.start
 
-        attempt = self._seat.enter(place, base)[1]
+        batch, attempt = self._seat.enter(place, base)
         attempt.supervised = True
         attempt.left.pop(place.call, None)
         try:
-            yield lambda result: self._finished(result, request, attempt, place.call)
+            with self._seat.within(batch, attempt, place):
+                yield lambda result: self._finished(result, request, attempt, place.call)
         except GraphBubbleUp as left:
             attempt.left[place.call] = left
             raise
@@ -182,6 +183,7 @@ class Interceptor:
         if failure is not None:
             raise SimulationInterrupted(as_ours(failure)) from failure
         ref = attempt.refs.get(call)
+        self._mark(result, attempt, call)
         if ref is None or channel_in(request.state) is None:
             return result
         if isinstance(result, ToolMessage):
@@ -191,6 +193,24 @@ class Interceptor:
             changed = {**cast("Mapping[str, Any]", update), CHANNEL: ref}
             return replace(result, update=changed)
         return result
+
+    def _mark(self, result: Result, attempt: Pass, call: str) -> None:
+        """Says on the answer of a tool that asked the world itself, an agent for example, where the
+        world stands after it."""
+        first = attempt.within.get(call)
+        if first is None:
+            return
+        given: object = result.update if isinstance(result, Command) else None
+        messages = messages_in(given, self._key) if given is not None else (result,)
+        for message in messages:
+            if isinstance(message, ToolMessage) and message.tool_call_id == call:
+                mark: Mark = {
+                    "world": self._choice.world.id,
+                    "ref": attempt.refs[call],
+                    "parent": first.parent,
+                    "provenance": "real",
+                }
+                message.additional_kwargs[MARK] = mark
 
 
 def _runtime(request: ToolCallRequest) -> ToolRuntime[Any, Any]:

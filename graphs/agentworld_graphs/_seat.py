@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakKeyDictionary, ref
 
 from langgraph.errors import GraphBubbleUp
 
-from agentworld_graphs._batches import Answered, Batch, Batches, Pass
+from agentworld_graphs._batches import Answered, Batch, Batches, Chain, Pass
 from agentworld_graphs._place import Place
 from agentworld_sim import (
     AccessRefused,
@@ -78,7 +81,27 @@ class Seat:
 
     def enter(self, place: Place, base: Callable[[], WorldRef]) -> tuple[Batch, Pass]:
         """The batch and the attempt that a call belongs to; `base` reads the graph's state."""
-        return self._batches.enter(place, base)
+        around = next(self._around(place), None)
+        return self._batches.enter(place, base, around and around.batch.chain)
+
+    @contextmanager
+    def within(self, batch: Batch, attempt: Pass, place: Place) -> Generator[None]:
+        """What is called from here on is called inside of this call: by an agent that is a tool."""
+        token = _within.set(Within(self, batch, attempt, place, _within.get()))
+        try:
+            yield
+        finally:
+            _within.reset(token)
+
+    def _around(self, place: Place) -> Iterator[Within]:
+        """The calls inside of which this one is made, from the nearest on."""
+        own = (place.step, place.task, place.call)
+        within = _within.get()
+        while within is not None:
+            outer = within.place
+            if within.seat is self and (outer.step, outer.task, outer.call) != own:
+                yield within
+            within = within.around
 
     async def answer(
         self, call: ToolCall, place: Place | None, base: Callable[[], WorldRef]
@@ -87,48 +110,77 @@ class Seat:
         if place is None:
             return Answered.of(await self.world.step(call))
         batch, attempt = self.enter(place, base)
+        around = list(self._around(place))
         attempt.arrived.add(place.call)
         try:
-            answered = await self._answer_in(batch, attempt, call, place)
+            answered = await self._answer_in(batch, attempt, call, place, around)
         except (ArgumentsError, GraphBubbleUp):
             raise
         except Exception as error:
             attempt.failed[place.call] = error
+            for outer in around:
+                # Whatever is around may make a message of it, and the run would go on.
+                outer.attempt.failed[outer.place.call] = error
             raise
         else:
             attempt.failed.pop(place.call, None)
             attempt.refs[place.call] = answered.ref
+            for outer in around:
+                outer.attempt.refs[outer.place.call] = answered.ref
+                outer.attempt.within.setdefault(outer.place.call, answered)
             return answered
         finally:
             if not attempt.supervised:
                 attempt.end(place.call)
 
     async def _answer_in(
-        self, batch: Batch, attempt: Pass, call: ToolCall, place: Place
+        self,
+        batch: Batch,
+        attempt: Pass,
+        call: ToolCall,
+        place: Place,
+        around: Sequence[Within],
     ) -> Answered:
-        if not batch.recalled:
-            await self._recall(batch)
+        chain = batch.chain
+        if not chain.recalled:
+            await self._recall(chain)
         key = place.key
-        record = batch.record(key) if place.known else None
+        record = chain.record(key) if place.known else None
         known = record and record.next(call, place.attempt)
         if known is not None:
             return known
+        for outer in reversed(around):
+            await outer.attempt.wait_for_earlier(outer.place, self._specs)
         await attempt.wait_for_earlier(place, self._specs)
-        async with batch.lock:
+        async with chain.lock:
             origin = None
-            if record is not None and batch.name:
-                origin = Origin(batch.name, f"{key}:{record.asked}")
-            turn = await self.world.step(call, at=batch.tip, origin=origin)
-            batch.tip = turn.ref
+            if record is not None and chain.name:
+                origin = Origin(chain.name, f"{key}:{record.asked}")
+            turn = await self.world.step(call, at=chain.tip, origin=origin)
+            chain.tip = turn.ref
             answered = Answered.of(turn)
             if record is not None:
                 record.add(answered)
             return answered
 
-    async def _recall(self, batch: Batch) -> None:
-        async with batch.lock:
-            if not batch.recalled:
-                batch.recall(await self.world.asked(batch.name) if batch.name else ())
+    async def _recall(self, chain: Chain) -> None:
+        async with chain.lock:
+            if not chain.recalled:
+                chain.recall(await self.world.asked(chain.name) if chain.name else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A call that is under way, and may ask the world itself."""
+
+    seat: Seat
+    batch: Batch
+    attempt: Pass
+    place: Place
+    around: Within | None
+
+
+_within: ContextVar[Within | None] = ContextVar("agentworld_within", default=None)
 
 
 _seats: WeakKeyDictionary[World, Seat] = WeakKeyDictionary()
