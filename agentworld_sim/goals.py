@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from agentworld_sim._committing import off_loop
 from agentworld_sim.errors import UsageError
 from agentworld_sim.state._files import normal_path, parent_of
 from agentworld_sim.state._refs import WorldRef
@@ -98,7 +99,7 @@ async def _command_problem(world: World, goal: CommandGoal, at: WorldRef) -> str
         turn = await fork.step(ToolCall(_RUN.name, {"command": goal.command}))
     finally:
         await fork.close()
-        world.store.remove(fork.id)
+        await off_loop(world.store, lambda: world.store.remove(fork.id))
     result = cast("dict[str, Any]", turn.observation.structured)
     if result["exit_code"] != goal.exit_code:
         said = _short(result["stderr"] or result["stdout"])
