@@ -58,6 +58,7 @@ from agentworld_sim.turns import (
 )
 
 if TYPE_CHECKING:
+    from agentworld_sim.binding import BoundTool, bind
     from agentworld_sim.model import ModelSettings, WorldModel
     from agentworld_sim.scenario import Scenario
     from agentworld_sim.world import World
@@ -69,6 +70,7 @@ __all__ = [
     "AgentworldError",
     "Answer",
     "ArgumentsError",
+    "BoundTool",
     "Check",
     "CheckInput",
     "CheckVerdict",
@@ -113,15 +115,18 @@ __all__ = [
     "WorldState",
     "WorldStore",
     "__version__",
+    "bind",
     "read_turns",
 ]
 
 
 _LATER = {
+    "BoundTool": "agentworld_sim.binding",
     "ModelSettings": "agentworld_sim.model",
     "Scenario": "agentworld_sim.scenario",
     "World": "agentworld_sim.world",
     "WorldModel": "agentworld_sim.model",
+    "bind": "agentworld_sim.binding",
 }
 
 
