@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agentworld_graphs._deepagents._sandbox import SimulatedSandbox
     from agentworld_graphs._deepagents._state import SimDeepAgentState
     from agentworld_graphs._failures import SimulationInterrupted
+    from agentworld_graphs._middleware import SimulatedTools
     from agentworld_graphs._node import SimToolNode
     from agentworld_graphs._refs import SimState, ref_in
     from agentworld_graphs._scripted import ExpectedAnswer, ScriptedChatModel, ScriptMismatch
@@ -30,6 +31,7 @@ __all__ = [
     "SimToolNode",
     "SimulatedSandbox",
     "SimulatedTool",
+    "SimulatedTools",
     "SimulationInterrupted",
     "ref_in",
     "simulate",
@@ -44,6 +46,7 @@ _HOMES = {
     "SimToolNode": "_node",
     "SimulatedSandbox": "_deepagents._sandbox",
     "SimulatedTool": "_simulate",
+    "SimulatedTools": "_middleware",
     "SimulationInterrupted": "_failures",
     "ref_in": "_refs",
     "simulate": "_simulate",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_from
@@ -139,7 +139,8 @@ class Choice:
         run: dict[str, BaseTool] = {}
         for tool in tools:
             if isinstance(tool, Mapping):
-                name = provider_side(tool) or str(tool.get("name") or tool.get("type") or "?")
+                told = cast("Mapping[str, Any]", tool)
+                name = provider_side(told) or str(told.get("name") or told.get("type") or "?")
                 refusals.lines.append(refusal_of(name))
                 continue
             real = tool if isinstance(tool, BaseTool) else tool_from(tool)

@@ -1,0 +1,184 @@
+"""`SimulatedTools`: the tools of an agent made with `create_agent`, answered by a world."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    ModelRequest,
+    ModelResponse,
+    ToolCallRequest,
+)
+from langchain_core.messages import AIMessage, ToolMessage
+
+from agentworld_graphs._access import Choice, Refusals
+from agentworld_graphs._failures import SimulationInterrupted
+from agentworld_graphs._intercept import AsyncExecute, Execute, Interceptor, Result
+from agentworld_graphs._layers import inside_of, unknown_to_us
+from agentworld_graphs._provider import provider_side, provider_side_in, refusal_of
+from agentworld_graphs._refs import SimState, marks_of
+from agentworld_graphs._seat import world_of
+from agentworld_graphs._shells import starts_real_shell
+from agentworld_sim import Access, AccessRefused, AgentworldError, UsageError, World, WorldStore
+from agentworld_sim._holding import HoldsWorld
+
+if TYPE_CHECKING:
+    from agentworld_sim.model import WorldModel
+
+
+class SimulatedToolsState(AgentState[Any], SimState):
+    """The agent's state with the point of the world's history where the thread stands."""
+
+
+class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
+    """Middleware that lets a world answer every tool of an agent. Put it last.
+
+    `create_agent(model, tools, middleware=[..., SimulatedTools(world=world)])`: the tools, those of
+    other middleware included, stay what they are; only who answers changes. What cannot be simulated
+    fails the run before the model is asked for the first time. Our own failures end the run as
+    `SimulationInterrupted`, whatever stands around.
+
+    `write_todos` and the `task` tool of deepagents run as they are: they only steer the agent. The
+    tools of subagents are simulated too.
+    """
+
+    state_schema = SimulatedToolsState
+
+    def __init__(
+        self,
+        world: World | HoldsWorld | str | None = None,
+        *,
+        store: WorldStore | None = None,
+        model: WorldModel | str | None = None,
+        access: Mapping[str, Access] | None = None,
+        binds_to: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Args:
+            world: The world that answers, or what holds it; the id of one in `store`; or nothing, for
+                a fresh empty machine.
+            store: Where the world of that id lives.
+            model: The language world model that imagines what cannot be computed, or its URL, for a
+                world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
+            access: By exact tool name: `real` lets the real tool run, `refuse` fails the run when the
+                agent calls it. All others are simulated.
+            binds_to: By tool name: what it is, for example `{"sh": "claude-code/Bash"}`.
+
+        Raises:
+            UsageError: the world is not there, or `access` holds what is no access.
+        """
+        super().__init__()
+        self.tools = []
+        self._choice = Choice(world_of(world, store, model), access=access, binds_to=binds_to)
+        self._interceptor = Interceptor(self._choice)
+        self._failed: dict[tuple[str | None, str], SimulationInterrupted] = {}
+
+    @property
+    def world(self) -> World:
+        """The world that answers."""
+        return self._choice.world
+
+    def wrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+    ) -> ModelResponse[Any]:
+        """Asks the model, if everything that it could call is simulated."""
+        self._require_ready(request)
+        return handler(request)
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """As `wrap_model_call`."""
+        self._require_ready(request)
+        return await handler(request)
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Execute) -> Result:
+        """Lets the world answer one call."""
+        self._require_innermost(request, handler)
+        try:
+            result = self._interceptor.run(request, handler)
+        except SimulationInterrupted as failure:
+            self._failed[_place_of(request)] = failure
+            raise
+        self._failed.pop(_place_of(request), None)
+        return result
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: AsyncExecute) -> Result:
+        """As `wrap_tool_call`."""
+        self._require_innermost(request, handler)
+        try:
+            result = await self._interceptor.arun(request, handler)
+        except SimulationInterrupted as failure:
+            self._failed[_place_of(request)] = failure
+            raise
+        self._failed.pop(_place_of(request), None)
+        return result
+
+    def _require_ready(self, request: ModelRequest[Any]) -> None:
+        """
+        Raises:
+            SimulationInterrupted: something could not be simulated, or the agent would read a message
+                that a middleware made of a failure of ours.
+        """
+        try:
+            self._require_simulated(request)
+        except AgentworldError as error:
+            raise SimulationInterrupted(error) from error
+        thread = _thread_of(request.runtime)
+        for message in reversed(request.state["messages"]):
+            if isinstance(message, AIMessage):
+                break
+            if isinstance(message, ToolMessage) and marks_of(message) is None:
+                failure = self._failed.get((thread, message.tool_call_id))
+                if failure is not None:
+                    raise failure
+
+    def _require_simulated(self, request: ModelRequest[Any]) -> None:
+        refusals = Refusals()
+        sides = [provider_side(tool) for tool in request.tools]
+        sides += provider_side_in(request.model, request.model_settings)
+        refusals.lines += [refusal_of(name) for name in sides if name is not None]
+        tools = [tool for tool in request.tools if not isinstance(tool, dict)]
+        refusals.lines += [shell for tool in tools if (shell := starts_real_shell(tool))]
+        self._choice.all_of(tools, messages_key="messages", refusals=refusals)
+        refusals.raise_if_any(consequence="the model was not asked")
+
+    def _require_innermost(self, request: ToolCallRequest, handler: object) -> None:
+        """
+        Raises:
+            SimulationInterrupted: another middleware stands between this one and the tools; or `access`
+                or `binds_to` name tools that the agent does not have.
+        """
+        inner = unknown_to_us(inside_of(handler))
+        error: AgentworldError | None = None
+        if inner:
+            error = AccessRefused(
+                f"SimulatedTools is not the last middleware that handles tool calls: {', '.join(inner)}"
+                " would stand between it and the tools, and could answer or run one itself. Put"
+                " SimulatedTools last."
+            )
+        else:
+            tools = cast("Any", request).runtime.tools
+            known = [tool.name for tool in tools] + [request.tool_call["name"]]
+            try:
+                self._choice.require_known(known)
+            except UsageError as unknown:
+                error = unknown
+        if error is not None:
+            raise SimulationInterrupted(error)
+
+
+def _place_of(request: ToolCallRequest) -> tuple[str | None, str]:
+    return _thread_of(cast("Any", request).runtime), request.tool_call["id"] or ""
+
+
+def _thread_of(runtime: Any) -> str | None:
+    info = runtime.execution_info
+    return info and info.thread_id
