@@ -10,11 +10,12 @@ CONFORMANCE := build/conformance
 SERVERS := build/servers
 SERVERS_READY := $(SERVERS)/.ready
 POSTGRES := build/postgres
+FRAMEWORKS := .venv-frameworks
 BROWSER := build/browser
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers test-browser record-servers check lint types docs bench soak fidelity clean
+.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-browser record-servers check lint types docs bench soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -96,6 +97,18 @@ $(TINY)/config.json: $(VLLM_READY) tests/vllm/make_tiny_model.py tests/vllm/tiny
 	@$(VLLM)/bin/python tests/vllm/make_tiny_model.py $(TINY)
 	@touch $@
 
+test-frameworks: $(FRAMEWORKS)/.ready ## openai-agents, pydantic-ai and a plain OpenAI loop in worlds
+	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks $(PYTEST_ARGS)
+
+$(FRAMEWORKS)/.ready: tests/frameworks/constraints.txt pyproject.toml
+	@test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
+	@echo "installing agent frameworks (half a minute, once) …"
+	@$(FRAMEWORKS)/bin/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
+	@# The core alone, without an extra: the frameworks bring what they need.
+	@$(FRAMEWORKS)/bin/python -m pip install -q --disable-pip-version-check -c $< -e . \
+		openai openai-agents pydantic-ai-slim hypothesis pytest pytest-asyncio
+	@touch $@
+
 test-servers: $(READY) $(SERVERS_READY) ## eight real MCP servers mirrored, the computed ones held to theirs (needs node)
 	$(BIN)/pytest tests/servers $(PYTEST_ARGS)
 
@@ -136,4 +149,4 @@ fidelity: $(READY) ## compare the machine with the recorded real one
 	$(BIN)/python -m tests.fidelity.compare --adapter world
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) .venv-wheel $(VLLM) build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-wheel $(VLLM) $(FRAMEWORKS) build dist .pytest_cache .ruff_cache .hypothesis
