@@ -1,0 +1,193 @@
+"""`rehearse`: a destructive call is shown to a person before it happens.
+
+Every call is first made on a fork of the world. What that changes is known then: as a patch, as the files
+that are gone, as the records that are others. A call that destroys nothing simply happens, in the world.
+For one that does, and for every call of a tool that may run for real, the graph stops (`interrupt`) and
+shows it. The person answers with what the question says, for example
+
+    Command(resume={"approve": "8f2c…"})
+
+The word after `approve` names this very call, with these arguments, at this point: an approval is good for
+nothing else, and once. Going back in time and running on asks again.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, NotRequired, cast
+
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it has none
+    END,
+    START,
+    MessagesState,
+    StateGraph,
+)
+from langgraph.runtime import Runtime
+from langgraph.types import Command, interrupt
+from typing_extensions import TypedDict
+
+from agentworld_graphs.ready import _scripts
+from agentworld_graphs.ready._agent import Agent, Settings, State, name_of
+from agentworld_graphs.ready._worlds import call_of, forked, ours
+from agentworld_sim import ArgumentsError, UnknownToolError, World, WorldRef
+
+__all__ = ["Rehearsal", "build", "graph"]
+
+
+class Careful(Settings):
+    """The configuration of `rehearse`."""
+
+    allow_real: frozenset[str] = frozenset()
+    """Tools whose calls run for real once a person approved them, by whole name, among those that the
+    server allows. An approved call of any other tool happens in the world."""
+
+
+class Rehearsal(TypedDict):
+    """What a call did on a fork."""
+
+    call: Any
+    answer: str
+    """What the tool said."""
+    patch: str
+    """What changed in text files, as git writes it."""
+    changed: list[str]
+    """What changed in files, one line each: `D /srv/app/data/market.csv`."""
+    deleted: list[str]
+    """The files that are gone."""
+    records: list[str]
+    """The records of tables that changed: `- tables/orders/7` is gone, `~` is another, `+` is new."""
+    destroys: bool
+    """Whether something is gone or another than it was."""
+
+
+class Thread(State):
+    """A thread of `rehearse`."""
+
+    rehearsal: NotRequired[Rehearsal | None]
+    """Of the call that is decided on."""
+
+
+def build(agent: Agent | None = None) -> Any:
+    """The graph.
+
+    Args:
+        agent: Your own; one that tidies up too much by default.
+    """
+    who = agent or Agent(script=_scripts.tidies_up())
+
+    async def begin(state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
+        return await who.begin(state, Careful.of(runtime))
+
+    async def think(state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
+        return {"messages": [await who.think(state["messages"], Careful.of(runtime))]}
+
+    async def rehearse(state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
+        world = (await who.node(state, Careful.of(runtime))).world
+        with ours():
+            seen = await rehearsed(world, open_calls(state)[0], state.get("sim_ref", world.root))
+        return {"rehearsal": seen}
+
+    async def decide(state: Thread, config: RunnableConfig, runtime: Runtime[Careful]) -> Any:
+        settings = Careful.of(runtime)
+        call, seen = open_calls(state)[0], state.get("rehearsal")
+        if seen is not None and seen["call"] != call:
+            # Somebody changed the conversation since: what would be shown is not what would run.
+            return Command(goto="rehearse")
+        real = call["name"] in who.allowed(settings.allow_real)
+        if seen is not None and (seen["destroys"] or real):
+            refusal = await asked(seen, call, real, state, settings)
+            if refusal is not None:
+                return {"messages": [refusal]}
+        return await who.answer(call, state, config, settings, real=real)
+
+    async def asked(
+        seen: Rehearsal, call: Any, real: bool, state: Thread, settings: Careful
+    ) -> ToolMessage | None:
+        """Asks a person until there is an answer; the message for the agent if it is a refusal."""
+        note = ""
+        for number in count(1):
+            # Whoever approves, approves of this: what runs, where, and as which try.
+            word = name_of(call, state, "real" if real else "world", number)
+            said: object = interrupt(question(seen, real, word, note))
+            answer = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+            if "refuse" in answer:
+                text = f"The user refused this call: {answer['refuse'] or 'no reason given'}"
+                return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
+            if answer.get("approve") != word:
+                note = "The last answer neither approved this very call nor refused it."
+            elif not real or await who.claimed(word, state, settings):
+                return None
+            else:
+                note = "This call was approved and begun before. Approve it again to make it again."
+        raise AssertionError("it counts for ever")
+
+    def goes_on(state: Thread) -> str:
+        last = state["messages"][-1]
+        if isinstance(last, AIMessage) and not last.tool_calls:
+            return END
+        return "rehearse" if open_calls(state) else "think"
+
+    made: Any = StateGraph(Thread, context_schema=Careful, input_schema=MessagesState)
+    for node in (begin, think, rehearse, decide):
+        made.add_node(node.__name__, node)
+    made.add_edge(START, "begin")
+    made.add_edge("begin", "think")
+    made.add_conditional_edges("think", goes_on, ["rehearse", END])
+    made.add_edge("rehearse", "decide")
+    made.add_conditional_edges("decide", goes_on, ["rehearse", "think"])
+    return made.compile(name="rehearse")
+
+
+def open_calls(state: State) -> list[Any]:
+    """The calls of the agent's last message that have no answer yet."""
+    messages = state["messages"]
+    answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
+    last = next(one for one in reversed(messages) if isinstance(one, AIMessage))
+    return [call for call in last.tool_calls if call["id"] not in answered]
+
+
+async def rehearsed(world: World, call: Any, at: WorldRef) -> Rehearsal | None:
+    """What a call would do; `None` for one that the tool itself turns down."""
+    async with forked(world, at) as fork:
+        try:
+            turn = await fork.step(call_of(call))
+        except (ArgumentsError, UnknownToolError):
+            return None
+        changes = await fork.diff(at)
+        records = changed_records((await fork.state(at)).values, (await fork.state()).values)
+        return Rehearsal(
+            call=call,
+            answer=turn.observation.text,
+            patch=await fork.patch(at),
+            changed=[str(change) for change in changes],
+            deleted=[change.path for change in changes if change.kind == "removed"],
+            records=records,
+            destroys=any(change.kind != "added" for change in changes)
+            or any(record[0] != "+" for record in records),
+        )
+
+
+def changed_records(before: Any, after: Any) -> list[str]:
+    """One line for each record that differs."""
+    lines: list[str] = []
+    for key in sorted({**before, **after}):
+        if key.startswith("tables/") and before.get(key) != after.get(key):
+            lines.append(f"{'+' if key not in before else '~' if key in after else '-'} {key}")
+    return lines
+
+
+def question(seen: Rehearsal, real: bool, word: str, note: str) -> dict[str, Any]:
+    """What a person is shown."""
+    return {
+        "question": f"Run {seen['call']['name']} {'for real' if real else 'in the world'}?",
+        **seen,
+        "runs": "for real" if real else "in the world",
+        "note": note,
+        "to_approve": {"approve": word},
+        "to_refuse": {"refuse": "your reason, for the agent"},
+    }
+
+
+graph = build()
