@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import assert_type
 
 from agentworld_sim import (
+    BoundTool,
     MemoryStore,
     Observation,
     PostgresStore,
@@ -18,6 +19,7 @@ from agentworld_sim import (
     World,
     WorldState,
     WorldStore,
+    bind,
 )
 from agentworld_sim.state import FileChange
 
@@ -48,3 +50,13 @@ def stores() -> None:
         PostgresStore("postgresql:///worlds"),
     ]
     del every
+
+
+async def binding(world: World) -> None:
+    def search(query: str) -> str: ...
+
+    tools = bind(world, [search])
+    assert_type(tools, list[BoundTool])
+    assert_type(await tools[0]({"query": "x"}), str)
+    assert_type(await tools[0].observe("{}", id="1"), Observation)
+    assert_type(bind(tools[0]), list[BoundTool])

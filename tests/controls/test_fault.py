@@ -1,0 +1,215 @@
+"""Controls that count, and faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from agentworld_sim import (
+    Control,
+    ControlInput,
+    FunctionEngine,
+    MemoryStore,
+    Observation,
+    Scenario,
+    ToolCall,
+    ToolSpec,
+    World,
+    WorldState,
+)
+from agentworld_sim.controls import Enforced, Fault
+from agentworld_sim.engines.shell._bindings import bindings
+from agentworld_sim.state import FileTree
+
+LS = ToolCall("bash", {"command": "echo hi"})
+
+
+async def machine(*controls: Control) -> World:
+    return await World.create(
+        Scenario.model_validate({"name": "m", "domains": ["terminal"]}), controls=controls
+    )
+
+
+async def said(world: World, call: ToolCall = LS, at: str | None = None) -> str:
+    return (await world.step(call, at=at)).observation.text
+
+
+async def test_a_fault_fails_the_calls_it_is_for_and_is_marked_as_enforced() -> None:
+    fault = Fault(name="one", tool="bash", error="disk full", times=1)
+    async with await machine(fault) as world:
+        turn = await world.step(LS)
+        assert turn.observation == Observation(text="disk full\n", provenance="enforced")
+        assert turn.change.values == {"control/one": 1}
+        assert turn.change.clock_us == world.scenario.clock_us
+        assert await said(world) == "hi\n"
+
+
+async def test_a_fault_strikes_only_where_its_condition_holds() -> None:
+    def sudden(arguments: Mapping[str, Any]) -> bool:
+        return "boom" in arguments["command"]
+
+    async with await machine(Fault(name="one", tool="bash", when=sudden, error="no")) as world:
+        assert await said(world) == "hi\n"
+        assert await said(world, ToolCall("bash", {"command": "boom"})) == "no\n"
+        other = ToolCall("keystrokes", {"keystrokes": [{"keystrokes": "boom"}]})
+        assert "no" not in await said(world, other)
+
+
+async def test_forks_and_earlier_points_have_their_own_count() -> None:
+    async with await machine(Fault(name="one", tool="bash", error="no", times=2)) as world:
+        first = await world.step(LS)
+        fork = await world.fork()
+        assert [await said(world), await said(world)] == ["no\n", "hi\n"]
+        assert [await said(fork), await said(fork)] == ["no\n", "hi\n"]
+        assert await said(world, at=world.root) == "no\n"
+        assert await said(world, at=first.ref) == "no\n"
+        await world.rewind()
+        assert [await said(world) for _ in range(3)] == ["no\n", "no\n", "hi\n"]
+
+
+async def test_a_reopened_world_goes_on_counting() -> None:
+    store, fault = MemoryStore(), Fault(name="one", tool="bash", error="no", times=2)
+    scenario = Scenario.model_validate({"name": "m", "domains": ["terminal"]})
+    async with await World.create(scenario, id="w", store=store, controls=[fault]) as world:
+        assert await said(world) == "no\n"
+    async with await World.open("w", store=store, controls=[fault]) as again:
+        assert [await said(again), await said(again)] == ["no\n", "hi\n"]
+
+
+async def test_a_slow_call_takes_time_on_the_worlds_clock_and_keeps_its_answer() -> None:
+    fault = Fault(name="slow", tool="bash", latency_us=30_000_000, times=1)
+    async with await machine(fault) as world:
+        async with await machine() as quick:
+            plain = await quick.step(LS)
+        slow = await world.step(LS)
+        assert slow.observation == plain.observation
+        assert slow.change.clock_us - plain.change.clock_us == 30_000_000
+        assert slow.change.values == {"control/slow": 1}
+        date = ToolCall("bash", {"command": "date +%s"})
+        before = slow.change.clock_us // 1_000_000
+        assert before <= int(await said(world, date)) <= before + 1
+
+
+async def test_a_call_that_fails_slowly_does_both() -> None:
+    fault = Fault(name="one", tool="bash", error="timed out", latency_us=5_000_000)
+    async with await machine(fault) as world:
+        turn = await world.step(LS)
+        assert turn.observation.text == "timed out\n"
+        assert turn.change.clock_us - world.scenario.clock_us == 5_000_000
+
+
+async def test_the_engine_of_a_call_that_fails_is_not_asked() -> None:
+    asked: list[str] = []
+
+    def answer(arguments: Mapping[str, Any], values: Mapping[str, Any]) -> Observation:
+        asked.append("asked")
+        return Observation(text="paid")
+
+    engine = FunctionEngine({"pay": answer})
+    fault = Fault(name="one", tool="pay", error="503", times=1)
+    scenario = Scenario.model_validate(
+        {"name": "m", "domains": ["mcp"], "tools": [{"name": "pay"}]}
+    )
+    async with await World.create(scenario, engines=[engine], controls=[fault]) as world:
+        first = (await world.step(ToolCall("pay"))).observation
+        assert first == Observation(text="503", is_error=True, provenance="enforced")
+        assert asked == []
+        assert await said(world, ToolCall("pay")) == "paid"
+
+
+class Counter:
+    """A control that counts calls and answers none."""
+
+    def __init__(self, name: str, stop_at: int | None = None) -> None:
+        self.name = name
+        self.stop_at = stop_at
+
+    def before(self, given: ControlInput) -> Enforced | None:
+        key = f"control/{self.name}"
+        count = given.state.values.get(key, 0) + 1
+        told = Observation(text="enough") if count == self.stop_at else None
+        return Enforced(observation=told, values={key: count})
+
+    def after(self, given: ControlInput, observation: Observation) -> Observation:
+        return observation
+
+    def delay_us(self, given: ControlInput) -> int:
+        return 0
+
+
+async def test_controls_change_values_in_order_up_to_the_one_that_answers() -> None:
+    async with await machine(Counter("a"), Counter("b", stop_at=2), Counter("c")) as world:
+        first, second = await world.step(LS), await world.step(LS)
+        assert first.observation == Observation(text="hi\n")
+        assert first.change.values == {"control/a": 1, "control/b": 1, "control/c": 1}
+        assert second.observation == Observation(text="enough", provenance="enforced")
+        assert second.change.values == {"control/a": 2, "control/b": 2}
+        state = await world.state()
+        assert dict(state.values) == {"control/a": 2, "control/b": 2, "control/c": 1}
+
+
+GEMINI = """\
+Command: x
+Directory: (root)
+Output: no space left
+Error: (none)
+Exit Code: 1
+Signal: (none)
+Background PIDs: (none)
+Process Group PGID: 5402"""
+
+TOLD: Sequence[tuple[str, str, bool]] = (
+    ("claude-code/Bash", "Exit code 1\nno space left", True),
+    ("claude-code/Read", "no space left", True),
+    ("deepagents/execute", "no space left\n\n[Command failed with exit code 1]", False),
+    ("deepagents/read_file", "no space left", True),
+    ("filesystem/read_text_file", "no space left", True),
+    ("gemini-cli/run_shell_command", GEMINI, False),
+    ("langchain/read_file", "no space left", False),
+    ("langchain/shell", "[stderr] no space left\n\nExit code: 1", True),
+    ("langchain/terminal", "no space left\n", False),
+    ("qwen-code/run_shell_command", GEMINI, False),
+    ("shell/run", "no space left\n", False),
+    ("shell/session", "no space left\n", False),
+    ("terminal/bash", "no space left\n", False),
+    ("terminal/bash-c", "no space left\n", False),
+    ("terminal/keystrokes", "no space left", False),
+    ("memory/read_graph", "no space left", True),
+)
+
+
+@pytest.mark.parametrize(("bound", "text", "is_error"), TOLD, ids=[one[0] for one in TOLD])
+def test_each_tool_tells_a_failure_in_its_own_form(bound: str, text: str, is_error: bool) -> None:
+    fault = Fault(name="one", tool="t", error="no space left")
+    state = WorldState(files=FileTree.from_entries([]), clock_us=0, seed=1)
+    call = ToolCall("t", {"command": "x"})
+    done = fault.before(ControlInput(call, ToolSpec(name="t", binds_to=bound), state, seed=1))
+    assert done is not None
+    assert done.observation is not None
+    assert (done.observation.text, done.observation.is_error) == (text, is_error)
+
+
+def test_every_tool_that_runs_commands_has_a_form_for_failures() -> None:
+    running = {
+        name
+        for name, binding in bindings().items()
+        if not {"command", "commands", "keystrokes"}.isdisjoint(binding.input_schema["properties"])
+    }
+    formed = {name for name, binding in bindings().items() if binding.failing is not None}
+    # The backend reads the code of a command that fails out of the mark of an error.
+    assert running - formed == {"deepagents-backend/execute"}
+
+
+async def test_a_failed_command_has_its_streams_and_its_code() -> None:
+    async with await machine(Fault(name="one", tool="run", error="no")) as world:
+        world.add_tools([ToolSpec(name="run", binds_to="shell/run")])
+        turn = await world.step(ToolCall("run", {"command": "true"}))
+        assert turn.observation.structured == {
+            "stdout": "",
+            "stderr": "no\n",
+            "exit_code": 1,
+            "cwd": "",
+            "ending": "finished",
+        }
