@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentworld_graphs._refs import SimState, ref_in
     from agentworld_graphs._scripted import ExpectedAnswer, ScriptedChatModel, ScriptMismatch
     from agentworld_graphs._simulate import SimulatedTool, simulate
+    from agentworld_graphs._whole_graphs import simulate_graph, simulate_tool_nodes
 
 __all__ = [
     "ExpectedAnswer",
@@ -35,6 +36,8 @@ __all__ = [
     "SimulationInterrupted",
     "ref_in",
     "simulate",
+    "simulate_graph",
+    "simulate_tool_nodes",
 ]
 
 _HOMES = {
@@ -50,6 +53,8 @@ _HOMES = {
     "SimulationInterrupted": "_failures",
     "ref_in": "_refs",
     "simulate": "_simulate",
+    "simulate_graph": "_whole_graphs",
+    "simulate_tool_nodes": "_whole_graphs",
 }
 
 

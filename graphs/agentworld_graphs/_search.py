@@ -1,0 +1,183 @@
+"""What the functions of a graph hold, and what of it acts on the real world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from types import FunctionType, MethodType
+from typing import Any, cast
+
+from langchain.agents.middleware import AgentMiddleware, ShellToolMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableSequence
+from langchain_core.tools import BaseTool
+from langgraph.prebuilt import ToolNode
+from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs]  a namespace
+from langgraph.pregel.remote import (  # pyright: ignore[reportMissingTypeStubs]  a namespace
+    RemoteGraph,
+)
+
+from agentworld_graphs._own_tools import is_own
+from agentworld_graphs._provider import provider_side, provider_side_in, refusal_of
+from agentworld_graphs._shells import REASON
+
+MCP_CLIENTS = ("mcp.client.", "langchain_mcp_adapters.client", "langchain_mcp_adapters.sessions")
+"""Where clients of MCP servers are defined."""
+
+DISK_BACKENDS = (
+    "deepagents.backends.filesystem",
+    "deepagents.backends.local_shell",
+    "deepagents.backends.sandbox",
+    "deepagents.backends.langsmith",
+)
+"""Where deepagents' backends are defined that work on real files or run real commands."""
+
+AGENT_FACTORIES = ("langchain.agents.factory", "langgraph.prebuilt.chat_agent_executor")
+"""Where the functions of prebuilt agents are defined. They keep dicts of provider-side tools."""
+
+LIBRARIES = ("langchain", "langgraph", "langsmith", "deepagents", "agentworld")
+"""Whose functions are known to hold nothing of the user's in global names."""
+
+# Generic classes, tested for without their parameters.
+BINDING: Any = RunnableBinding
+GRAPH: Any = Pregel
+MIDDLEWARE: Any = AgentMiddleware
+RUNNABLE: Any = Runnable
+SEQUENCE: Any = RunnableSequence
+
+DEPTH = 12
+"""How far the search follows what things hold."""
+
+GLOBAL = 4
+"""How much of that a global name costs: a function leads to others, and those to whole libraries."""
+
+MOST = 1000
+"""How many entries of one collection are looked at."""
+
+
+def reachable(start: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    """All that `start` holds and that matters: tool nodes, models, middleware, clients, graphs.
+
+    Follows nodes of graphs, steps of sequences, closures and those global names that a function reads.
+
+    Args:
+        start: Where to begin.
+        seen: What was visited, by identity; added to. It keeps things alive: identities are reused.
+    """
+    waiting: list[tuple[Any, int]] = [(start, 0)]
+    while waiting:
+        one, depth = waiting.pop()
+        if id(one) in seen or depth > DEPTH:
+            continue
+        seen[id(one)] = one
+        yield one
+        waiting += [(held, depth + 1) for held in _held_by(one)]
+        if isinstance(one, FunctionType):
+            waiting += [(held, depth + GLOBAL) for held in _globals_of(one)]
+
+
+def trouble_of(one: Any) -> str | None:
+    """Why something cannot be part of a simulated graph; `None` when it can."""
+    kind = type(cast("object", one))
+    if isinstance(one, ShellToolMiddleware):
+        return REASON
+    if isinstance(one, RemoteGraph):
+        return "it calls a graph on another server, whose tools are out of reach."
+    if kind.__module__.startswith(MCP_CLIENTS):
+        return (
+            f"it holds a client of an MCP server ({kind.__name__}), whose calls do not pass through a"
+            " tool node. Make tools of it and give them to a ToolNode."
+        )
+    if kind.__module__.startswith(DISK_BACKENDS):
+        return (
+            f"its backend {kind.__name__} works on real files. Give it one that works in the world"
+            " (SimulatedSandbox)."
+        )
+    if isinstance(one, (BaseChatModel, BINDING)):
+        names = provider_side_in(cast("object", one))
+        return refusal_of(names[0]) if names else None
+    if isinstance(one, _DictTool):
+        return refusal_of(one.name)
+    return None
+
+
+class _DictTool:
+    """A provider-side tool that an agent keeps as a dict."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _held_by(one: Any) -> list[Any]:
+    if isinstance(one, ToolNode):
+        hooks: Any = one
+        wrappers = [hooks._wrap_tool_call, hooks._awrap_tool_call]
+        # A tool's own function is what is not run, save where it only steers the agent.
+        return [*wrappers, *(tool for tool in one.tools_by_name.values() if is_own(tool))]
+    if isinstance(one, GRAPH):
+        return [node.bound for node in one.nodes.values()]
+    if isinstance(one, BaseTool):
+        return [getattr(one, name, None) for name in ("func", "coroutine")] if is_own(one) else []
+    if isinstance(one, SEQUENCE):
+        return list(one.steps)
+    if isinstance(one, BINDING):
+        return [one.bound]
+    if isinstance(one, MethodType):
+        return [one.__self__, one.__func__]
+    if isinstance(one, FunctionType):
+        return _held_by_function(one)
+    if isinstance(one, MIDDLEWARE):
+        return [getattr(one, name, None) for name in ("backend", "_backend")]
+    if _is_composite(one):
+        return [one.default, *one.routes.values()]
+    if isinstance(one, Mapping):
+        return list(islice(cast("Mapping[str, Any]", one).values(), MOST))
+    if isinstance(one, list | tuple | set | frozenset):
+        return list(islice(cast("Sequence[Any]", one), MOST))
+    if isinstance(one, RUNNABLE):
+        # LangGraph's own runnables of functions, sequences and branches.
+        names = (
+            "func",
+            "afunc",
+            "steps",
+            "bound",
+            "first",
+            "middle",
+            "last",
+            "branches",
+            "default",
+        )
+        return [getattr(one, name, None) for name in names]
+    return []
+
+
+def _held_by_function(function: FunctionType) -> list[Any]:
+    cells: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            cells[name] = cell.cell_contents
+        except ValueError:
+            continue
+    held = list(cells.values())
+    if function.__module__ in AGENT_FACTORIES:
+        held += _dict_tools(cells)
+    wrapped = getattr(function, "__wrapped__", None)
+    return [*held, wrapped] if wrapped is not None else held
+
+
+def _globals_of(function: FunctionType) -> list[Any]:
+    """What a function of the user's reads by a global name."""
+    known = function.__globals__
+    if function.__module__.startswith(LIBRARIES):
+        return []
+    return [known[name] for name in function.__code__.co_names if name in known]
+
+
+def _dict_tools(cells: Mapping[str, Any]) -> list[_DictTool]:
+    names = ("default_tools", "built_in_tools", "llm_builtin_tools")
+    found = [tool for name in names for tool in cells.get(name) or ()]
+    return [_DictTool(side) for tool in found if (side := provider_side(tool)) is not None]
+
+
+def _is_composite(one: Any) -> bool:
+    return type(one).__module__ == "deepagents.backends.composite" and hasattr(one, "routes")

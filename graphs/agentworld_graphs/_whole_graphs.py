@@ -1,0 +1,107 @@
+"""`simulate_graph`: a graph that cannot be edited, with a world behind its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs]  a namespace
+
+from agentworld_graphs._access import Choice
+from agentworld_graphs._patch import enter_everywhere, leave_everywhere, reach_nested_nodes
+from agentworld_graphs._rebuild import Rebuild
+from agentworld_graphs._seat import world_of
+from agentworld_graphs._watch import SimulationWatch
+from agentworld_sim import Access, UsageError, World, WorldStore
+from agentworld_sim._holding import HoldsWorld
+
+if TYPE_CHECKING:
+    from agentworld_sim.model import WorldModel
+
+G = TypeVar("G", bound=Pregel[Any, Any, Any, Any])
+
+
+def simulate_graph(
+    graph: G,
+    world: World | HoldsWorld | str | None = None,
+    *,
+    store: WorldStore | None = None,
+    model: WorldModel | str | None = None,
+    access: Mapping[str, Access] | None = None,
+    binds_to: Mapping[str, str] | None = None,
+) -> G:
+    """The same compiled graph, whose tools a world answers. The graph itself is left as it is.
+
+    Tool nodes are found in the graph, in its subgraphs, and while it runs in agents that tools and
+    functions call: what `create_agent`, `create_react_agent` and `create_deep_agent` make, with their
+    subagents. Wrappers and middleware stay around the calls.
+
+    Args:
+        graph: A compiled graph.
+        world: The world that answers, or what holds it; the id of one in `store`; or nothing, for a
+            fresh empty machine.
+        store: Where the world of that id lives.
+        model: The language world model that imagines what cannot be computed, or its URL, for a world
+            that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
+        access: By exact tool name: `real` lets the real tool run, `refuse` fails the run when the agent
+            calls it. All others are simulated.
+        binds_to: By tool name: what it is, for example `{"sh": "claude-code/Bash"}`.
+
+    Raises:
+        AccessRefused: something in the graph would act on the real world: tools that bind to nothing,
+            provider-side tools, a middleware that starts a real shell, a backend on the real disk, a
+            graph on another server. All are named. What only shows while the graph runs, a real tool
+            that a function calls itself for example, fails the run before it happens.
+        UsageError: it is no compiled graph, or `access` or `binds_to` name what is not there.
+    """
+    if not isinstance(graph, Pregel):  # pyright: ignore[reportUnnecessaryIsInstance]  users err
+        raise UsageError(
+            f"simulate_graph takes a compiled graph, not {type(graph).__name__!r}. Compile it first"
+            " (`builder.compile()`)."
+        )
+    choice = Choice(world_of(world, store, model), access=access, binds_to=binds_to)
+    rebuild = Rebuild(choice)
+    made = rebuild.graph(graph)
+    if rebuild.names:
+        choice.require_known(rebuild.names)
+    rebuild.refusals.raise_if_any(
+        consequence="no graph was made", title="not everything in the graph would be simulated"
+    )
+    reach_nested_nodes()
+    return made.with_config(callbacks=[SimulationWatch(choice)])
+
+
+@contextmanager
+def simulate_tool_nodes(
+    world: World | HoldsWorld | str | None = None,
+    *,
+    store: WorldStore | None = None,
+    model: WorldModel | str | None = None,
+    access: Mapping[str, Access] | None = None,
+    binds_to: Mapping[str, str] | None = None,
+) -> Generator[World]:
+    """Within it, a world answers the calls of every `ToolNode` of the process.
+
+    For agents that cannot be reached in any other way. It replaces methods of LangGraph's `ToolNode`
+    while it lasts, in all threads. Tools that are called without a tool node are not reached.
+
+    Args:
+        world: As for `simulate_graph`; so are all others.
+        store: Where the world of that id lives.
+        model: The language world model.
+        access: By exact tool name.
+        binds_to: By tool name.
+
+    Yields:
+        The world that answers.
+
+    Raises:
+        UsageError: this version of LangGraph cannot be reached, or the world is not there.
+    """
+    choice = Choice(world_of(world, store, model), access=access, binds_to=binds_to)
+    enter_everywhere(choice)
+    try:
+        yield choice.world
+    finally:
+        leave_everywhere(choice)
