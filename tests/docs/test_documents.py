@@ -20,8 +20,9 @@ def ids(path: Path) -> str:
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=ids)
 def test_every_snippet_runs(snippet: Path, tmp_path: Path) -> None:
+    runs = ["-m", "pytest", "-q"] if snippet.name.startswith("test_") else []
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(snippet)],
+        [sys.executable, "-W", "error", *runs, str(snippet)],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -1,0 +1,140 @@
+"""Which tests are guarded, and how an attempt fails them."""
+
+from __future__ import annotations
+
+from .conftest import Suite, said
+
+SWALLOWED = """
+    import subprocess
+
+    def tries():
+        try:
+            subprocess.run(["git", "status"])
+        except BaseException:
+            pass
+"""
+
+
+def test_an_attempt_fails_each_test_with_a_world_also_when_it_was_swallowed(suite: Suite) -> None:
+    suite.tests(
+        SWALLOWED
+        + """
+    def test_world(world): tries()
+    def test_tools(sim_tools): tries()
+    def test_shell(sim_shell): tries()
+    def test_mcp(sim_mcp): tries()
+    def test_module(module_world): tries()
+    def test_session(session_world): tries()
+    def test_none(no_real_tools):
+        tries()
+        assert [v.what for v in no_real_tools.violations] == ["started a program: ['git', 'status']"]
+    @pytest.mark.sim
+    def test_marked(): tries()
+    @pytest.fixture
+    def indirect(module_world): return 1
+    def test_indirect(indirect): tries()
+    def test_late(request):
+        request.getfixturevalue("world")
+        tries()
+    async def test_async(world): tries()
+    """
+    )
+    result = suite.run()
+    result.assert_outcomes(failed=11)
+    text = said(result)
+    assert text.count("started a program: ['git', 'status']") >= 11
+    assert "at test_it.py:7 in tries" in text
+    assert "_runs.py" not in text, "where it was noticed tells nobody anything"
+
+
+def test_other_tests_and_fixtures_are_left_alone_unless_all_are_guarded(suite: Suite) -> None:
+    suite.tests("""
+        import subprocess
+
+        @pytest.fixture
+        def prepared():
+            subprocess.run(["true"], check=True)
+            yield
+            subprocess.run(["true"], check=True)
+
+        def test_free(): subprocess.run(["true"], check=True)
+
+        def test_prepared(prepared, world): pass
+
+        def test_scripted(scripted_model): subprocess.run(["true"], check=True)
+    """)
+    suite.run().assert_outcomes(passed=3)
+    result = suite.run("--sim-guard=all")
+    result.assert_outcomes(passed=1, failed=2)
+    suite.ini("sim_guard = all")
+    suite.run().assert_outcomes(passed=1, failed=2)
+    suite.run("--sim-guard=worlds").assert_outcomes(passed=3)
+
+
+def test_a_test_may_write_into_its_temporary_folder_and_nowhere_else(suite: Suite) -> None:
+    suite.tests("""
+        from pathlib import Path
+
+        def test_fine(world, tmp_path):
+            (tmp_path / "a").write_text("x")
+
+        def test_wrong(world):
+            Path("here").write_text("x")
+    """)
+    result = suite.run()
+    result.assert_outcomes(passed=1, failed=1)
+    assert not (suite.path / "here").exists()
+
+
+def test_the_attempt_is_a_note_where_a_test_failed_for_another_reason(suite: Suite) -> None:
+    suite.tests(
+        SWALLOWED
+        + """
+    def test_one(world):
+        tries()
+        assert 1 == 2
+    """
+    )
+    result = suite.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E*assert 1 == 2",
+            "E*Real effects were stopped in this test:",
+            "E*- tries() started a program*",
+        ]
+    )
+
+
+def test_real_tools_run_only_where_their_name_is_allowed(suite: Suite) -> None:
+    suite.tests("""
+        from langchain_core.tools import BaseTool, tool
+        import subprocess
+
+        @tool
+        def echo(text: str) -> str:
+            "Echoes."
+            return subprocess.run(["echo", text], capture_output=True, text=True).stdout
+
+        class Own(BaseTool):
+            name: str = "own"
+            description: str = "Echoes."
+            def _run(self, text: str) -> str:
+                return echo.func(text)
+
+        def test_refused(world): echo.invoke({"text": "x"})
+
+        @pytest.mark.sim(allow_real=["echo", "own"], mode="off")
+        def test_allowed(sim_tools):
+            for one in sim_tools([echo, Own()]):
+                assert one.invoke({"text": "x"}) == "x\\n"
+
+        @pytest.mark.sim(allow_real=["echo", "own"], mode="off")
+        async def test_allowed_async(sim_tools):
+            for one in sim_tools([echo, Own()]):
+                assert await one.ainvoke({"text": "x"}) == "x\\n"
+    """)
+    result = suite.run()
+    result.assert_outcomes(passed=2, failed=1)
+    assert "the tool 'echo'" in said(result)
+    assert "--sim-allow-real echo" in said(result)
