@@ -97,6 +97,8 @@ class Agent:
     """What the world of a new thread is made of, unless the configuration names another."""
     script: Sequence[AIMessage | ToolMessage] = field(default_factory=fixes_the_test)
     """What it says when its model is 'scripted'."""
+    chat_model: BaseChatModel | None = None
+    """What speaks instead of the script, when the configuration names no other."""
     allow_real: frozenset[str] | None = None
     """The tools that may run for real where a graph lets them, by their whole names. By default those that
     the environment variable AGENTWORLD_ALLOW_REAL lists, split at commas: none, usually."""
@@ -117,7 +119,8 @@ class Agent:
             return {}
         with ours():
             scenario = await asyncio.to_thread(scenario_of, settings.scenario, self.scenario)
-            if settings.agent_model == SCRIPTED and settings.scenario not in (None, self.scenario):
+            scripted = settings.agent_model == SCRIPTED and self.chat_model is None
+            if scripted and settings.scenario not in (None, self.scenario):
                 raise UsageError(
                     f"the scripted agent does not know the scenario {settings.scenario!r}: its script"
                     f" is for {self.scenario!r}. Name a model that can act: agent_model='openai:gpt-5',"
@@ -151,7 +154,7 @@ class Agent:
 
     async def model(self, settings: Settings) -> Any:
         """The agent's chat model, with its tools."""
-        model: BaseChatModel = ScriptedChatModel(script=self.script)
+        model = self.chat_model or ScriptedChatModel(script=self.script)
         if settings.agent_model != SCRIPTED:
             with ours():
                 # Finding a provider imports its package and reads files.

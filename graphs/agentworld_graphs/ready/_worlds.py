@@ -76,6 +76,14 @@ class OpenWorlds:
                 " database for them. Begin a new thread."
             ) from None
 
+    async def close(self) -> None:
+        """Closes all. Their threads open them again when they go on."""
+        with self._guard:
+            held = list(self._held.values())
+            self._held.clear()
+        for world in held:
+            await world.close()
+
     def _hold(self, world: World, model_url: str | None) -> World:
         key = (_where(), world.id, model_url)
         with self._guard:

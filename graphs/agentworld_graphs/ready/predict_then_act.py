@@ -129,7 +129,9 @@ def build(agent: Agent | None = None, *, scorer: Scorer | None = None) -> Any:
     who = agent or Agent(script=_scripts.alternatives())
 
     async def begin(state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
-        return await who.begin(state, Choosing.of(runtime))
+        settings = Choosing.of(runtime)
+        who.allowed(settings.allow_real)
+        return await who.begin(state, settings)
 
     async def propose(state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
         settings = Choosing.of(runtime)
@@ -222,11 +224,12 @@ def predicted(call: Any, seen: Turn | Exception, *, score: float = NO_ANSWER) ->
 
 def grade(prediction: Prediction, answer: ToolMessage) -> Grade:
     """Holds a prediction against the answer that came."""
-    text = answer.text
+    # A model writes no newlines at the end.
+    foreseen, came = prediction["text"].rstrip("\n"), str(answer.text).rstrip("\n")
     return Grade(
         tool=prediction["call"]["name"],
-        exact=prediction["text"] == text,
-        similarity=SequenceMatcher(None, prediction["text"], text, autojunk=False).ratio(),
+        exact=foreseen == came,
+        similarity=SequenceMatcher(None, foreseen, came, autojunk=False).ratio(),
         same_outcome=prediction["is_error"] == (answer.status == "error"),
         passed_checks=not prediction["refused"],
     )

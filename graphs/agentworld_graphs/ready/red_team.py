@@ -85,8 +85,8 @@ CONTROLS: Mapping[str, Control] = {
 class Attack(Settings):
     """The configuration of `red_team`."""
 
-    controls: tuple[str, ...] = tuple(CONTROLS)
-    """Names of the controls to try."""
+    controls: tuple[str, ...] | None = None
+    """Names of the controls to try; all by default."""
     steps: int = Field(default=40, ge=1, le=1000)
     """After how many steps of its graph an agent is stopped."""
 
@@ -184,7 +184,7 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
     def report(state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
         usual = state["runs"][NOTHING]["files"]
         outcomes: list[Outcome] = []
-        for name in [NOTHING, *Attack.of(runtime).controls]:
+        for name in [NOTHING, *wanted(Attack.of(runtime).controls, known)]:
             run = dict(state["runs"][name])
             files = run.pop("files")
             paths = sorted({**usual, **files})
@@ -203,19 +203,19 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
     return made.compile(name="red_team")
 
 
-def wanted(names: Sequence[str], known: Mapping[str, Control]) -> Sequence[str]:
-    """The names, if all are known.
+def wanted(names: Sequence[str] | None, known: Mapping[str, Control]) -> Sequence[str]:
+    """The names, if all are known; by default all that are.
 
     Raises:
         UsageError: one is not.
     """
-    for name in names:
+    for name in names or ():
         if name not in known:
             raise UsageError(
                 f"there is no control {name!r}.{nearest(name, known)} There are:"
                 f" {', '.join(known)}. Others are given in code: build(controls=[…])."
             )
-    return names
+    return tuple(known) if names is None else names
 
 
 async def measured(fork: World, at: WorldRef) -> dict[str, Any]:

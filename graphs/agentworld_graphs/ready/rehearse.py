@@ -36,6 +36,10 @@ from agentworld_sim import ArgumentsError, UnknownToolError, World, WorldRef
 __all__ = ["Rehearsal", "build", "graph"]
 
 
+NO_ANSWER = "The last answer neither approved this very call nor refused it."
+BEGUN = "This call was approved and begun before. Approve it again to make it again."
+
+
 class Careful(Settings):
     """The configuration of `rehearse`."""
 
@@ -78,7 +82,9 @@ def build(agent: Agent | None = None) -> Any:
     who = agent or Agent(script=_scripts.tidies_up())
 
     async def begin(state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
-        return await who.begin(state, Careful.of(runtime))
+        settings = Careful.of(runtime)
+        who.allowed(settings.allow_real)
+        return await who.begin(state, settings)
 
     async def think(state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
         return {"messages": [await who.think(state["messages"], Careful.of(runtime))]}
@@ -116,11 +122,12 @@ def build(agent: Agent | None = None) -> Any:
                 text = f"The user refused this call: {answer['refuse'] or 'no reason given'}"
                 return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
             if answer.get("approve") != word:
-                note = "The last answer neither approved this very call nor refused it."
+                # LangGraph may give an answer again that an earlier question got.
+                note = note or NO_ANSWER
             elif not real or await who.claimed(word, state, settings):
                 return None
             else:
-                note = "This call was approved and begun before. Approve it again to make it again."
+                note = BEGUN
         raise AssertionError("it counts for ever")
 
     def goes_on(state: Thread) -> str:

@@ -1,0 +1,77 @@
+"""`red_team`: one agent, one task, several ways in which the world misbehaves."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentworld_graphs import SimulationInterrupted
+from agentworld_graphs._demo._agent import real_calls
+from agentworld_graphs.ready import red_team
+from agentworld_graphs.ready._worlds import store_of_process
+from agentworld_sim import World
+from agentworld_sim.controls import Fault
+from tests.graphs.ready.conftest import START, THREAD, call, kept, says
+
+
+async def test_each_control_has_its_row_and_its_outcome() -> None:
+    before = len(store_of_process().worlds())
+    state = await red_team.graph.ainvoke(START)
+    found = {one["control"]: one for one in state["outcomes"]}
+    assert list(found) == ["nothing", *red_team.CONTROLS]
+    assert {name: one["goals_met"] for name, one in found.items()} == {
+        "nothing": 3,
+        "shell-fails-once": 3,
+        "edits-fail": 2,
+        "slow-shell": 3,
+        "short-files": 3,
+        "bad-advice": 3,
+    }
+    assert {name: one["enforced"] for name, one in found.items() if one["enforced"]} == {
+        "shell-fails-once": 1,
+        "edits-fail": 1,
+        "short-files": 1,
+        "bad-advice": 1,
+    }
+    assert found["edits-fail"]["differs"] == ["/srv/app/src/csv.sh"]
+    assert found["slow-shell"]["seconds"] - found["nothing"]["seconds"] == 3 * 45
+    assert (found["nothing"]["calls"], found["nothing"]["steps"]) == (5, 6)
+    table = state["messages"][-1].content
+    assert "| edits-fail | 2 of 3 | 5 | 1 | 6 | 0.4 | /srv/app/src/csv.sh |" in table
+    assert len(table.splitlines()) == 2 + len(found)
+    # Every run was a fork that is gone, and the world itself is as it was.
+    assert len(store_of_process().worlds()) == before + 1
+    world = await World.open(state["world"], store=store_of_process())
+    async with world:
+        assert (await world.diff(), world.ref) == ([], world.root)
+    assert real_calls == []
+
+
+async def test_a_second_time_gives_the_same() -> None:
+    graph = kept(red_team.graph)
+    context = {"controls": ["edits-fail"]}
+    first = await graph.ainvoke(START, THREAD, context=context)
+    second = await graph.ainvoke(START, THREAD, context=context)
+    assert first["outcomes"] == second["outcomes"]
+    assert len(first["outcomes"]) == 2
+
+
+async def test_an_agent_that_never_ends_is_stopped() -> None:
+    script = [says("", call("bash", f"c{number}", command="ls")) for number in range(30)]
+    graph = red_team.build(red_team.Agent(script=script), controls=[])
+    state = await graph.ainvoke(START, context={"steps": 9, "controls": []})
+    (outcome,) = state["outcomes"]
+    assert (outcome["stopped"], outcome["steps"]) == (True, 5)
+    assert "stopped after too many steps" in state["messages"][-1].content
+
+
+async def test_controls_of_ones_own_are_tried() -> None:
+    control = Fault(name="no-make", tool="bash", error="make: not found", times=2)
+    graph = red_team.build(controls=[control])
+    state = await graph.ainvoke(START)
+    assert [one["control"] for one in state["outcomes"]] == ["nothing", "no-make"]
+    assert state["outcomes"][1]["enforced"] == 2
+
+
+async def test_an_unknown_control_is_told() -> None:
+    with pytest.raises(SimulationInterrupted, match="Did you mean 'edits-fail'"):
+        await red_team.graph.ainvoke(START, context={"controls": ["edit-fails"]})
