@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agentworld_sim.engines.shell._bindings import ShellTurn
@@ -25,45 +27,134 @@ MARKER = "__LC_SHELL_DONE__"
 _KEPT = "langchain/shell/stream"
 
 
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """What the real middleware is set up with."""
+
+    seconds: float = COMMAND_SECONDS
+    lines: int = MAX_LINES
+    bytes: int | None = None
+
+
+@dataclass(slots=True)
+class _Cut:
+    """Lines as far as the tool keeps them."""
+
+    kept: list[str]
+    total_lines: int = 0
+    total_bytes: int = 0
+    by_lines: bool = False
+    by_bytes: bool = False
+
+
 def in_session(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    """Runs `command`, or starts the session anew."""
+    """Runs `command`, or starts the session anew.
+
+    With what the real middleware is set up with: `command_timeout`, `max_output_lines` and
+    `max_output_bytes`, and for a new session `workspace_root`, `env` and `startup_commands`.
+    """
     command: str | None = arguments.get("command")
+    limits = SessionLimits(
+        arguments.get("command_timeout", COMMAND_SECONDS),
+        arguments.get("max_output_lines", MAX_LINES),
+        arguments.get("max_output_bytes"),
+    )
     if arguments.get("restart"):
         if command is not None:
             return failed("Specify only one of 'command' or 'restart'.")
-        _forget(turn)
-        return said("Shell session restarted.")
+        return _restart(turn, arguments)
     if command is None:
         return failed("Shell tool requires either 'command' or 'restart'.")
     if not command:
         return failed("Shell tool expects a 'command' string when restart is not requested.")
-    return _run(turn, command)
+    return _run(turn, command, limits)
 
 
-def _run(turn: ShellTurn, command: str) -> Observation:
+def _restart(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    _forget(turn)
+    root: str | None = arguments.get("workspace_root")
+    env: Mapping[str, str] = arguments.get("env") or {}
+    script = [f"export {name}={shlex.quote(value)}" for name, value in env.items()]
+    if root is not None:
+        script += [f"mkdir -p {shlex.quote(root)}", f"cd {shlex.quote(root)}"]
+    if script:
+        turn.run("\n".join(script), keep="all")
+    limits = SessionLimits(arguments.get("startup_timeout", COMMAND_SECONDS))
+    for command in arguments.get("startup_commands") or ():
+        seen = _run(turn, command, limits)
+        if seen.is_error:
+            told = {"command": command, "exit_code": seen.structured["exit_code"]}
+            return Observation(
+                text="Failed to restart shell session.", is_error=True, structured=told
+            )
+    return said("Shell session restarted.")
+
+
+def _run(turn: ShellTurn, command: str, limits: SessionLimits) -> Observation:
     payload = command if command.endswith("\n") else command + "\n"
     clock = turn.live.files.clock
-    give_up_us = clock.now_us() + round(COMMAND_SECONDS * 1_000_000)
-    run = turn.run(f"{payload}printf '{MARKER} %s\\n' $?", keep="all", timeout_s=COMMAND_SECONDS)
+    give_up_us = clock.now_us() + round(limits.seconds * 1_000_000)
+    run = turn.run(f"{payload}printf '{MARKER} %s\\n' $?", keep="all", timeout_s=limits.seconds)
     before, marker, after = run.stdout.rpartition(MARKER)
     if run.ending == "timeout" or not marker or before[-1:] not in ("", "\n"):
         clock.sleep(give_up_us - clock.now_us())
         _forget(turn)
-        return failed(f"Error: Command timed out after {COMMAND_SECONDS:.1f} seconds.")
+        return Observation(
+            text=f"Error: Command timed out after {limits.seconds:.1f} seconds.",
+            is_error=True,
+            structured={"timed_out": True, "exit_code": None},
+        )
     lines_read, held = _kept(turn)
     pieces = run.written if run.stderr == "".join(err for _, err in run.written) else ()
     lines, half = _lines(pieces or ((before, run.stderr),), before, held)
     _keep(turn, lines_read + payload.count("\n") + 1, half)
-    lines = [_renumbered(line, lines_read) for line in lines]
-    exit_code = int(after)
-    text = "".join(lines[:MAX_LINES]) or "<no output>"
-    if len(lines) > MAX_LINES:
+    cut = _cut([_renumbered(line, lines_read) for line in lines], limits)
+    return _told(cut, int(after), limits)
+
+
+def _cut(lines: list[str], limits: SessionLimits) -> _Cut:
+    cut = _Cut([])
+    for line in lines:
+        cut.total_lines += 1
+        cut.total_bytes += len(line.removeprefix("[stderr] ").encode())
+        if cut.total_lines > limits.lines:
+            cut.by_lines = True
+        elif limits.bytes is not None and cut.total_bytes > limits.bytes:
+            cut.by_bytes = True
+        else:
+            cut.kept.append(line)
+    return cut
+
+
+def _told(cut: _Cut, exit_code: int, limits: SessionLimits) -> Observation:
+    text = "".join(cut.kept) or "<no output>"
+    if cut.by_lines:
         text = (
-            f"{text.rstrip()}\n\n... Output truncated at {MAX_LINES} lines (observed {len(lines)})."
+            f"{text.rstrip()}\n\n... Output truncated at {limits.lines} lines (observed"
+            f" {cut.total_lines})."
+        )
+    if cut.by_bytes:
+        text = (
+            f"{text.rstrip()}\n\n... Output truncated at {limits.bytes} bytes (observed"
+            f" {cut.total_bytes})."
         )
     if exit_code:
-        return failed(f"{text.rstrip()}\n\nExit code: {exit_code}")
-    return said(text)
+        text = f"{text.rstrip()}\n\nExit code: {exit_code}"
+    structured = {
+        "timed_out": False,
+        "exit_code": exit_code,
+        "truncated_by_lines": cut.by_lines,
+        "truncated_by_bytes": cut.by_bytes,
+        "total_lines": cut.total_lines,
+        "total_bytes": cut.total_bytes,
+    }
+    return Observation(text=text, is_error=bool(exit_code), structured=structured)
+
+
+def without_details(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    """As the model reads it: `in_session` without what only the caller is told."""
+    seen = in_session(turn, arguments)
+    return failed(seen.text) if seen.is_error else said(seen.text)
 
 
 def _lines(pieces: tuple[tuple[str, str], ...], stdout: str, held: str) -> tuple[list[str], str]:

@@ -13,6 +13,8 @@ from agentworld_sim.engines.shell._bindings import Binding, Operation, ShellTurn
 from agentworld_sim.engines.shell.toolkits import _langchain_files as managing
 from agentworld_sim.engines.shell.toolkits._answers import (
     BOOLEAN,
+    INTEGER,
+    NUMBER,
     STRING,
     failed,
     nullable,
@@ -20,7 +22,10 @@ from agentworld_sim.engines.shell.toolkits._answers import (
     schema,
 )
 from agentworld_sim.engines.shell.toolkits._dash import in_dash_words
-from agentworld_sim.engines.shell.toolkits._langchain_session import in_session
+from agentworld_sim.engines.shell.toolkits._langchain_session import (
+    in_session,
+    without_details,
+)
 from agentworld_sim.turns import Observation
 
 
@@ -78,6 +83,28 @@ BINDINGS: tuple[Binding, ...] = (
         domain="terminal",
         description="Run a shell command in a session that stays open, or restart the session.",
         input_schema=schema("", command=nullable(STRING), restart=nullable(BOOLEAN)),
+        operation=without_details,
+        keeps="all",
+        failing=_session_failing,
+    ),
+    Binding(
+        id="langchain/shell-session",
+        # Of the middleware, which is set up with more than the model is shown.
+        names=(),
+        domain="terminal",
+        description="Run a shell command in a session that stays open, or restart the session.",
+        input_schema=schema(
+            "",
+            command=nullable(STRING),
+            restart=nullable(BOOLEAN),
+            command_timeout=NUMBER,
+            startup_timeout=NUMBER,
+            max_output_lines=INTEGER,
+            max_output_bytes=INTEGER,
+            workspace_root=STRING,
+            env={"type": "object", "additionalProperties": STRING},
+            startup_commands={"type": "array", "items": STRING},
+        ),
         operation=in_session,
         keeps="all",
         failing=_session_failing,
