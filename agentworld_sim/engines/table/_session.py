@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -87,6 +88,18 @@ class TableSession:
             self._imagining = None
 
     async def _computed(self, asked: Asked, context: TurnContext) -> Answer:
+        # SQLite would keep the event loop for as long as a query takes.
+        said, values = await asyncio.to_thread(self._executed, asked, context)
+        if isinstance(said, ToolError):
+            said = Observation(text=await self._worded(said, asked, context), is_error=True)
+        self._written = values
+        clock_us = context.state.clock_us + TURN_US
+        return Answer(said, StateChange(clock_us=clock_us, values=values))
+
+    def _executed(
+        self, asked: Asked, context: TurnContext
+    ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
+        """What the tool says, and the values that change."""
         database = self._in_step(context.state.values)
         also = [asked.plan.tables[name] for name in _also(asked) if name in asked.plan.tables]
         begun: dict[str, Any] = {}
@@ -101,23 +114,20 @@ class TableSession:
         )
         database.mark()
         written: Mapping[str, Any] = {}
+        said: Observation | ToolError
         try:
             said = self._said(asked, execution, context)
         except ToolError as error:
             database.roll_back()
-            text = await self._worded(error, asked, context)
-            said = Observation(text=text, is_error=True)
+            said = error
         else:
             database.keep()
             written = execution.written
-        values = {
+        return said, {
             path: value
             for path, value in {**begun, **written}.items()
             if value is not None or path in context.state.values
         }
-        self._written = values
-        clock_us = context.state.clock_us + TURN_US
-        return Answer(said, StateChange(clock_us=clock_us, values=values))
 
     def _said(self, asked: Asked, execution: Execution, context: TurnContext) -> Observation:
         outcome = execution.run()
