@@ -17,6 +17,9 @@ from agentworld_sim.errors import UsageError
 
 T = TypeVar("T")
 
+THREAD = "agentworld-loop"
+"""The name of the thread that runs the library's own event loop."""
+
 ENDING_SECONDS = 2.0
 """How long the process waits at its end for connections to be closed in order."""
 
@@ -41,6 +44,11 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+def in_sync_call() -> bool:
+    """Whether this runs for somebody who waits in `run_sync`, and not on a loop of the user's."""
+    return threading.current_thread().name == THREAD
+
+
 def submit(work: Coroutine[Any, Any, T]) -> Future[T]:
     """Runs `work` on the library's own event loop, without waiting for it."""
     return asyncio.run_coroutine_threadsafe(work, _loop(os.getpid())[0])
@@ -50,7 +58,7 @@ def submit(work: Coroutine[Any, Any, T]) -> Future[T]:
 @lru_cache(maxsize=1)
 def _loop(process: int) -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="agentworld-loop", daemon=True)
+    thread = threading.Thread(target=loop.run_forever, name=THREAD, daemon=True)
     thread.start()
     atexit.register(_end, loop, thread, process)
     return loop, thread

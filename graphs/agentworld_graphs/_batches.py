@@ -11,16 +11,18 @@ import concurrent.futures
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
-from agentworld_graphs._place import AnyFuture, Place
+from agentworld_graphs._place import AnyFuture, Place, digest
+from agentworld_graphs._refs import Mark
 from agentworld_sim import Observation, ToolCall, Turn, WorldRef
 from agentworld_sim._lock import TurnLock
+from agentworld_sim.state import Origin
 
 BATCHES = 512
 """How many batches a world remembers: those that a person may still have to answer for."""
@@ -153,30 +155,65 @@ class Pass:
             await _finished(map(self.end_of, waiting), timeout_s=PATIENCE_S if missing else None)
 
 
+BEGINS = "+"
+"""Before the origin of the first answer that a thread got."""
+
+
 class Chain:
     """Calls that are answered one after another, each where the one before it left the world."""
 
-    def __init__(self, base: WorldRef, name: str) -> None:
+    def __init__(self, base: WorldRef, place: Place, *, first: bool) -> None:
+        """
+        Args:
+            base: Where the first call continues.
+            place: Where that call stands.
+            first: Whether its thread has asked this world nothing before.
+        """
         self.tip = base
         """Where the next call continues."""
         self.lock = TurnLock()
-        self.name = name
+        self.name = (first and place.talk_name) or place.batch_name
         """Under which the world's store keeps what it answered; empty where nothing can be resumed."""
         self.recalled = False
         """Whether the store was asked for it."""
+        self._begins = first
+        self._step = digest(place.step[1])
         self._records: dict[str, Record] = {}
 
     def record(self, key: str) -> Record:
         """The answers to one call of one task."""
         return self._records.setdefault(key, Record())
 
-    def recall(self, asked: Iterable[tuple[str, Turn]]) -> None:
+    def follow(self, marks: Iterable[Mark]) -> None:
+        """Goes on behind answers that were given from here on."""
+        after = {mark["parent"]: mark["ref"] for mark in marks}
+        while self.tip in after:
+            self.tip = after.pop(self.tip)
+
+    def origin(self, key: str, number: int) -> Origin | None:
+        """What the store keeps with an answer; `None` where nothing can be resumed."""
+        if not self.name:
+            return None
+        begins = BEGINS if self._begins else ""
+        return Origin(self.name, f"{begins}{self._step}:{key}:{number}")
+
+    def recall(self, asked: Sequence[tuple[str, Turn]]) -> None:
         """Takes over what was answered here before, perhaps in another process."""
+        if self._begins:
+            began = [turn.parent for origin, turn in asked if origin.startswith(BEGINS)]
+            if began:
+                # The world may stand elsewhere by now; the thread begins where it began.
+                self.tip, self._begins = began[0], False
         for origin, turn in asked:
-            key, _, number = origin.rpartition(":")
-            self.record(key).recall(int(number), Answered.of(turn))
-            self.tip = turn.ref
+            step, key, number = origin.removeprefix(BEGINS).split(":")
+            if step == self._step:
+                self.record(key).recall(int(number), Answered.of(turn))
+                self.answered(turn)
         self.recalled = True
+
+    def answered(self, turn: Turn) -> None:
+        """The next call continues after `turn`."""
+        self.tip, self._begins = turn.ref, False
 
 
 class Batch:
@@ -213,20 +250,28 @@ class Batches:
         self._held: OrderedDict[tuple[str | None, str], Batch] = OrderedDict()
 
     def enter(
-        self, place: Place, base: Callable[[], WorldRef], around: Chain | None = None
+        self,
+        place: Place,
+        base: Callable[[], WorldRef | None],
+        start: WorldRef,
+        around: Chain | None = None,
     ) -> tuple[Batch, Pass]:
         """The batch a call belongs to, and this attempt at it.
 
         Args:
             place: Where the call stands.
-            base: Where the first call of the batch continues.
+            base: Where the first call of the batch continues; `None` where the thread begins.
+            start: Where threads begin.
             around: The chain of the call inside of which this one is made, and which it continues
                 instead.
         """
         with self._guard:
             batch = self._held.get(place.step)
             if batch is None:
-                chain = around or Chain(base(), place.batch_name)
+                chain = around
+                if chain is None:
+                    ref = base()
+                    chain = Chain(ref or start, place, first=ref is None)
                 batch = self._held[place.step] = Batch(chain)
                 if len(self._held) > BATCHES:
                     self._held.popitem(last=False)

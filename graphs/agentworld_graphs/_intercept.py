@@ -155,11 +155,10 @@ class Interceptor:
             yield lambda result: result
             return
 
-        def base() -> WorldRef:
-            at = ref_in(request.state, world=self._choice.world.id, key=self._key)
-            return at or self._choice.start
+        def base() -> WorldRef | None:
+            return ref_in(request.state, world=self._choice.world.id, key=self._key)
 
-        batch, attempt = self._seat.enter(place, base)
+        batch, attempt = self._seat.enter(place, base, self._choice.start)
         attempt.supervised = True
         attempt.left.pop(place.call, None)
         try:

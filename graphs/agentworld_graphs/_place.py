@@ -1,6 +1,6 @@
 """Where in a run of a graph a tool call stands: which step, which task, which calls come before it.
 
-The only file that reads LangGraph's private parts (two names, below). A canary test pins them; without
+The only file that reads LangGraph's private parts (the keys below). Canary tests pin them; without
 them calls are still answered, and parallel ones are ordered as they come.
 """
 
@@ -8,19 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.prebuilt import ToolRuntime
 
-from agentworld_graphs._refs import messages_in
+from agentworld_graphs._refs import Mark, marks_of, messages_in
+from agentworld_sim._sync import in_sync_call
 
 RUNNER_KEY = "__pregel_call"
 """In a task's config: a `partial` whose first argument is a weak reference to the task, and whose
 keyword `futures` is one to the mapping of the tasks that run in the same step."""
+
+RESUMING_KEY = "__pregel_resuming"
+"""Whether the run goes on from a checkpoint, some of whose tasks may be done."""
+
+CHECKPOINTER_KEY = "__pregel_checkpointer"
+
+READ_KEY = "__pregel_read"
+"""A function that reads a channel of the graph."""
+
+CHECKPOINTS_KEY = "checkpoint_map"
+"""By namespace: the checkpoint at which each graph around a task stands."""
 
 AnyFuture = concurrent.futures.Future[Any] | asyncio.Future[Any]
 
@@ -43,17 +56,29 @@ class Place:
     """When each call is a task of its own: the tasks of the earlier calls that are not done yet."""
     known: bool
     """Whether the call could be told apart from its siblings; ids are the model's and may repeat."""
+    talk: str = ""
+    """The id of the thread's first message, if it has one: a conversation of its own, whatever the
+    thread is called."""
+    written: Callable[[], Awaitable[list[Mark]]] | None = None
+    """Reads what tasks of this step that were done before the run was resumed have answered; `None`
+    where there are none."""
 
     @property
     def batch_name(self) -> str:
         """The step, for the world's store; empty where there is no thread, so that nothing is resumed."""
         thread, checkpoint = self.step
-        return _digest(thread, checkpoint) if thread is not None else ""
+        return digest(thread, checkpoint) if thread is not None else ""
+
+    @property
+    def talk_name(self) -> str:
+        """The conversation, for the world's store; empty where it has no name."""
+        thread = self.step[0]
+        return digest("talk", thread, self.talk) if thread is not None and self.talk else ""
 
     @property
     def key(self) -> str:
         """The call of the task, for the world's store."""
-        return _digest(self.task, self.call)
+        return digest(self.task, self.call)
 
 
 def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
@@ -67,7 +92,8 @@ def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
     if info is None:
         return None
     call = runtime.tool_call_id or ""
-    before, known = _before(call, messages_in(runtime.state, key))
+    messages = messages_in(runtime.state, key)
+    before, known = _before(call, messages)
     own, siblings, running = _running(runtime)
     tasks: Mapping[str, AnyFuture] | None = None
     if own is not None and _is_sent(own.input):
@@ -81,10 +107,13 @@ def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
         earlier=before,
         tasks=tasks,
         known=known,
+        talk=_talk(runtime, key, messages),
+        written=partial(_written, runtime) if tasks is not None and _resumed(runtime) else None,
     )
 
 
-def _digest(*names: str) -> str:
+def digest(*names: str) -> str:
+    """A name for the world's store."""
     text = "\0".join(names).encode("utf-8", "surrogatepass")
     return blake2b(text, digest_size=16).hexdigest()
 
@@ -120,6 +149,52 @@ def _running(runtime: ToolRuntime[Any, Any]) -> tuple[Any, dict[str, AnyFuture],
             if call is not None:
                 found[call] = future
     return own, found, futures
+
+
+def _talk(runtime: ToolRuntime[Any, Any], key: str, messages: Sequence[BaseMessage]) -> str:
+    """The id of the first message, if it is the graph's own and not made anew in every run."""
+    try:
+        held: Any = runtime.config.get("configurable", {})[READ_KEY](key)
+        first = held[0].id
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return ""
+    return first if messages and isinstance(first, str) and messages[0].id == first else ""
+
+
+def _resumed(runtime: ToolRuntime[Any, Any]) -> bool:
+    configurable = runtime.config.get("configurable", {})
+    return bool(configurable.get(RESUMING_KEY)) and bool(configurable.get(CHECKPOINTER_KEY))
+
+
+async def _written(runtime: ToolRuntime[Any, Any]) -> list[Mark]:
+    """The marks of the answers that a checkpoint holds of tasks that were done."""
+    info, configurable = runtime.execution_info, runtime.config.get("configurable", {})
+    assert info is not None
+    around: Mapping[str, str] = configurable.get(CHECKPOINTS_KEY) or {}
+    own = [
+        namespace for namespace, checkpoint in around.items() if checkpoint == info.checkpoint_id
+    ]
+    config: Any = {
+        "configurable": {
+            "thread_id": info.thread_id,
+            "checkpoint_ns": own[-1] if own else "",
+            "checkpoint_id": info.checkpoint_id,
+        }
+    }
+    saver: Any = configurable[CHECKPOINTER_KEY]
+    try:
+        if in_sync_call():
+            raise NotImplementedError
+        found = await saver.aget_tuple(config)
+    except NotImplementedError:
+        found = await asyncio.to_thread(saver.get_tuple, config)
+    values: list[Any] = [value for _, _, value in (found.pending_writes if found else None) or ()]
+    flat = [
+        one
+        for value in values
+        for one in (cast("Any", value) if isinstance(value, list) else [value])
+    ]
+    return [mark for mark in map(marks_of, flat) if mark is not None]
 
 
 def _is_sent(given: object) -> bool:

@@ -26,10 +26,11 @@ from agentworld_sim import (
 )
 from agentworld_sim._holding import HoldsWorld, world_in
 from agentworld_sim._sync import run_sync
-from agentworld_sim.state import Origin
 
 if TYPE_CHECKING:
     from agentworld_sim.model import WorldModel
+
+Base = Callable[[], WorldRef | None]
 
 ToolAccess = Literal["simulate", "refuse"]
 
@@ -79,10 +80,17 @@ class Seat:
             self.world.add_tools([before])
         raise AccessRefused(reason)
 
-    def enter(self, place: Place, base: Callable[[], WorldRef]) -> tuple[Batch, Pass]:
-        """The batch and the attempt that a call belongs to; `base` reads the graph's state."""
+    def enter(self, place: Place, base: Base, start: WorldRef | None = None) -> tuple[Batch, Pass]:
+        """The batch and the attempt that a call belongs to.
+
+        Args:
+            place: Where the call stands.
+            base: Reads in the graph's state where the thread stands; `None` at its beginning.
+            start: Where threads begin; the world's root by default.
+        """
         around = next(self._around(place), None)
-        return self._batches.enter(place, base, around and around.batch.chain)
+        chain = around and around.batch.chain
+        return self._batches.enter(place, base, start or self.world.root, chain)
 
     @contextmanager
     def within(self, batch: Batch, attempt: Pass, place: Place) -> Generator[None]:
@@ -104,12 +112,12 @@ class Seat:
             within = within.around
 
     async def answer(
-        self, call: ToolCall, place: Place | None, base: Callable[[], WorldRef]
+        self, call: ToolCall, place: Place | None, base: Base, start: WorldRef | None = None
     ) -> Answered:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
         if place is None:
             return Answered.of(await self.world.step(call))
-        batch, attempt = self.enter(place, base)
+        batch, attempt = self.enter(place, base, start)
         around = list(self._around(place))
         attempt.arrived.add(place.call)
         try:
@@ -143,7 +151,7 @@ class Seat:
     ) -> Answered:
         chain = batch.chain
         if not chain.recalled:
-            await self._recall(chain)
+            await self._recall(chain, place)
         key = place.key
         record = chain.record(key) if place.known else None
         known = record and record.next(call, place.attempt)
@@ -153,20 +161,23 @@ class Seat:
             await outer.attempt.wait_for_earlier(outer.place, self._specs)
         await attempt.wait_for_earlier(place, self._specs)
         async with chain.lock:
-            origin = None
-            if record is not None and chain.name:
-                origin = Origin(chain.name, f"{key}:{record.asked}")
+            origin = None if record is None else chain.origin(key, record.asked)
             turn = await self.world.step(call, at=chain.tip, origin=origin)
-            chain.tip = turn.ref
+            chain.answered(turn)
             answered = Answered.of(turn)
             if record is not None:
                 record.add(answered)
             return answered
 
-    async def _recall(self, chain: Chain) -> None:
+    async def _recall(self, chain: Chain, place: Place) -> None:
         async with chain.lock:
-            if not chain.recalled:
-                chain.recall(await self.world.asked(chain.name) if chain.name else ())
+            if chain.recalled:
+                return
+            asked = await self.world.asked(chain.name) if chain.name else []
+            if not asked and place.written is not None:
+                # A thread that was copied brings the answers along, but not who asked for them.
+                chain.follow(one for one in await place.written() if one["world"] == self.world.id)
+            chain.recall(asked)
 
 
 @dataclass(frozen=True, slots=True)

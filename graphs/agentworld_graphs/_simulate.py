@@ -20,7 +20,7 @@ from agentworld_graphs._batches import Answered
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
 from agentworld_graphs._place import place_of
 from agentworld_graphs._refs import MARK, Mark, ref_in
-from agentworld_graphs._seat import Seat, ToolAccess, seat_of, world_of
+from agentworld_graphs._seat import Base, Seat, ToolAccess, seat_of, world_of
 from agentworld_sim import (
     AccessRefused,
     ArgumentsError,
@@ -170,17 +170,17 @@ class SimulatedTool(StructuredTool):
             and (value is not None or name in given)
         }
 
-    def _base(self, runtime: Runtime | None) -> Callable[[], WorldRef]:
-        def base() -> WorldRef:
+    def _base(self, runtime: Runtime | None) -> Base:
+        def base() -> WorldRef | None:
             state: object = runtime and runtime.state
-            return ref_in(state, world=self.world.id, key=self._messages_key) or self._start
+            return ref_in(state, world=self.world.id, key=self._messages_key)
 
         return base
 
     def _will_not_ask(self, runtime: Runtime) -> None:
         place = place_of(runtime, self._messages_key)
         if place is not None:
-            attempt = self._seat.enter(place, self._base(runtime))[1]
+            attempt = self._seat.enter(place, self._base(runtime), self._start)[1]
             attempt.arrived.add(place.call)
             if not attempt.supervised:
                 attempt.end(place.call)
@@ -192,7 +192,7 @@ class SimulatedTool(StructuredTool):
                 raise AccessRefused(
                     f"{self.name!r} is refused: access={{{self.name!r}: 'refuse'}} says so."
                 )
-            answered = await self._seat.answer(call, place, self._base(runtime))
+            answered = await self._seat.answer(call, place, self._base(runtime), self._start)
         except ArgumentsError as error:
             # JSON schemas are not checked by LangChain; the real tool's server would say so itself.
             return self._failed(str(error), call, None)

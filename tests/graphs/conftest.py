@@ -47,8 +47,12 @@ class Lab:
 
     def world(self) -> World:
         """A world with a list: `add`, `look`, `fail`."""
-        engine = FunctionEngine({"add": self._add, "look": self._look, "fail": self._fail})
-        return run_sync(World.create(self.scenario(), engines=[engine]))
+        return run_sync(World.create(self.scenario(), engines=[self.engine()]))
+
+    def engine(self, **others: Any) -> FunctionEngine:
+        """What answers in `world`; `others` answer in place of its own functions."""
+        functions = {"add": self._add, "look": self._look, "fail": self._fail}
+        return FunctionEngine({**functions, **others})
 
     def machine(self, files: Mapping[str, str] | None = None) -> World:
         """A world with a shell."""

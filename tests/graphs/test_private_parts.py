@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
 import agentworld_graphs
 from agentworld_graphs import SimToolNode, _place
@@ -37,6 +38,26 @@ async def test_langgraph_still_shows_the_tasks_of_a_step(
     assert all(set(place.tasks or ()) <= {call for call, _ in place.earlier} for place in found)
     assert len({id(place.pass_) for place in found}) == 1
     assert None not in {place.pass_ for place in found if not sent}
+
+
+async def test_langgraph_still_shows_what_a_resumed_run_goes_on_from(lab: Lab, go: Any) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def wrap(request: Any, execute: Any) -> Any:
+        seen.append(request.runtime.config["configurable"])
+        return execute(request)
+
+    saver = InMemorySaver()
+    node = SimToolNode(lab.tools(), world=lab.world(), wrap_tool_call=wrap)
+    graph = lab.agent(node, lab.adds("a"), lab.adds("b"), lab.asks(), saver=saver, sent=True)
+    graph.invoke(go, lab.thread(), interrupt_before=["tools"])
+    graph.invoke(None, lab.thread())
+    resumed, later = seen
+    assert resumed[_place.RESUMING_KEY] is True and not later.get(_place.RESUMING_KEY)
+    for one in seen:
+        assert one[_place.CHECKPOINTER_KEY] is saver
+        assert [*one[_place.CHECKPOINTS_KEY]] == [""]
+        assert one[_place.READ_KEY]("messages")[0].content == "go"
 
 
 @pytest.mark.parametrize("sent", [False, True])
