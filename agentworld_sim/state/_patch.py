@@ -23,7 +23,7 @@ _LETTERS: dict[ChangeKind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FileChange:
     """One path that differs. Its text form is one line: `M /srv/app/run  mode 0644 → 0755`."""
 
@@ -31,6 +31,9 @@ class FileChange:
     kind: ChangeKind
     before: FileEntry | None
     after: FileEntry | None
+
+    def __repr__(self) -> str:
+        return f"FileChange({str(self)!r})"
 
     def __str__(self) -> str:
         details = "; ".join(self._details())
