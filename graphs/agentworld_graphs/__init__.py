@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from agentworld_graphs._failures import SimulationInterrupted
     from agentworld_graphs._middleware import SimulatedTools
     from agentworld_graphs._node import SimToolNode
+    from agentworld_graphs._playwright._toolkit import SimulatedBrowserToolkit
     from agentworld_graphs._refs import SimState, ref_in
     from agentworld_graphs._scripted import ExpectedAnswer, ScriptedChatModel, ScriptMismatch
+    from agentworld_graphs._shell_middleware import SimulatedShellMiddleware
     from agentworld_graphs._simulate import SimulatedTool, simulate
     from agentworld_graphs._whole_graphs import simulate_graph, simulate_tool_nodes
 
@@ -30,7 +32,9 @@ __all__ = [
     "SimDeepAgentState",
     "SimState",
     "SimToolNode",
+    "SimulatedBrowserToolkit",
     "SimulatedSandbox",
+    "SimulatedShellMiddleware",
     "SimulatedTool",
     "SimulatedTools",
     "SimulationInterrupted",
@@ -47,7 +51,9 @@ _HOMES = {
     "SimDeepAgentState": "_deepagents._state",
     "SimState": "_refs",
     "SimToolNode": "_node",
+    "SimulatedBrowserToolkit": "_playwright._toolkit",
     "SimulatedSandbox": "_deepagents._sandbox",
+    "SimulatedShellMiddleware": "_shell_middleware",
     "SimulatedTool": "_simulate",
     "SimulatedTools": "_middleware",
     "SimulationInterrupted": "_failures",

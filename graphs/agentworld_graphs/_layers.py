@@ -14,7 +14,7 @@ from langchain.agents.middleware import AgentMiddleware, LLMToolEmulator
 FACTORY = "langchain.agents.factory"
 """Where `create_agent` chains what wraps tool calls."""
 
-HARMLESS = ("langchain.agents.middleware.", "deepagents.")
+HARMLESS = ("langchain.agents.middleware.", "deepagents.", "agentworld_graphs.")
 """Where middleware is defined that hands a call on as it is, or not at all."""
 
 DECORATED = "langchain.agents.middleware.types"

@@ -1,0 +1,199 @@
+"""`SimulatedShellMiddleware`: LangChain's shell for agents, in a world."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    HostExecutionPolicy,
+    RedactionRule,
+    ShellToolMiddleware,
+    ToolCallRequest,
+)
+from langgraph.runtime import Runtime
+
+from agentworld_graphs._access import Choice
+from agentworld_graphs._failures import SimulationInterrupted, as_ours
+from agentworld_graphs._intercept import AsyncExecute, Execute, Interceptor, Result
+from agentworld_graphs._middleware import SimulatedToolsState
+from agentworld_graphs._refs import CHANNEL, ref_in
+from agentworld_graphs._seat import seat_of, world_of
+from agentworld_graphs._shell_tool import BINDING, SessionSettings, SimulatedShellTool
+from agentworld_graphs._simulate import SimulatedTool
+from agentworld_sim import ToolCall, ToolSpec, Turn, World, WorldRef, WorldStore
+from agentworld_sim._holding import HoldsWorld
+from agentworld_sim._sync import run_sync
+from agentworld_sim.engines.shell import bindings
+
+if TYPE_CHECKING:
+    from langchain.agents.middleware._execution import BaseExecutionPolicy
+
+    from agentworld_sim.model import WorldModel
+
+logger = logging.getLogger(__name__)
+
+Commands = Sequence[str] | str | None
+
+
+class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
+    """Put it where an agent has its `ShellToolMiddleware`. No process is ever started.
+
+    The agent has the same tool with the same texts, limits and redaction. Startup and shutdown commands
+    run in the world. As with the real one a session begins with each run of the agent and keeps
+    directory, variables and functions between calls; unlike the real one it outlives an interrupt, and
+    time travel brings it back.
+    """
+
+    state_schema = SimulatedToolsState
+
+    def __init__(
+        self,
+        workspace_root: object = None,
+        *,
+        world: World | HoldsWorld | str | None = None,
+        store: WorldStore | None = None,
+        model: WorldModel | str | None = None,
+        startup_commands: Commands = None,
+        shutdown_commands: Commands = None,
+        execution_policy: BaseExecutionPolicy | None = None,
+        redaction_rules: Sequence[RedactionRule] | None = None,
+        tool_description: str | None = None,
+        tool_name: str = "shell",
+        shell_command: Sequence[str] | str | None = None,
+        env: Mapping[str, Any] | None = None,
+    ) -> None:
+        """
+        Args:
+            workspace_root: The directory in the world where a session begins; made if it is not there.
+                Where the world's machine begins by default.
+            world: The world that answers, or what holds it; the id of one in `store`; or nothing, for
+                a fresh empty machine.
+            store: Where the world of that id lives.
+            model: The language world model that imagines what cannot be computed, or its URL, for a
+                world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
+            startup_commands: Run in the world at the start of every run and after a restart.
+            shutdown_commands: Run in the world at the end of every run.
+            execution_policy: Its limits of time and output hold. It starts nothing.
+            redaction_rules: As for `ShellToolMiddleware`.
+            tool_description: As for `ShellToolMiddleware`.
+            tool_name: As for `ShellToolMiddleware`.
+            shell_command: Taken and not used: the shell of a world is bash.
+            env: Variables that a session has besides those of the world's machine.
+
+        Raises:
+            UsageError: the world is not there, or it has another tool of that name.
+        """
+        super().__init__()
+        # It starts nothing by being made, and tells what the tool looks like and what is wrong with
+        # the settings.
+        real = ShellToolMiddleware(
+            tool_description=tool_description,
+            tool_name=tool_name,
+            redaction_rules=tuple(redaction_rules or ()),
+            shell_command=shell_command,
+            env=env,
+        )
+        self._choice = Choice(world_of(world, store, model))
+        self._interceptor = Interceptor(self._choice)
+        self._shutdown_commands = _several(shutdown_commands)
+        binding = bindings()[BINDING]
+        spec = ToolSpec(
+            name=tool_name,
+            description=real.tools[0].description,
+            input_schema=binding.input_schema,
+            binds_to=BINDING,
+        )
+        seat_of(self.world).bind(spec)
+        tool = SimulatedShellTool.of(real.tools[0], self.world, start=self._choice.start)
+        assert isinstance(tool, SimulatedShellTool)
+        # The real tool raises what it does not say.
+        tool.handle_tool_error = False
+        tool.settings = SessionSettings.of(
+            execution_policy or HostExecutionPolicy(),
+            workspace_root=None if workspace_root is None else str(workspace_root),
+            env={name: str(value) for name, value in (env or {}).items()},
+            startup_commands=_several(startup_commands),
+            redaction=[rule.resolve() for rule in redaction_rules or ()],
+        )
+        self._tool = tool
+        self.tools = [tool]
+
+    @property
+    def world(self) -> World:
+        """The world that answers."""
+        return self._choice.world
+
+    def before_agent(
+        self, state: SimulatedToolsState, runtime: Runtime[Any]
+    ) -> dict[str, Any] | None:
+        """Begins a session and runs the startup commands.
+
+        Raises:
+            RuntimeError: a startup command failed.
+            SimulationInterrupted: the world gave no answer.
+        """
+        return run_sync(self.abefore_agent(state, runtime))
+
+    async def abefore_agent(
+        self, state: SimulatedToolsState, runtime: Runtime[Any]
+    ) -> dict[str, Any] | None:
+        """As `before_agent`."""
+        turn = await self._step({"restart": True, **self._tool.settings.of_session()}, state, None)
+        if turn.observation.is_error:
+            failed: Any = turn.observation.structured
+            raise RuntimeError(
+                f"Startup command '{failed['command']}' failed with exit code {failed['exit_code']}"
+            )
+        return {CHANNEL: turn.ref}
+
+    def after_agent(
+        self, state: SimulatedToolsState, runtime: Runtime[Any]
+    ) -> dict[str, Any] | None:
+        """Runs the shutdown commands."""
+        return run_sync(self.aafter_agent(state, runtime))
+
+    async def aafter_agent(
+        self, state: SimulatedToolsState, runtime: Runtime[Any]
+    ) -> dict[str, Any] | None:
+        """As `after_agent`."""
+        at: WorldRef | None = None
+        for command in self._shutdown_commands:
+            arguments = {"command": command, **self._tool.settings.of_command()}
+            turn = await self._step(arguments, state, at)
+            at = turn.ref
+            if turn.observation.is_error:
+                logger.warning("Shutdown command '%s' failed: %s", command, turn.observation.text)
+        return None if at is None else {CHANNEL: at}
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Execute) -> Result:
+        """Keeps the thread's place in the world."""
+        if not self._is_of_this_world(request):
+            return handler(request)
+        return self._interceptor.run(request, handler)
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: AsyncExecute) -> Result:
+        """As `wrap_tool_call`."""
+        if not self._is_of_this_world(request):
+            return await handler(request)
+        return await self._interceptor.arun(request, handler)
+
+    def _is_of_this_world(self, request: ToolCallRequest) -> bool:
+        return isinstance(request.tool, SimulatedTool) and request.tool.world is self.world
+
+    async def _step(
+        self, arguments: Mapping[str, Any], state: SimulatedToolsState, at: WorldRef | None
+    ) -> Turn:
+        base = at or ref_in(cast("object", state), world=self.world.id) or self._choice.start
+        try:
+            return await self.world.step(ToolCall(self._tool.name, arguments), at=base)
+        except Exception as error:
+            raise SimulationInterrupted(as_ours(error)) from error
+
+
+def _several(commands: Commands) -> tuple[str, ...]:
+    if commands is None:
+        return ()
+    return (commands,) if isinstance(commands, str) else tuple(commands)
