@@ -150,6 +150,7 @@ def model_beside(
 
 def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Engine]:
     """The shell, well-known servers, tables, and behind them the model, if there is one."""
+    from agentworld_sim.engines.browser import BrowserEngine
     from agentworld_sim.engines.shell import ShellEngine
     from agentworld_sim.engines.table import TableEngine
     from agentworld_sim.engines.table._imagined import TableRecords
@@ -164,6 +165,7 @@ def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Eng
             return [
                 ShellEngine(machine, limits),
                 ToolkitEngine(),
+                BrowserEngine(),
                 TableEngine(operations=operations, tables=tables),
             ]
         from agentworld_sim.engines.shell import NobodyImagines
@@ -173,7 +175,12 @@ def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Eng
         # Its place in a mapping is its rank: last, unless the scenario itself gives it another.
         routes = dict(commands) if "*" in commands else {**commands, **routes}
         shell = ShellEngine(machine, limits, imaginer=NobodyImagines(), routes=routes)
-        return [shell, ToolkitEngine(), TableEngine(operations=operations, tables=tables)]
+        return [
+            shell,
+            ToolkitEngine(),
+            BrowserEngine(),
+            TableEngine(operations=operations, tables=tables),
+        ]
     model = model.within(scenario)
     briefing = scenario.model.to_briefing(scenario.instruction, scenario.machine.env)
     shell = ShellEngine(
@@ -183,6 +190,7 @@ def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Eng
     return [
         shell,
         ToolkitEngine(),
+        BrowserEngine(behind=imagining),
         TableEngine(operations=operations, tables=tables, behind=imagining),
         imagining,
     ]

@@ -1,0 +1,167 @@
+"""What is read off a page. The parser is BeautifulSoup, which the real tools use as well."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urljoin
+
+from agentworld_sim._extras import require
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+
+EXTRA = "browser"
+
+_SPACE = re.compile(r"[ \t\r\n\f]+")
+_NOT_SHOWN = frozenset(
+    "script style template noscript head title meta link base iframe object".split()
+)
+_PARAGRAPH = 2
+"""Line breaks around a paragraph."""
+
+_PREFORMATTED = frozenset(["pre", "textarea"])
+_KEPT = {ord(" "): "\ue000", ord("\n"): "\ue001"}
+"""Space that is shown as it is, while other space is not."""
+
+_UNKEPT = {0xE000: " ", 0xE001: "\n"}
+_SPACES = re.compile(r" +")
+_AROUND_BREAKS = re.compile(r" *\n *")
+_BLOCKS = frozenset(
+    "address article aside blockquote body dd details dialog div dl dt fieldset figcaption figure"
+    " footer form h1 h2 h3 h4 h5 h6 header hgroup hr html li main nav ol pre section summary table"
+    " tbody tfoot thead tr ul".split()
+)
+_HIDDEN_STYLE = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE
+)
+_VISIBLE_ONLY = re.compile(r"\s*>>\s*visible=(?:1|true)\s*$")
+
+
+class BadSelector(ValueError):
+    """It is no CSS selector."""
+
+
+class Document:
+    """A page's elements."""
+
+    def __init__(self, html: str) -> None:
+        bs4: Any = require("bs4", extra=EXTRA)
+        # A browser's document always has these, whatever was sent.
+        whole = (
+            html
+            if re.search(r"<html[\s>]", html, re.IGNORECASE)
+            else f"<html><body>{html}</body></html>"
+        )
+        self.soup: BeautifulSoup = bs4.BeautifulSoup(
+            whole, "html.parser", multi_valued_attributes=None
+        )
+
+    def text(self) -> str:
+        """All text, also what is not shown."""
+        return " ".join(self.soup.stripped_strings)
+
+    def links(self, base: str | None) -> str:
+        """The targets of all links, each once; absolute to `base` if there is one."""
+        targets = [_attribute(anchor, "href") or "" for anchor in self.soup.find_all("a")]
+        if base is not None:
+            targets = [urljoin(base, target) for target in targets]
+        return json.dumps(list(dict.fromkeys(targets)))
+
+    def elements(self, selector: str, attributes: Sequence[str]) -> str:
+        """Attributes of the elements that a selector matches.
+
+        Raises:
+            BadSelector: it is none.
+        """
+        found: list[dict[str, str]] = []
+        for element in self.select(selector):
+            values: dict[str, str] = {}
+            for name in attributes:
+                value = inner_text(element) if name == "innerText" else _attribute(element, name)
+                if value is not None and value.strip():
+                    values[name] = value
+            if values:
+                found.append(values)
+        return json.dumps(found, ensure_ascii=False)
+
+    def select(self, selector: str) -> list[Tag]:
+        """
+        Raises:
+            BadSelector: it is no CSS selector.
+        """
+        sieve: Any = require("soupsieve", extra=EXTRA)
+        css = _VISIBLE_ONLY.sub("", selector).removeprefix("css=")
+        try:
+            return cast("list[Tag]", list(sieve.select(css, self.soup)))
+        except (sieve.SelectorSyntaxError, NotImplementedError, ValueError):
+            raise BadSelector(selector) from None
+
+    def visible(self, selector: str) -> Tag | None:
+        """The first element that a person could click on.
+
+        Raises:
+            BadSelector: it is no CSS selector.
+        """
+        return next((one for one in self.select(selector) if _is_visible(one)), None)
+
+
+def inner_text(element: Tag) -> str:
+    """The text as it is shown, with line breaks where blocks begin and end (HTML standard,
+    `innerText`; without style sheets)."""
+    if not _is_visible(element):
+        return element.get_text()
+    shown, run, breaks = "", "", 0
+    for piece in [*_pieces(element, preformatted=False), 1]:
+        if isinstance(piece, str):
+            run += piece
+            continue
+        text = _AROUND_BREAKS.sub("\n", _SPACES.sub(" ", run)).strip(" ")
+        if text:
+            shown += "\n" * (breaks if shown else 0) + text
+            breaks = 0
+        breaks, run = max(breaks, piece), ""
+    return shown.translate(_UNKEPT)
+
+
+def _pieces(element: Tag, *, preformatted: bool) -> Iterator[str | int]:
+    """Texts, and numbers of line breaks between blocks."""
+    bs4: Any = require("bs4", extra=EXTRA)
+    for child in element.children:
+        if isinstance(child, bs4.Tag):
+            inner = cast("Tag", child)
+            if inner.name in _NOT_SHOWN or _hides(inner):
+                continue
+            edges = _PARAGRAPH if inner.name == "p" else int(inner.name in _BLOCKS)
+            if inner.name == "br":
+                yield "\n"
+            if edges:
+                yield edges
+            yield from _pieces(inner, preformatted=preformatted or inner.name in _PREFORMATTED)
+            if edges:
+                yield edges
+            elif inner.name in ("td", "th") and inner.find_next_sibling(["td", "th"]):
+                yield "\t"
+        elif type(child) is bs4.NavigableString:
+            text = str(child)
+            yield text.translate(_KEPT) if preformatted else _SPACE.sub(" ", text)
+
+
+def _attribute(element: Tag, name: str) -> str | None:
+    value: Any = element.get(name)
+    return None if value is None else str(value)
+
+
+def _hides(element: Tag) -> bool:
+    return element.get("hidden") is not None or bool(
+        _HIDDEN_STYLE.search(_attribute(element, "style") or "")
+    )
+
+
+def _is_visible(element: Tag) -> bool:
+    if element.name == "input" and (_attribute(element, "type") or "").lower() == "hidden":
+        return False
+    around = [element, *element.parents]
+    return not any(one.name in _NOT_SHOWN or _hides(one) for one in around)

@@ -1,0 +1,112 @@
+"""What a browser keeps in the world's values: the pages it has been to, and those it can find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urldefrag, urlsplit, urlunsplit
+
+from agentworld_sim.engines.toolkits._server_tool import Kept
+
+ROOT = "browser/"
+SITE = "page/"
+"""Beginning of the keys of pages that can be found, by URL."""
+
+BLANK = "about:blank"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page, as it came."""
+
+    url: str
+    status: int
+    html: str
+
+
+BLANK_PAGE = Page(BLANK, 200, "")
+
+
+class BrowserHistory:
+    """One tab: the last that was opened, which is the one that the tools use."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._kept = Kept(values, ROOT)
+        self._at: int = self._kept.get("at", 0)
+        self._length: int = self._kept.get("length", 0)
+        self._opened: dict[int, Page] = {}
+
+    @property
+    def changes(self) -> Mapping[str, Any]:
+        """Of the world's values."""
+        return self._kept.changes
+
+    @property
+    def page(self) -> Page:
+        """Where the browser is."""
+        return self._visit(self._at) if self._length else BLANK_PAGE
+
+    @property
+    def urls(self) -> list[str]:
+        """From the first page of the tab to this one."""
+        return [self._visit(number).url for number in range(self._at + 1)] if self._length else []
+
+    def go(self, page: Page, *, new_tab: bool = False) -> None:
+        """Opens a page: what lay ahead is forgotten."""
+        number = 0 if new_tab or not self._length else self._at + 1
+        for beyond in range(number + 1, self._length):
+            self._kept.put(f"visit/{beyond}", None)
+        self._put(number, page)
+        self._at, self._length = number, number + 1
+        self._kept.put("at", self._at)
+        self._kept.put("length", self._length)
+
+    def replace(self, page: Page) -> None:
+        """The page has changed without leaving it."""
+        if self._length:
+            self._put(self._at, page)
+
+    def back(self) -> Page | None:
+        """Goes back; `None` on the first page."""
+        if self._at == 0:
+            return None
+        self._at -= 1
+        self._kept.put("at", self._at)
+        return self._visit(self._at)
+
+    def found(self, url: str) -> Page | None:
+        """The page at a URL, if there is one that was put there."""
+        value: Any = self._kept.get(SITE + urldefrag(url).url)
+        return None if value is None else Page(url, value["status"], value["html"])
+
+    def serve(self, url: str, status: int, html: str) -> None:
+        """Puts a page where it is found."""
+        self._kept.put(SITE + urldefrag(normal_url(url)).url, {"status": status, "html": html})
+
+    def _put(self, number: int, page: Page) -> None:
+        self._opened[number] = page
+        value = {"url": page.url, "status": page.status, "html": page.html}
+        self._kept.put(f"visit/{number}", value)
+
+    def _visit(self, number: int) -> Page:
+        if number not in self._opened:
+            self._opened[number] = Page(**self._kept.get(f"visit/{number}"))
+        return self._opened[number]
+
+
+def serves_pages(values: Mapping[str, Any]) -> bool:
+    """Whether there is any page to be found."""
+    return any(key.startswith(ROOT + SITE) for key in values)
+
+
+def normal_url(url: str) -> str:
+    """`url` as a browser's address bar shows it."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        return url
+    scheme, host = parts.scheme, parts.netloc.lower()
+    port = ":443" if scheme == "https" else ":80"
+    return urlunsplit(
+        (scheme, host.removesuffix(port), parts.path or "/", parts.query, parts.fragment)
+    )

@@ -1,0 +1,1 @@
+"""LangChain's tools for a browser, without a browser."""

@@ -1,0 +1,86 @@
+"""`SimulatedBrowserToolkit`: in place of LangChain's toolkit for Playwright."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from langchain_core.tools import BaseTool
+
+from agentworld_graphs._playwright._shapes import browser_shapes
+from agentworld_graphs._seat import seat_of, world_of
+from agentworld_graphs._simulate import simulated
+from agentworld_sim import ToolCall, UsageError, World, WorldStore
+from agentworld_sim._extras import require
+from agentworld_sim._holding import HoldsWorld
+from agentworld_sim._sync import run_sync
+from agentworld_sim.engines.browser import browser_tools
+from agentworld_sim.engines.browser._history import serves_pages
+from agentworld_sim.engines.browser._tools import PREFIX, SERVE
+
+if TYPE_CHECKING:
+    from agentworld_sim.model import WorldModel
+
+
+class SimulatedBrowserToolkit:
+    """The seven tools of `PlayWrightBrowserToolkit`: no browser is started and no page is fetched.
+
+    A page is given (`pages`) or imagined by the world's language world model, once per navigation or
+    click. Everything else is computed from it: its text, links and elements, the history, the address.
+    """
+
+    def __init__(
+        self,
+        world: World | HoldsWorld | str | None = None,
+        *,
+        pages: Mapping[str, str | tuple[int, str]] | None = None,
+        store: WorldStore | None = None,
+        model: WorldModel | str | None = None,
+    ) -> None:
+        """
+        Args:
+            world: The world that answers; the id of one in `store`; or nothing, for a fresh one.
+            pages: The HTML at a URL, or its status code and HTML. A URL that is not among them is
+                imagined if there is a model, and otherwise not found (404). Put into the world as a
+                turn of its own.
+            store: Where the world of that id lives.
+            model: The language world model that imagines pages, or its URL, for a world that is made or
+                opened here; what AGENTWORLD_MODEL_URL names by default.
+
+        Raises:
+            UsageError: the world has neither a model nor pages; BeautifulSoup is not installed; or the
+                world has another tool of one of these names.
+        """
+        require("bs4", extra="browser")
+        self._world = world_of(world, store, model)
+        if pages:
+            self._serve(pages)
+        elif self._world.model is None and not serves_pages(run_sync(self._world.state()).values):
+            raise UsageError(
+                "this browser would have nothing to show: the world has neither pages nor a model."
+                " Give pages={'https://…': '<html>…'}, or name a language world model that imagines"
+                " them: AGENTWORLD_MODEL_URL, or model=…"
+            )
+        self._tools = [
+            simulated(shape, self._world, binds_to=PREFIX + shape.name)
+            for shape in browser_shapes()
+        ]
+
+    @property
+    def world(self) -> World:
+        """The world that answers."""
+        return self._world
+
+    def get_tools(self) -> list[BaseTool]:
+        """The tools, in the order of the real toolkit."""
+        return list[BaseTool](self._tools)
+
+    def _serve(self, pages: Mapping[str, str | tuple[int, str]]) -> None:
+        served = {
+            url: {"status": 200, "html": page}
+            if isinstance(page, str)
+            else {"status": page[0], "html": page[1]}
+            for url, page in pages.items()
+        }
+        seat_of(self._world).bind(browser_tools()[SERVE])
+        run_sync(self._world.step(ToolCall(SERVE, {"pages": served})))
