@@ -9,7 +9,17 @@ from pathlib import Path
 
 from bench._rows import Row
 
-MODULES = ("world", "table", "graphs", "mcp", "mcp_http", "model", "fidelity")
+MODULES = (
+    "world",
+    "table",
+    "graphs",
+    "pytest_suite",
+    "replays",
+    "mcp",
+    "mcp_http",
+    "model",
+    "fidelity",
+)
 TABLE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "figures.md"
 
 
