@@ -6,24 +6,22 @@ from dataclasses import replace
 from typing import Literal
 
 from agentworld_sim.engines._base import Answer, TurnContext
-from agentworld_sim.errors import WorldFailure
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import Blobs
 from agentworld_sim.state._refs import hashed
 from agentworld_sim.tape._cassette import Cassette
 from agentworld_sim.tape._matching import differences, nearest_call, same, without_volatile
+from agentworld_sim.tape._miss import CassetteMiss
 from agentworld_sim.tape._redaction import Redaction
 from agentworld_sim.tools import ToolCall, ToolSpec
 from agentworld_sim.turns import Turn
+
+__all__ = ["CassetteMiss", "ReplayEngine"]
 
 TURN_US = 100_000
 """What every turn takes on the world's clock."""
 
 SHOWN_DIFFERENCES = 5
-
-
-class CassetteMiss(WorldFailure):
-    """A call was not recorded, or not so often. Nobody knows what the real tool would have said."""
 
 
 class ReplayEngine:

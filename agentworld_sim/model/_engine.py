@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentworld_sim.domains import Domain, domain
-from agentworld_sim.engines._base import Answer, TurnContext
-from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.engines._base import Answer, OnDelta, TurnContext
+from agentworld_sim.model._binding import TURN_US, bound, refusal
 from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.model._chat import ChatMessage, ChatRequest
 from agentworld_sim.model._conversation import TOLD_THE_TASK, Conversation, Written, parts_of
@@ -17,18 +17,11 @@ from agentworld_sim.model._records import VIEW_CHARACTERS, Records, RecordsQuest
 from agentworld_sim.model._schemas import enforceable
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import Blobs
-from agentworld_sim.tools import DomainName, ToolCall, ToolSpec
+from agentworld_sim.tools import ToolCall, ToolSpec
 from agentworld_sim.turns import Observation, Turn
 
 if TYPE_CHECKING:
     from agentworld_sim.model._world_model import WorldModel
-
-TURN_US = 1_000_000
-"""What an imagined turn takes on the world's clock."""
-
-PREFIX = "model/"
-"""Of the bindings to a domain: `model/search`."""
-
 
 _Read = tuple[Observation, Mapping[str, Any]]
 """An observation, and the values of the state that the call changes."""
@@ -61,31 +54,10 @@ class ModelEngine:
         return self.model.settings.reasks
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        """Any tool that does not ask for another binding.
-
-        Raises:
-            UsageError: `binds_to` names a domain that does not exist.
-        """
-        if tool.binds_to is None:
-            name = _known_domain(tool) or tool.domain or "mcp"
-            return replace(tool, domain=name, binds_to=PREFIX + name)
-        if not tool.binds_to.startswith(PREFIX):
-            name = _known_domain(tool) or tool.domain
-            return name and replace(tool, domain=name)
-        wanted = tool.binds_to.removeprefix(PREFIX)
-        for name in get_args(DomainName):
-            if name == wanted:
-                return replace(tool, domain=name)
-        raise UsageError(
-            f"tool {tool.name!r} binds to {tool.binds_to!r}, and there is no domain {wanted!r}."
-            f"{nearest(wanted, get_args(DomainName))}"
-        )
+        return bound(tool)
 
     def refusal(self, tool: ToolSpec) -> str:
-        return (
-            f"The language world model answers tools that bind to nothing else, and {tool.name!r}"
-            f" asks for {tool.binds_to!r}. Leave binds_to out, or write 'model/mcp'."
-        )
+        return refusal(tool)
 
     async def open(self, state: WorldState, blobs: Blobs) -> ModelEngineSession:
         return ModelEngineSession(self.model, self.briefing, self.records)
@@ -113,6 +85,7 @@ class ModelEngineSession:
             seed=context.seed,
             known=known_messages(history),
             spent=lambda: spent_before(context),
+            on_delta=_reader(question, context),
         )
         if not context.refused:
             self._asked = 0
@@ -213,17 +186,12 @@ class _ObservationQuestion:
         return _domain_of(self.tool).read(text, self.call, self.tool), {}
 
 
+def _reader(question: Question[_Read], context: TurnContext) -> OnDelta | None:
+    """Who reads along: only where what is written is the observation, and not yet refused."""
+    if context.refused or not isinstance(question, _ObservationQuestion):
+        return None
+    return None if question.schema is not None else context.on_delta
+
+
 def _domain_of(tool: ToolSpec) -> Domain:
     return domain(tool.domain or "mcp")
-
-
-def _known_domain(tool: ToolSpec) -> DomainName | None:
-    """The domain of a tool that the shell knows: a terminal's only if it takes keystrokes, since the
-    others return no screen."""
-    from agentworld_sim.engines.shell._bindings import binding_for
-
-    known = binding_for(tool)
-    if known is None:
-        return None
-    keys = "keystrokes" in tool.input_schema.get("properties", {})
-    return known.domain if keys or known.domain != "terminal" else "swe"

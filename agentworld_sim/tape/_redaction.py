@@ -62,7 +62,10 @@ _SHAPES = (
 
 _URL = re.compile(r"(?<=://)([^\s/:@\"']*):([^\s/@\"']+)(?=@)")
 _SCHEME = re.compile(r"\b(Bearer|Basic|Token)(\s+)([A-Za-z0-9._~+/-]{8,}=*)", re.IGNORECASE)
-_NAME = r"(?<![A-Za-z0-9_-])(?P<name>[A-Za-z][A-Za-z0-9_-]*+)"
+_NAME = (
+    r"(?:(?<![A-Za-z0-9_-])|(?<=\s-)|(?<=\s--)|(?<=^-)|(?<=^--))(?P<name>[A-Za-z][A-Za-z0-9_-]*+)"
+)
+"""Also as an option: `--token=value`."""
 _QUOTED = re.compile(
     _NAME + r"""(?P<between>\\?["']?\s*[=:]\s*(?P<quote>\\?["']))(?P<value>(?:(?!(?P=quote)).)+)"""
 )

@@ -37,6 +37,8 @@ class CommandQuestion:
     digest: str = ""
     """Hash of everything the answer may depend on: the above without clock and script, all files,
     and the other commands imagined before that may have changed what no file tells."""
+    files_sum: int = 0
+    """Hash of all files: `content_sum`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,8 @@ class ImaginedCommand:
 
     answer: CommandAnswer
     exchanges: tuple[Exchange, ...] = ()
+    replayed: bool = False
+    """Nobody was asked: it was recorded."""
 
 
 Validate = Callable[[CommandAnswer], str | None]

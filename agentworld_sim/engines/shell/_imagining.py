@@ -70,6 +70,8 @@ class ImaginingSession(ShellEngineSession):
         self._down = False
         self._closed = False
         self._past_known = False
+        self._replayed = False
+        """Whether commands are answered from a recording."""
         self._stopped: Misnamed | Unanswered | None = None
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
@@ -99,6 +101,7 @@ class ImaginingSession(ShellEngineSession):
                 self._require_within(asked, outcome)
                 imagined = await self._asked(outcome, context)
                 exchanges += imagined.exchanges
+                self._replayed = imagined.replayed
                 self._require_usable(outcome, imagined.answer)
                 self._unknown.give(outcome, imagined.answer)
         raise EngineFailure(
@@ -131,7 +134,8 @@ class ImaginingSession(ShellEngineSession):
         self._unknown.end_turn()
         if not inner:
             return answer
-        observation = replace(answer.observation, provenance="imagined")
+        provenance = "replayed" if self._replayed else "imagined"
+        observation = replace(answer.observation, provenance=provenance)
         return replace(answer, observation=observation, inner=inner, exchanges=exchanges)
 
     def close(self) -> None:
@@ -166,7 +170,9 @@ class ImaginingSession(ShellEngineSession):
         self._past_known = True
         history = await context.history()
         self._unknown.remember(history)
-        return any(turn.inner for turn in history)
+        past = [turn.observation.provenance for turn in history if turn.inner]
+        self._replayed = self._replayed or "replayed" in past[-1:]
+        return bool(past)
 
     def _require_within(self, asked: int, unanswered: Unanswered) -> None:
         if asked > self._limits.imagined_commands:

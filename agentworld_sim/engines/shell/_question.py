@@ -61,6 +61,7 @@ def question_of(
     *,
     script: str,
     digest: str,
+    files_sum: int,
 ) -> CommandQuestion:
     """All that an imaginer is told."""
     stdin = call.stdin
@@ -76,6 +77,7 @@ def question_of(
         listing=_listing(call),
         script=script,
         digest=digest,
+        files_sum=files_sum,
     )
 
 
@@ -113,8 +115,15 @@ def sum_after(total: int, before: FileTree, changes: Mapping[str, FileEntry | No
     return total % (1 << 160)
 
 
-def _entry_hash(path: str, entry: FileEntry) -> int:
-    text = f"{path}\0{entry.kind}\0{entry.mode}\0{entry.content}\0{entry.owner}\0{entry.group}"
+def content_sum(tree: Mapping[str, FileEntry]) -> int:
+    """As `sum_of`, without what differs between hosts that check out the same scenario: of the modes only
+    the owner's bits, since the others are made by each host's umask."""
+    return sum(_entry_hash(path, entry, entry.mode & 0o700) for path, entry in tree.items())
+
+
+def _entry_hash(path: str, entry: FileEntry, mode: int | None = None) -> int:
+    mode = entry.mode if mode is None else mode
+    text = f"{path}\0{entry.kind}\0{mode}\0{entry.content}\0{entry.owner}\0{entry.group}"
     data = text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=20).digest())
 

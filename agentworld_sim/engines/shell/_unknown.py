@@ -34,6 +34,7 @@ from agentworld_sim.engines.shell._programs import (
     program_at,
 )
 from agentworld_sim.engines.shell._question import (
+    content_sum,
     digest_of,
     question_of,
     stdin_hash,
@@ -367,7 +368,14 @@ class UnknownCommands:
             files_sum = sum_after(self._total(files.tree), files.tree, pending)
             digest = digest_of(argv, call, files_sum, self._others(named))
             if digest not in self._pure:
-                question = question_of(argv, call, files, script=script, digest=digest)
+                question = question_of(
+                    argv,
+                    call,
+                    files,
+                    script=script,
+                    digest=digest,
+                    files_sum=content_sum(files.tree.replaced(pending)),
+                )
                 plan = partial(Plan, files.tree, pending, cwd=call.cwd, limits=self._limits)
                 raise Unanswered(key, question, partial(_problem, plan))
             self.turn.given[key] = (self._pure[digest], digest)
