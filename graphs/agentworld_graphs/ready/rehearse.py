@@ -32,6 +32,7 @@ from agentworld_graphs.ready import _scripts
 from agentworld_graphs.ready._agent import Agent, Settings, State, name_of
 from agentworld_graphs.ready._worlds import call_of, forked, ours
 from agentworld_sim import ArgumentsError, UnknownToolError, World, WorldRef
+from agentworld_sim.engines.table._changes import record_changes
 
 __all__ = ["Rehearsal", "build", "graph"]
 
@@ -61,7 +62,7 @@ class Rehearsal(TypedDict):
     deleted: list[str]
     """The files that are gone."""
     records: list[str]
-    """The records of tables that changed: `- tables/orders/7` is gone, `~` is another, `+` is new."""
+    """What changed in records, one line each: `D orders/7  {"id":7,"item":"chair"}`."""
     destroys: bool
     """Whether something is gone or another than it was."""
 
@@ -162,27 +163,22 @@ async def rehearsed(world: World, call: Any, at: WorldRef) -> Rehearsal | None:
             turn = await fork.step(call_of(call))
         except (ArgumentsError, UnknownToolError):
             return None
-        changes = await fork.diff(at)
-        records = changed_records((await fork.state(at)).values, (await fork.state()).values)
+        files = await fork.diff(at)
+        records = record_changes(
+            await fork.state(at),
+            await fork.state(),
+            tools=fork.tools.values(),
+            scenario=fork.scenario,
+        )
         return Rehearsal(
             call=call,
             answer=turn.observation.text,
             patch=await fork.patch(at),
-            changed=[str(change) for change in changes],
-            deleted=[change.path for change in changes if change.kind == "removed"],
-            records=records,
-            destroys=any(change.kind != "added" for change in changes)
-            or any(record[0] != "+" for record in records),
+            changed=[str(change) for change in files],
+            deleted=[change.path for change in files if change.kind == "removed"],
+            records=[str(change) for change in records],
+            destroys=any(change.kind != "added" for change in (*files, *records)),
         )
-
-
-def changed_records(before: Any, after: Any) -> list[str]:
-    """One line for each record that differs."""
-    lines: list[str] = []
-    for key in sorted({**before, **after}):
-        if key.startswith("tables/") and before.get(key) != after.get(key):
-            lines.append(f"{'+' if key not in before else '~' if key in after else '-'} {key}")
-    return lines
 
 
 def question(seen: Rehearsal, real: bool, word: str, note: str) -> dict[str, Any]:

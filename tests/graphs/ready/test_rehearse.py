@@ -13,6 +13,7 @@ from agentworld_graphs.ready import rehearse
 from agentworld_graphs.ready._worlds import store_of_process
 from agentworld_sim import World
 from tests.graphs.ready.conftest import START, THREAD, RealBash, answers, kept
+from tests.langgraph_dev.graphs import orders
 
 REAL: Any = {"allow_real": ["bash"]}
 BASH = frozenset(["bash"])
@@ -198,11 +199,12 @@ async def test_a_tool_that_is_not_there_is_told_to_the_agent(real: RealBash) -> 
     assert "bush is not a valid tool" in answers(state)[0]
 
 
-def test_records_that_are_gone_or_others_count_as_destroyed() -> None:
-    before = {"tables/a": {"begun": True}, "tables/a/1": 1, "tables/a/2": 2, "control/x": 1}
-    after = {"tables/a": {"begun": True}, "tables/a/2": 3, "tables/a/4": 4, "control/x": 2}
-    assert rehearse.changed_records(before, after) == [
-        "- tables/a/1",
-        "~ tables/a/2",
-        "+ tables/a/4",
-    ]
+async def test_a_record_that_would_be_gone_is_shown() -> None:
+    graph = kept(orders)
+    state = await graph.ainvoke(START, THREAD)
+    shown = asked(state)
+    assert shown["question"] == "Run delete_order in the world?"
+    assert shown["records"] == ['D orders/2  {"id":2,"item":"chair","status":"sent"}']
+    assert (shown["changed"], shown["patch"]) == ([], "")
+    state = await graph.ainvoke(approve(state), THREAD)
+    assert '"chair"' in answers(state)[0] and '"chair"' not in answers(state)[-1]
