@@ -11,6 +11,9 @@ import threading
 from collections import deque
 from concurrent.futures import Future
 
+from agentworld_sim._sync import blocked_loop
+from agentworld_sim.errors import UsageError
+
 
 class TurnLock:
     """An asynchronous mutex."""
@@ -18,7 +21,9 @@ class TurnLock:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._held = False
-        self._waiting: deque[Future[None]] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Of whoever has the lock, where it is known."""
+        self._waiting: deque[tuple[Future[None], asyncio.AbstractEventLoop]] = deque()
 
     def try_acquire(self) -> bool:
         """Takes the lock if nobody has it; `release` gives it back."""
@@ -29,12 +34,20 @@ class TurnLock:
             return True
 
     async def __aenter__(self) -> None:
+        """Takes the lock, or waits for it.
+
+        Raises:
+            UsageError: somebody waits synchronously for this, on the event loop of one who goes before:
+                nobody would ever get on.
+        """
+        loop = asyncio.get_running_loop()
         with self._guard:
             if not self._held:
-                self._held = True
+                self._held, self._loop = True, loop
                 return
+            self._refuse_deadlock()
             turn: Future[None] = Future()
-            self._waiting.append(turn)
+            self._waiting.append((turn, loop))
         try:
             await asyncio.wrap_future(turn)
         except asyncio.CancelledError:
@@ -48,9 +61,19 @@ class TurnLock:
 
     def release(self) -> None:
         with self._guard:
+            self._loop = None
             while self._waiting:
-                turn = self._waiting.popleft()
+                turn, loop = self._waiting.popleft()
                 if turn.set_running_or_notify_cancel():
+                    self._loop = loop
                     turn.set_result(None)
                     return
             self._held = False
+
+    def _refuse_deadlock(self) -> None:
+        blocked = blocked_loop()
+        if blocked is not None and blocked in (self._loop, *(loop for _, loop in self._waiting)):
+            raise UsageError(
+                "a synchronous call was made on an event loop while a call to the same world was being"
+                " answered there: both would wait for ever. Await the asynchronous method there instead."
+            )

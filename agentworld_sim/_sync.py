@@ -10,6 +10,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -24,6 +25,9 @@ ENDING_SECONDS = 2.0
 """How long the process waits at its end for connections to be closed in order."""
 
 
+_blocked: ContextVar[list[asyncio.AbstractEventLoop]] = ContextVar("blocked")
+
+
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
     """Runs `work` on the library's own event loop and waits for it. Ctrl-C cancels it.
 
@@ -36,12 +40,34 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
             "a synchronous call was made from inside of another one, on the event loop that both"
             " need. Await the asynchronous method there instead."
         )
-    running = submit(work)
+    loop = _running_loop()
+    # What runs there inherits this context, also tasks that live on: the list is emptied in the end.
+    blocked = [] if loop is None else [loop]
+    token = _blocked.set(blocked)
+    try:
+        running = submit(work)
+    finally:
+        _blocked.reset(token)
     try:
         return running.result()
     except KeyboardInterrupt:
         running.cancel()
         raise
+    finally:
+        blocked.clear()
+
+
+def blocked_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that stands still until the current work is done, because `run_sync` was called on
+    it; `None` for work that no loop waits for so."""
+    return next(iter(_blocked.get([])), None)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def in_sync_call() -> bool:
