@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agentworld_sim.checks import Check, CheckInput, judge_all, refusals, require_accepted
-from agentworld_sim.controls import Control, ControlInput, Enforced
+from agentworld_sim.controls import Control, ControlInput, Enforced, Fault
 from agentworld_sim.domains import domain
 from agentworld_sim.engines._base import (
     Answer,
@@ -60,6 +60,9 @@ async def answered(
     Raises:
         WorldFailure: no acceptable answer.
     """
+    if context.on_delta and any(not isinstance(control, Fault) for control in controls):
+        # What a control changes afterwards shall not be read before.
+        context = replace(context, on_delta=None)
     delay_us = sum(control.delay_us(given) for control in controls)
     enforced = _enforced(given, controls)
     if enforced.observation is not None:

@@ -14,6 +14,7 @@ from agentworld_sim.model._chat import ChatReply, ChatRequest, ServedModel, Watc
 from agentworld_sim.model._dialect import Dialect
 from agentworld_sim.model._flights import Ended
 from agentworld_sim.model._http import Line, Lines
+from agentworld_sim.model._listening import Listener
 from agentworld_sim.model._posting import Posting
 from agentworld_sim.model._refusals import Refusal
 from agentworld_sim.model._replies_cache import RepliesCache
@@ -48,13 +49,20 @@ class ChatClient:
         self._dialect = Dialect()
         self._served: ServedModel | None = None
 
-    async def ask(self, request: ChatRequest, *, watch: Watch | None = None) -> ChatReply:
+    async def ask(
+        self,
+        request: ChatRequest,
+        *,
+        watch: Watch | None = None,
+        listener: Listener | None = None,
+    ) -> ChatReply:
         """Sends one request and waits for its reply.
 
         Equal requests have equal replies: from the cache, or from one request to the server when
         they are under way together. All watches of one client must judge alike, since equal requests
         share the reply that the first one's watch looked at. Cancelling the last who waits for a
-        reply closes the connection.
+        reply closes the connection. A `listener` hears a reply that is written for this very
+        request; one that is there or under way already is not read out to it.
 
         A lost connection, also in the middle of a reply, a 5xx and a 429 are tried again; silence
         and everything else is not.
@@ -71,7 +79,9 @@ class ChatClient:
             logger.debug("a reply of %d characters comes from the cache", len(known.content))
             return replace(known, source="cache", seconds=0.0, first_token_seconds=None)
         line = await self._lines.of_this_loop()
-        reply, joined = await self._shared(line, sent.key, lambda: self._fetch(line, sent, watch))
+        reply, joined = await self._shared(
+            line, sent.key, lambda: self._fetch(line, sent, watch, listener)
+        )
         if not joined:
             return reply
         seconds = time.perf_counter() - began
@@ -119,12 +129,14 @@ class ChatClient:
             sleep=self._sleep,
         )
 
-    async def _fetch(self, line: Line, sent: SentRequest, watch: Watch | None) -> ChatReply:
+    async def _fetch(
+        self, line: Line, sent: SentRequest, watch: Watch | None, listener: Listener | None
+    ) -> ChatReply:
         began = time.perf_counter()
         # Held through the pauses as well: a server that is overloaded gets no more than before.
         async with line.slots:
             reply = await retried(
-                lambda: self._attempt(line, sent, watch, began),
+                lambda: self._attempt(line, sent, ReplyReader(watch, listener), began),
                 retries=self.settings.retries,
                 sleep=self._sleep,
             )
@@ -132,13 +144,15 @@ class ChatClient:
         return reply
 
     async def _attempt(
-        self, line: Line, sent: SentRequest, watch: Watch | None, began: float
+        self, line: Line, sent: SentRequest, reader: ReplyReader, began: float
     ) -> ChatReply:
         dialect = self._dialect
         while True:
             fields = dialect.spoken(sent.fields)
             body = sent.body(fields)
-            reader = ReplyReader(watch)
+            reader = ReplyReader(reader.watch, reader.listener)
+            if reader.listener is not None:
+                reader.listener.begin()
             refusal = await self._posting.chat(line.http, body, reader, session=sent.session)
             if refusal is None:
                 break

@@ -8,12 +8,13 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from agentworld_sim.engines._base import TurnContext
+from agentworld_sim.engines._base import OnDelta, TurnContext
 from agentworld_sim.errors import BudgetSpent, ContextOverflow, ModelFailure, UnusableReply
 from agentworld_sim.exchanges import Exchange
 from agentworld_sim.model._chat import ChatMessage, ChatReply, ChatRequest, Watch
 from agentworld_sim.model._conversation import corrected, tokens
 from agentworld_sim.model._faults import loop_watch, reply_fault
+from agentworld_sim.model._listening import Listener
 from agentworld_sim.model._parsing import Parsed, parse_reply
 from agentworld_sim.state._files import BlobId, Blobs, blob_id
 from agentworld_sim.turns import Turn
@@ -77,6 +78,9 @@ class Interview(Generic[T]):
     seed: int
     spent: Callable[[], Awaitable[int]]
     """Tokens that the world used before this turn; asked only where there is a budget."""
+    on_delta: OnDelta | None = None
+    """Who reads along while the first reply is written; what is written instead of one that was refused
+    is not told, because it would be taken for its continuation."""
     known: frozenset[BlobId] = frozenset()
     """Messages that are stored already."""
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
@@ -156,13 +160,19 @@ class Interview(Generic[T]):
                 schema=self.question.schema,
             )
             try:
-                return await self.model.client.ask(request, watch=self._watch()), request
+                listener = self._listener()
+                reply = await self.model.client.ask(request, watch=self._watch(), listener=listener)
+                return reply, request
             except ContextOverflow:
                 if overflow == OVERFLOWS:
                     raise
                 # The estimate was too low for this text.
                 self._shrink(messages)
         raise AssertionError("the last overflow is raised")
+
+    def _listener(self) -> Listener | None:
+        on_delta, self.on_delta = self.on_delta, None
+        return on_delta and Listener(on_delta, thinks=self._thinking)
 
     def _shrink(self, messages: Sequence[ChatMessage]) -> None:
         self._most_tokens = int(sum(tokens(one.content) for one in messages) * SHRINKING)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from agentworld_sim.model._chat import Watch
+from agentworld_sim.model._listening import Listener
 from agentworld_sim.model._refusals import Refusal, looks_like, refusal_in
 
 LARGEST_REPLY = 64 * 1024 * 1024
@@ -90,6 +91,7 @@ class ReplyReader:
     """Puts a reply together from its chunks."""
 
     watch: Watch | None = None
+    listener: Listener | None = None
     finish_reason: str = ""
     usage: Mapping[str, int] = field(default_factory=dict[str, int])
     interruption: str = ""
@@ -174,7 +176,9 @@ class ReplyReader:
             choice = cast(dict[str, Any], choices[0])
             piece = cast(dict[str, Any], choice.get(part) or {})
             self._add(self._thinking, piece.get("reasoning") or piece.get("reasoning_content"))
-            self._add(self._content, piece.get("content"))
+            self._add(self._content, text := piece.get("content"))
+            if self.listener is not None and isinstance(text, str):
+                self.listener.hear(text, thought=bool(self._thinking))
             if reason := choice.get("finish_reason"):
                 self.finish_reason = str(reason)
         except (AttributeError, KeyError, TypeError):

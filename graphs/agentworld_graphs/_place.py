@@ -19,6 +19,7 @@ from langgraph.prebuilt import ToolRuntime
 
 from agentworld_graphs._refs import Mark, marks_of, messages_in
 from agentworld_sim._sync import in_sync_call
+from agentworld_sim.engines._base import OnDelta
 
 RUNNER_KEY = "__pregel_call"
 """In a task's config: a `partial` whose first argument is a weak reference to the task, and whose
@@ -79,6 +80,15 @@ class Place:
     def key(self) -> str:
         """The call of the task, for the world's store."""
         return digest(self.task, self.call)
+
+
+def reader_of(runtime: ToolRuntime[Any, Any] | None) -> OnDelta | None:
+    """Who reads along while the current call is answered: `stream_mode="tools"`."""
+    try:
+        from langgraph.pregel._tools import _tool_call_writer  # pyright: ignore[reportMissingTypeStubs, reportPrivateUsage]  an event is only worth making where somebody listens
+    except ImportError:
+        return runtime and runtime.emit_output_delta
+    return _tool_call_writer.get()
 
 
 def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:

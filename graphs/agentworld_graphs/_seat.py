@@ -26,6 +26,7 @@ from agentworld_sim import (
 )
 from agentworld_sim._holding import HoldsWorld, world_in
 from agentworld_sim._sync import run_sync
+from agentworld_sim.engines._base import OnDelta
 
 if TYPE_CHECKING:
     from agentworld_sim.model import WorldModel
@@ -112,16 +113,22 @@ class Seat:
             within = within.around
 
     async def answer(
-        self, call: ToolCall, place: Place | None, base: Base, start: WorldRef | None = None
+        self,
+        call: ToolCall,
+        place: Place | None,
+        base: Base,
+        start: WorldRef | None = None,
+        *,
+        on_delta: OnDelta | None = None,
     ) -> Answered:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
         if place is None:
-            return Answered.of(await self.world.step(call))
+            return Answered.of(await self.world.step(call, on_delta=on_delta))
         batch, attempt = self.enter(place, base, start)
         around = list(self._around(place))
         attempt.arrived.add(place.call)
         try:
-            answered = await self._answer_in(batch, attempt, call, place, around)
+            answered = await self._answer_in(batch, attempt, call, place, around, on_delta)
         except (ArgumentsError, GraphBubbleUp):
             raise
         except Exception as error:
@@ -148,6 +155,7 @@ class Seat:
         call: ToolCall,
         place: Place,
         around: Sequence[Within],
+        on_delta: OnDelta | None,
     ) -> Answered:
         chain = batch.chain
         if not chain.recalled:
@@ -162,7 +170,7 @@ class Seat:
         await attempt.wait_for_earlier(place, self._specs)
         async with chain.lock:
             origin = None if record is None else chain.origin(key, record.asked)
-            turn = await self.world.step(call, at=chain.tip, origin=origin)
+            turn = await self.world.step(call, at=chain.tip, origin=origin, on_delta=on_delta)
             chain.answered(turn)
             answered = Answered.of(turn)
             if record is not None:

@@ -18,7 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from agentworld_graphs._batches import Answered
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._place import place_of
+from agentworld_graphs._place import place_of, reader_of
 from agentworld_graphs._refs import MARK, Mark, ref_in
 from agentworld_graphs._seat import Base, Seat, ToolAccess, seat_of, world_of
 from agentworld_sim import (
@@ -192,7 +192,9 @@ class SimulatedTool(StructuredTool):
                 raise AccessRefused(
                     f"{self.name!r} is refused: access={{{self.name!r}: 'refuse'}} says so."
                 )
-            answered = await self._seat.answer(call, place, self._base(runtime), self._start)
+            answered = await self._seat.answer(
+                call, place, self._base(runtime), self._start, on_delta=reader_of(runtime)
+            )
         except ArgumentsError as error:
             # JSON schemas are not checked by LangChain; the real tool's server would say so itself.
             return self._failed(str(error), call, None)
