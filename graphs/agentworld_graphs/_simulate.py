@@ -18,7 +18,8 @@ from pydantic_core import to_jsonable_python
 
 from agentworld_graphs._batches import Answered
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._place import place_of, reader_of
+from agentworld_graphs._functional import place_in_task, ref_of_thread
+from agentworld_graphs._place import Place, place_of, reader_of
 from agentworld_graphs._refs import MARK, Mark, ref_in
 from agentworld_graphs._seat import Base, Seat, ToolAccess, seat_of, world_of
 from agentworld_sim import (
@@ -185,15 +186,23 @@ class SimulatedTool(StructuredTool):
             if not attempt.supervised:
                 attempt.end(place.call)
 
+    async def _standing(self, call: ToolCall, runtime: Runtime | None) -> tuple[Place | None, Base]:
+        """Where a call stands: in a tool node, in a task of the functional API, or nowhere."""
+        if runtime is not None:
+            return place_of(runtime, self._messages_key), self._base(runtime)
+        place = place_in_task(self.name, call.id)
+        ref = await ref_of_thread(self.world.id) if place is not None else None
+        return place, lambda: ref
+
     async def _answer(self, call: ToolCall, runtime: Runtime | None) -> Any:
-        place = runtime and place_of(runtime, self._messages_key)
+        place, base = await self._standing(call, runtime)
         try:
             if self._refused:
                 raise AccessRefused(
                     f"{self.name!r} is refused: access={{{self.name!r}: 'refuse'}} says so."
                 )
             answered = await self._seat.answer(
-                call, place, self._base(runtime), self._start, on_delta=reader_of(runtime)
+                call, place, base, self._start, on_delta=reader_of(runtime)
             )
         except ArgumentsError as error:
             # JSON schemas are not checked by LangChain; the real tool's server would say so itself.
