@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
-from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
 
 import pytest
-
-import agentworld_fixtures
-import agentworld_graphs
-import agentworld_mcp_shim
-import agentworld_sim
-
-for package in (agentworld_fixtures, agentworld_graphs, agentworld_mcp_shim, agentworld_sim):
-    for module in walk_packages(package.__path__, package.__name__ + "."):
-        # A session in this process forgets what it imported. What is imported twice is not the same, and
-        # C extensions cannot be.
-        if not module.name.endswith(("__main__", "_relay")):
-            import_module(module.name)
+from _pytest.pytester import SysModulesSnapshot
 
 INI = """
 [pytest]
@@ -55,7 +43,12 @@ class Suite:
 
     def run(self, *arguments: str) -> pytest.RunResult:
         """Runs the suite in this process."""
-        return self.pytester.runpytest_inprocess(*arguments)
+        try:
+            return self.pytester.runpytest_inprocess(*arguments)
+        finally:
+            for name, module in list(sys.modules.items()):
+                if str(getattr(module, "__file__", "")).startswith(str(self.path)):
+                    del sys.modules[name]
 
     def run_outside(self, *arguments: str) -> pytest.RunResult:
         """Runs the suite in a process of its own."""
@@ -64,9 +57,16 @@ class Suite:
 
 @pytest.fixture
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    # pytest would forget all that the session in this process imported. What is then imported again is
+    # not the same, and C extensions cannot be.
+    monkeypatch.setattr(SysModulesSnapshot, "restore", _nothing)
     # Outside of CI, wherever these tests run.
     monkeypatch.delenv("CI", raising=False)
     return Suite(pytester)
+
+
+def _nothing(_: SysModulesSnapshot) -> None:
+    """In place of `restore`."""
 
 
 def said(result: pytest.RunResult) -> str:

@@ -148,6 +148,16 @@ def test_the_report_is_given_a_record_of_every_test_with_a_world(suite: Suite) -
         (suite.path / "page.html").unlink()
 
 
+def test_a_report_that_cannot_be_written_is_told_and_fails_the_session(suite: Suite) -> None:
+    suite.file("blocks", "a file")
+    suite.tests("def test_a(world): pass")
+    result = suite.run("--sim-report=blocks/page.html")
+    result.assert_outcomes(passed=1)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "blocks/page.html" in said(result)
+    assert "INTERNALERROR" not in said(result)
+
+
 def check_records(suite: Suite) -> None:
     import json
 
