@@ -6,6 +6,7 @@ import gzip
 import importlib
 import io
 import logging
+import multiprocessing
 import multiprocessing.shared_memory
 import os
 import shelve
@@ -451,7 +452,7 @@ def test_what_is_no_file_is_free(guard: Guard) -> None:
     assert guard.violations == ()
 
 
-def test_temporary_files_lie_below_the_first_folder(places: Places, guard: Guard) -> None:
+def test_temporary_files_lie_below_a_folder_that_may_change(places: Places, guard: Guard) -> None:
     assert list(places.inside.iterdir()) == []
     with tempfile.NamedTemporaryFile() as named, tempfile.TemporaryFile() as nameless:
         assert Path(named.name).is_relative_to(places.inside)
@@ -460,6 +461,16 @@ def test_temporary_files_lie_below_the_first_folder(places: Places, guard: Guard
         Path(folder, "a").write_text("1")
     Path(tempfile.gettempdir(), "mine").write_text("1")
     assert guard.violations == ()
+
+
+def test_temporary_files_lie_where_the_path_is_shortest(tmp_path: Path) -> None:
+    # The path of a Unix socket, which `multiprocessing` makes there, has 107 bytes at most.
+    with Guard(writable=[tmp_path / ("long" * 10), tmp_path]) as guard:
+        context = multiprocessing.get_context("fork")
+        with context.Manager() as manager:
+            assert manager.list([1])[0] == 1
+    assert guard.violations == ()
+    assert getattr(multiprocessing.current_process(), "_config").get("tempdir") is None  # noqa: B009
 
 
 def test_modules_are_still_compiled_into_their_cache(

@@ -47,7 +47,7 @@ def command(tmp_path: Path) -> Iterator[list[str]]:
 
 @pytest.fixture
 def guard(tmp_path: Path) -> Iterator[Guard]:
-    with Guard(writable=[tmp_path]) as guard:
+    with Guard(writable=[tmp_path, tmp_path.parent]) as guard:
         yield guard
 
 
