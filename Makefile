@@ -11,11 +11,12 @@ SERVERS := build/servers
 SERVERS_READY := $(SERVERS)/.ready
 POSTGRES := build/postgres
 FRAMEWORKS := .venv-frameworks
+LANGGRAPH_DEV := build/langgraph-dev
 BROWSER := build/browser
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-browser record-servers check lint types docs bench soak fidelity clean
+.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser record-servers check lint types docs bench soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -107,6 +108,22 @@ $(FRAMEWORKS)/.ready: tests/frameworks/constraints.txt pyproject.toml
 	@# The core alone, without an extra: the frameworks bring what they need.
 	@$(FRAMEWORKS)/bin/python -m pip install -q --disable-pip-version-check -c $< -e . \
 		openai openai-agents pydantic-ai-slim hypothesis pytest pytest-asyncio
+	@touch $@
+
+test-langgraph-dev: $(READY) $(LANGGRAPH_DEV)/.ready ## the ready graphs behind a real `langgraph dev`, without network
+	$(BIN)/pytest tests/langgraph_dev $(PYTEST_ARGS)
+
+langgraph-dev: $(LANGGRAPH_DEV)/.ready ## serve the ready graphs; threads and worlds are kept in build/langgraph-dev/served
+	@mkdir -p $(LANGGRAPH_DEV)/served
+	cd $(LANGGRAPH_DEV)/served && AGENTWORLD_STORE=$${AGENTWORLD_STORE:-worlds.sqlite} \
+		../bin/langgraph dev --config $(CURDIR)/graphs/langgraph.json --no-browser --no-reload
+
+$(LANGGRAPH_DEV)/.ready: tests/langgraph_dev/constraints.txt constraints.txt pyproject.toml
+	@test -x $(LANGGRAPH_DEV)/bin/python || $(PYTHON) -m venv $(LANGGRAPH_DEV)
+	@echo "installing the LangGraph server (a minute, once) …"
+	@$(LANGGRAPH_DEV)/bin/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
+	@$(LANGGRAPH_DEV)/bin/python -m pip install -q --disable-pip-version-check -c $< -c constraints.txt \
+		-e '.[graphs]' 'langgraph-cli[inmem]'
 	@touch $@
 
 test-servers: $(READY) $(SERVERS_READY) ## eight real MCP servers mirrored, the computed ones held to theirs (needs node)
