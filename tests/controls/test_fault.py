@@ -16,6 +16,8 @@ from agentworld_sim import (
     Scenario,
     ToolCall,
     ToolSpec,
+    Turn,
+    UsageError,
     World,
     WorldState,
 )
@@ -148,6 +150,27 @@ async def test_controls_change_values_in_order_up_to_the_one_that_answers() -> N
         assert second.change.values == {"control/a": 2, "control/b": 2}
         state = await world.state()
         assert dict(state.values) == {"control/a": 2, "control/b": 2, "control/c": 1}
+
+
+async def test_a_fork_may_be_given_other_controls() -> None:
+    async with await machine(Fault(name="one", tool="bash", error="no")) as world:
+        inherited, free = await world.fork(), await world.fork(controls=[])
+        assert [await said(inherited), await said(free)] == ["no\n", "hi\n"]
+        assert [control.name for control in world.controls] == ["one"]
+
+
+async def test_who_watches_a_world_is_told_of_every_turn_it_commits() -> None:
+    async with await machine() as world:
+        told: list[Turn] = []
+        world.on_turn(told.append)
+        first = await world.step(LS)
+        again = await world.step(LS, at=world.root)
+        second = await world.step(LS)
+        with pytest.raises(UsageError):
+            await world.step(ToolCall("bash", {"comand": "x"}))
+        await (await world.fork()).step(LS)
+        assert told == [first, again, second]
+        assert first == again
 
 
 GEMINI = """\

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agentworld_fixtures._faults import FaultList
 from agentworld_fixtures._world import SimWorld
 from agentworld_sim import UsageError
 from tests.fixtures_plugin.world.types_of_fixtures import Failure, Open
@@ -327,6 +328,21 @@ def test_records_that_were_there_and_are_deleted(desk: SimWorld, failure: Failur
         '  #3 delete_ticket(id=1) [computed] { "id": 1, "title": "Printer", "state": "open" }',
         "      deleted from tickets: 1",
     ]
+
+
+def test_rows_of_a_database_that_were_there_and_are_deleted(opened: Open, failure: Failure) -> None:
+    setup = opened(domains=["mcp"], tools=["sqlite"])
+    setup.call("create_table", query="CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT)")
+    setup.call("write_query", query="INSERT INTO orders (item) VALUES ('lamp'), ('desk'), ('bed')")
+    sim = SimWorld(setup.world, FaultList())
+    sim.call("write_query", query="INSERT INTO orders (item) VALUES ('chair')")
+    sim.call("write_query", query="DELETE FROM orders WHERE item = 'chair'")
+    sim.assert_no_destructive()
+    sim.call("write_query", query="DELETE FROM orders WHERE id = 2")
+    sim.call("write_query", query="DROP TABLE orders")
+    lines = failure(sim.assert_no_destructive)
+    assert lines[0] == "2 calls destroyed something:"
+    assert lines[2::2] == ["      deleted from orders: 2", "      deleted from orders: 1, 3"]
 
 
 def test_tools_that_say_that_they_destroy(sim: SimWorld, failure: Failure) -> None:
