@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
@@ -25,12 +26,23 @@ def spec_of(tool: ToolSpec | Callable[..., Any] | Mapping[str, Any]) -> ToolSpec
     if isinstance(tool, ToolSpec):
         return tool
     if isinstance(tool, Mapping):
-        return _of_object(cast("Mapping[str, Any]", tool))
+        return with_domain(_of_object(cast("Mapping[str, Any]", tool)))
     if callable(tool):
-        return _of_function(tool)
+        return with_domain(_of_function(tool))
     raise UsageError(
         f"{tool!r} is no tool. Give a function, an object as it is sent to a model, or a ToolSpec."
     )
+
+
+def with_domain(tool: ToolSpec) -> ToolSpec:
+    """`tool` with the domain of functions that have a JSON interface, unless it is a well-known tool of
+    a shell or has a domain. Only tools of that domain are answered from tables."""
+    # Imported late: it brings all toolkits, which a world with any tool has loaded.
+    from agentworld_sim.engines.shell._bindings import binding_for
+
+    if tool.domain is not None or binding_for(tool) is not None:
+        return tool
+    return replace(tool, domain="mcp")
 
 
 def field_of(item: Any, name: str) -> Any:

@@ -126,6 +126,23 @@ async def test_tools_that_bind_to_nothing_are_refused_all_at_once(world: World) 
     assert world.tools["bash"].description.startswith("Runs a command in one bash session")
 
 
+async def test_functions_that_work_on_records_are_answered_from_tables(world: World) -> None:
+    def create_ticket(title: str) -> str: ...
+    def get_ticket(id: int) -> str: ...
+    def list_tickets() -> str: ...
+    def delete_ticket(id: int) -> str: ...
+
+    create, get, *_ = tools = bind(world, [create_ticket, get_ticket, list_tickets, delete_ticket])
+    assert [tool.spec.binds_to for tool in tools] == [
+        "table/create:tickets",
+        "table/read:tickets",
+        "table/list:tickets",
+        "table/delete:tickets",
+    ]
+    made = json.loads(await create({"title": "Lamp"}))
+    assert json.loads(await get({"id": made["id"]})) == made
+
+
 async def test_real_tools_are_not_called_through_a_world() -> None:
     scenario = Scenario.model_validate(
         {"name": "m", "domains": ["terminal"], "access": {"bash": "real"}}
