@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -113,6 +113,38 @@ def write_tape(path: Path, text: str) -> None:
         raise UsageError(
             f"the cassette {str(path)!r} cannot be written: {error.strerror}."
         ) from error
+
+
+def is_tape(path: Path) -> bool:
+    """Whether a file says of itself that it is one of these."""
+    try:
+        with path.open("rb") as file:
+            return f"\n{MARK}:".encode() in b"\n" + file.read(4_096)
+    except OSError:
+        return False
+
+
+def trim(path: Path, unused: Collection[str]) -> int:
+    """Takes answers out of a file.
+
+    Args:
+        path: The file.
+        unused: The answers, as a `TapeReport` calls them.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        UsageError: it is no cassette, or cannot be written.
+    """
+    with writing(path):
+        file = read_tape(path)
+        if file is None:
+            return 0
+        kept = tuple(one for one in file.entries if one.described() not in unused)
+        shared = any(one.before is not None for one in file.entries)
+        write_tape(path, replace(file, entries=kept).text(all_before=shared))
+        return len(file.entries) - len(kept)
 
 
 @contextmanager
