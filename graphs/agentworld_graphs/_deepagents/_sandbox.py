@@ -261,7 +261,7 @@ class SimulatedSandbox(SandboxBackendProtocol):
             async with one_at_a_time(self._seat):
                 place = standing.place
                 if place is not None:
-                    batch, _ = self._seat.enter(place, lambda: standing.base(self._start))
+                    batch, _ = self._seat.enter(place, standing.base, self._start)
                     standing.stand(batch)
                     ref = batch.tip
             return [await downloaded(self._world, path, ref) for path in paths]
@@ -274,13 +274,13 @@ class SimulatedSandbox(SandboxBackendProtocol):
             standing.require_way_back()
             await standing.turn_comes()
             async with one_at_a_time(self._seat):
-                place, start = standing.place, self._start
+                place = standing.place
                 if place is None:
                     turn = await self._world.step(call)
                     return turn.observation
-                batch, _ = self._seat.enter(place, lambda: standing.base(start))
+                batch, _ = self._seat.enter(place, standing.base, self._start)
                 standing.stand(batch)
-                answered = await self._seat.answer(call, place, lambda: standing.base(start))
+                answered = await self._seat.answer(call, place, standing.base, self._start)
                 standing.moved(answered.ref)
                 return answered.observation
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from weakref import WeakKeyDictionary
 
 from agentworld_graphs._batches import Batch
-from agentworld_graphs._deepagents._levels import Level, keeps_checkpoints, levels, wait_for
+from agentworld_graphs._levels import Level, keeps_checkpoints, levels, wait_for
 from agentworld_graphs._place import Place
 from agentworld_graphs._seat import Seat
 from agentworld_sim import UsageError, WorldRef
@@ -71,9 +71,9 @@ class Standing:
         for level in reversed(self.levels):
             await wait_for(level.earlier_calls)
 
-    def base(self, start: WorldRef) -> WorldRef:
-        """Where the outermost step began."""
-        return self._inherited or start
+    def base(self) -> WorldRef | None:
+        """Where the outermost step began; `None` at the beginning of its thread."""
+        return self._inherited or None
 
     def stand(self, batch: Batch) -> None:
         """Puts `batch` where this call continues."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from agentworld_graphs import SimulatedSandbox
-from agentworld_graphs._deepagents import _levels, _standing
-from agentworld_graphs._deepagents._levels import Level, levels
+from agentworld_graphs import SimulatedSandbox, _levels
+from agentworld_graphs._deepagents import _standing
+from agentworld_graphs._levels import Level, levels
 
 if TYPE_CHECKING:
     from conftest import Deep

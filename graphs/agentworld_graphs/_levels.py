@@ -1,8 +1,8 @@
-"""Where in a run a backend is called: the graph whose node runs, and the graphs around it.
+"""The graphs around a call that gets no runtime: the one whose node runs, and those outside of it.
 
-A backend gets no runtime. Like deepagents' own `StateBackend` it reads and writes the graph's state
-through functions that LangGraph puts into the config of every task. The names below are LangGraph's
-private parts; a canary test pins them.
+Like deepagents' own `StateBackend`, what stands here reads and writes a graph's state through functions
+that LangGraph puts into the config of every task. The names below are LangGraph's private parts; a
+canary test pins them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,13 @@ from typing import Any, cast
 
 from langgraph.config import get_config
 
-from agentworld_graphs._place import RUNNER_KEY, AnyFuture
+from agentworld_graphs._place import CHECKPOINTER_KEY, READ_KEY, RUNNER_KEY, AnyFuture
 from agentworld_graphs._refs import CHANNEL
-
-READ_KEY = "__pregel_read"
-"""Reads a channel: `(channel, fresh)`; fresh, with what the task itself wrote."""
 
 SEND_KEY = "__pregel_send"
 """Writes channels: a list of pairs."""
 
 RUNTIME_KEY = "__pregel_runtime"
-SAVER_KEY = "__pregel_checkpointer"
 
 LOOP_ARGUMENT = "schedule_task"
 """The runner's keyword with a method of the loop that runs the graph. The loop's config is that of the
@@ -60,6 +56,7 @@ class Level:
         Raises:
             KeyError: the graph has no such channel.
         """
+        # With the second argument, what the task itself wrote counts.
         return self.configurable[READ_KEY](CHANNEL, fresh) or ""
 
     def send(self, ref: str) -> None:
@@ -94,9 +91,19 @@ class Level:
 def levels() -> list[Level]:
     """The graphs around this call, the innermost first; none outside of a graph."""
     try:
-        config: Mapping[str, Any] = get_config()
+        return _levels(get_config())
     except RuntimeError:
         return []
+
+
+def write_ref(config: Mapping[str, Any], ref: str) -> None:
+    """Writes `sim_ref` into the state of the graph that `config` is of, if it has the channel."""
+    level = next(iter(_levels(config)), None)
+    if level is not None and level.has_channel:
+        level.send(ref)
+
+
+def _levels(config: Mapping[str, Any]) -> list[Level]:
     found: list[Level] = []
     while True:
         configurable: Mapping[str, Any] = config.get("configurable") or {}
@@ -114,7 +121,7 @@ def levels() -> list[Level]:
 
 def keeps_checkpoints(found: Iterable[Level]) -> bool:
     """Whether the run can be gone back in."""
-    return any(level.configurable.get(SAVER_KEY) for level in found)
+    return any(level.configurable.get(CHECKPOINTER_KEY) for level in found)
 
 
 async def wait_for(futures: Iterable[AnyFuture]) -> None:
