@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -34,8 +35,19 @@ from agentworld_graphs.ready._worlds import (
     scenario_of,
     worlds,
 )
-from agentworld_sim import Access, Scenario, UsageError, World
+from agentworld_sim import (
+    Access,
+    AgentworldError,
+    ArgumentsError,
+    Scenario,
+    UnknownToolError,
+    UsageError,
+    World,
+)
 from agentworld_sim.tools import canonical_json
+
+TURNED_DOWN = (ArgumentsError, UnknownToolError)
+"""How a world turns down what no tool would take: the agent is told, as its tools tell it."""
 
 SCRIPTED = "scripted"
 SCENARIO = "failing-test"
@@ -147,9 +159,8 @@ class Agent:
     async def think(self, messages: Sequence[BaseMessage], settings: Settings) -> AIMessage:
         """What the agent says next."""
         model = await self.model(settings)
-        if settings.agent_model != SCRIPTED:
-            return await model.ainvoke(list(messages))
-        with ours():
+        # A script that does not fit is ours; a provider that fails is not.
+        with ours(AgentworldError):
             return await model.ainvoke(list(messages))
 
     async def model(self, settings: Settings) -> Any:
@@ -179,14 +190,15 @@ class Agent:
             settings: Of the run.
             real: Whether the real tool runs. The world answers otherwise.
         """
-        node = await self.node(state, settings, access={call["name"]: "real"} if real else None)
+        node = await self.node(state, settings)
         followed = ""
         if real:
             # The world goes along, so that it stays what the agent believes it to be. First, because
-            # nothing has happened yet if that fails.
-            with ours():
+            # nothing has happened yet if that fails; and what it turns down does not happen for real.
+            with ours(but=TURNED_DOWN), suppress(*TURNED_DOWN):
                 here = state.get("sim_ref", node.world.root)
                 followed = (await node.world.step(call_of(call), at=here)).ref
+                node = self.node_in(node.world, access={call["name"]: "real"})
         alone = AIMessage("", tool_calls=[cast("Any", call)])
         given = {**state, "messages": [*state["messages"], alone]}
         result: Any = await node.ainvoke(given, config)

@@ -154,18 +154,24 @@ async def claim(world: World, once: str, *, at: WorldRef) -> bool:
 
 
 @contextmanager
-def ours() -> Generator[None]:
+def ours(
+    only: type[Exception] = Exception, *, but: tuple[type[Exception], ...] = ()
+) -> Generator[None]:
     """What fails inside is ours: it ends the run, never becomes a message, and leaves the thread as it
     was.
+
+    Args:
+        only: Errors of other classes are somebody else's, and pass as they are.
+        but: So do these.
 
     Raises:
         SimulationInterrupted: something failed.
     """
     try:
         yield
-    except GraphBubbleUp:
+    except (GraphBubbleUp, *but):
         raise
-    except Exception as error:
+    except only as error:
         raise SimulationInterrupted(as_ours(error)) from error
 
 

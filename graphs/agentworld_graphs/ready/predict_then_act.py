@@ -29,14 +29,13 @@ from typing_extensions import TypedDict
 
 from agentworld_graphs._failures import SimulationInterrupted
 from agentworld_graphs.ready import _scripts
-from agentworld_graphs.ready._agent import Agent, Settings, State, name_of
+from agentworld_graphs.ready._agent import TURNED_DOWN, Agent, Settings, State, name_of
 from agentworld_graphs.ready._worlds import call_of, forked, imagining, ours
 from agentworld_sim import (
     AccessRefused,
-    ArgumentsError,
+    AgentworldError,
     ObservationRejected,
     Turn,
-    UnknownToolError,
     World,
 )
 from agentworld_sim.goals import check_goals
@@ -53,6 +52,9 @@ made again. Go on from a later checkpoint, or leave {name!r} out of allow_real."
 
 NO_ANSWER = -1000.0
 """The score of a call that cannot be answered at all."""
+
+NO_TURN = (*TURNED_DOWN, ObservationRejected)
+"""What a prediction may end with that is the call's fault, or the prediction's."""
 
 Scorer = Callable[[World, Sequence[Turn]], Awaitable[float]]
 """Says how good the end of a look-ahead is: the fork there, and the turns that led to it."""
@@ -156,23 +158,25 @@ def build(agent: Agent | None = None, *, scorer: Scorer | None = None) -> Any:
         call, turns, said = first, list[Turn](), list[BaseMessage](state["messages"])
         with ours():
             engines = {} if computed else {"engines": imagining(world)}
-            async with forked(world, state.get("sim_ref", world.root), **engines) as fork:
-                try:
-                    for step in range(settings.depth):
+        async with forked(world, state.get("sim_ref", world.root), **engines) as fork:
+            try:
+                for step in range(settings.depth):
+                    with ours(but=NO_TURN):
                         turns.append(await fork.step(call_of(call)))
-                        said += [
-                            AIMessage("", tool_calls=[call]),
-                            ToolMessage(turns[-1].observation.text, tool_call_id=call["id"]),
-                        ]
-                        following = []
-                        if step + 1 < settings.depth:
-                            following = (await who.think(said, settings)).tool_calls
-                        if not following:
-                            break
-                        call = following[0]
-                except (ArgumentsError, UnknownToolError, ObservationRejected) as error:
-                    if not turns:
-                        return predicted(first, error)
+                    text = turns[-1].observation.text
+                    said += [
+                        AIMessage("", tool_calls=[call]),
+                        ToolMessage(text, tool_call_id=call["id"]),
+                    ]
+                    further = step + 1 < settings.depth
+                    following = (await who.think(said, settings)).tool_calls if further else []
+                    if not following:
+                        break
+                    call = following[0]
+            except NO_TURN as error:
+                if not turns:
+                    return predicted(first, error)
+            with ours(AgentworldError):
                 return predicted(first, turns[0], score=await judged(fork, turns))
 
     async def act(state: Thread, config: RunnableConfig, runtime: Runtime[Choosing]) -> Any:

@@ -27,7 +27,15 @@ from typing_extensions import TypedDict
 from agentworld_graphs._demo._agent import agent as smallest_agent
 from agentworld_graphs.ready._agent import Agent, Settings, State
 from agentworld_graphs.ready._worlds import forked, ours
-from agentworld_sim import Control, ControlInput, Observation, UsageError, World, WorldRef
+from agentworld_sim import (
+    AgentworldError,
+    Control,
+    ControlInput,
+    Observation,
+    UsageError,
+    World,
+    WorldRef,
+)
 from agentworld_sim.controls import Fault
 from agentworld_sim.errors import nearest
 from agentworld_sim.goals import check_goals
@@ -166,8 +174,9 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
             try:
                 begun = {"messages": given["task"]}
                 limit = {"recursion_limit": settings.steps}
-                async for seen in graph.astream(begun, limit, stream_mode="values"):
-                    said = seen["messages"]
+                with ours(AgentworldError):
+                    async for seen in graph.astream(begun, limit, stream_mode="values"):
+                        said = seen["messages"]
             except GraphRecursionError:
                 stopped = True
             with ours():

@@ -29,9 +29,9 @@ from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
 from agentworld_graphs.ready import _scripts
-from agentworld_graphs.ready._agent import Agent, Settings, State, name_of
+from agentworld_graphs.ready._agent import TURNED_DOWN, Agent, Settings, State, name_of
 from agentworld_graphs.ready._worlds import call_of, forked, ours
-from agentworld_sim import ArgumentsError, UnknownToolError, World, WorldRef
+from agentworld_sim import World, WorldRef
 from agentworld_sim.engines.table._changes import record_changes
 
 __all__ = ["Rehearsal", "build", "graph"]
@@ -102,7 +102,8 @@ def build(agent: Agent | None = None) -> Any:
         if seen is not None and seen["call"] != call:
             # Somebody changed the conversation since: what would be shown is not what would run.
             return Command(goto="rehearse")
-        real = call["name"] in who.allowed(settings.allow_real)
+        # What could not be rehearsed was turned down by the world: the agent is told so, and no more.
+        real = seen is not None and call["name"] in who.allowed(settings.allow_real)
         if seen is not None and (seen["destroys"] or real):
             refusal = await asked(seen, call, real, state, settings)
             if refusal is not None:
@@ -150,10 +151,14 @@ def build(agent: Agent | None = None) -> Any:
 
 def open_calls(state: State) -> list[Any]:
     """The calls of the agent's last message that have no answer yet."""
-    messages = state["messages"]
-    answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
-    last = next(one for one in reversed(messages) if isinstance(one, AIMessage))
-    return [call for call in last.tool_calls if call["id"] not in answered]
+    answered: set[str] = set()
+    # Ids are the model's, and it may use one again: only what came after the message counts.
+    for message in reversed(state["messages"]):
+        if isinstance(message, AIMessage):
+            return [call for call in message.tool_calls if call["id"] not in answered]
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+    return []
 
 
 async def rehearsed(world: World, call: Any, at: WorldRef) -> Rehearsal | None:
@@ -161,7 +166,7 @@ async def rehearsed(world: World, call: Any, at: WorldRef) -> Rehearsal | None:
     async with forked(world, at) as fork:
         try:
             turn = await fork.step(call_of(call))
-        except (ArgumentsError, UnknownToolError):
+        except TURNED_DOWN:
             return None
         files = await fork.diff(at)
         records = record_changes(

@@ -51,8 +51,9 @@ async def test_no_alternative_that_was_not_chosen_ever_happens() -> None:
     done = await predict_then_act.graph.ainvoke(START)
     world = await World.open(done["world"], store=store_of_process())
     async with world:
-        calls = [turn.call.id for turn in await world.trajectory(done["sim_ref"])]
-    assert calls == ["call-1-1", "call-2-3", "call-3-1"]
+        calls = [turn.call.name for turn in await world.trajectory(done["sim_ref"])]
+        changed = [change.path for change in await world.diff(at=done["sim_ref"])]
+    assert (calls, changed) == (["bash", "edit_file", "bash"], ["/srv/app/src/csv.sh"])
     assert len(store_of_process().worlds()) == before + 1
 
 

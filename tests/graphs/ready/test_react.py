@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from langchain_core.tools import tool
 
-from agentworld_graphs import SimulationInterrupted
+from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
 from agentworld_graphs._demo._agent import real_calls
-from agentworld_graphs.ready import react
+from agentworld_graphs.ready import predict_then_act, react, red_team, rehearse
 from agentworld_graphs.ready._agent import Agent
 from agentworld_graphs.ready._worlds import model_at, store_of_process, worlds
 from agentworld_sim import World
@@ -110,6 +110,26 @@ async def test_an_agent_that_leaves_its_script_is_no_internal_error() -> None:
     await graph.ainvoke(START, THREAD)
     with pytest.raises(SimulationInterrupted, match="the script has 6 replies"):
         await graph.ainvoke({"messages": [("user", "And now?")]}, THREAD)
+
+
+class ProviderDown(Exception):
+    """What a provider's package raises."""
+
+
+class BrokenModel(ScriptedChatModel):
+    """A chat model whose provider fails."""
+
+    def _generate(self, *arguments: Any, **options: Any) -> Any:
+        raise ProviderDown
+
+    _agenerate: Any = _generate
+
+
+@pytest.mark.parametrize("module", [react, predict_then_act, rehearse, red_team])
+async def test_a_provider_that_fails_is_not_taken_for_a_failure_of_ours(module: Any) -> None:
+    graph = module.build(Agent(chat_model=BrokenModel(script=[])))
+    with pytest.raises(ProviderDown):
+        await graph.ainvoke(START)
 
 
 @tool

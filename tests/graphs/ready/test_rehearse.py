@@ -199,6 +199,26 @@ async def test_a_tool_that_is_not_there_is_told_to_the_agent(real: RealBash) -> 
     assert "bush is not a valid tool" in answers(state)[0]
 
 
+async def test_what_the_world_turns_down_does_not_happen_for_real(real: RealBash) -> None:
+    agent = real.agent()
+    bad = AIMessage("", tool_calls=[{"name": "bash", "args": {"comand": "deploy"}, "id": "c0"}])
+    model = ScriptedChatModel(script=[bad, agent.script[-1]], checks_calls=False)
+    agent = rehearse.Agent(tools=agent.tools, chat_model=model, allow_real=BASH)
+    state = await kept(rehearse.build(agent)).ainvoke(START, THREAD, context=REAL)
+    assert real.ran == [] and "__interrupt__" not in state
+    assert "Field required" in answers(state)[0]
+
+
+async def test_a_model_that_uses_ids_again_is_answered_each_time(real: RealBash) -> None:
+    script = [
+        AIMessage("", tool_calls=[{"name": "bash", "args": {"command": word}, "id": "call_0"}])
+        for word in ("echo one", "echo two")
+    ]
+    agent = rehearse.Agent(tools=[real.tool()], script=[*script, AIMessage("Done.")])
+    state = await kept(rehearse.build(agent)).ainvoke(START, THREAD)
+    assert answers(state) == ["one\n", "two\n"]
+
+
 async def test_a_record_that_would_be_gone_is_shown() -> None:
     graph = kept(orders)
     state = await graph.ainvoke(START, THREAD)
