@@ -27,6 +27,8 @@ from typing import Any
 import pytest
 
 from agentworld_fixtures._guard import Guard, RealEffect
+from agentworld_sim.state import SqliteStore
+from agentworld_sim.tape._file import write_tape
 from tests.fixtures_plugin.guard.conftest import Places
 
 pytestmark = pytest.mark.promise("guard-files")
@@ -243,6 +245,19 @@ def removed_from_a_thread(places: Places) -> None:
     raise raised[0]
 
 
+def store_of_worlds(places: Places) -> None:
+    SqliteStore(places.outside / "new.db")
+
+
+def cassette_of_another_name(places: Places) -> None:
+    write_tape(places.kept, "x")
+
+
+def cassette_through_a_link(places: Places) -> None:
+    (places.inside / "x.yaml").symlink_to(places.kept)
+    (places.inside / "x.yaml").write_text("changed")
+
+
 def zipped(places: Places) -> None:
     with zipfile.ZipFile(places.outside / "new.zip", "w") as archive:
         archive.writestr("a", "b")
@@ -314,6 +329,9 @@ ATTEMPTS: list[Attempt] = [
     database_that_looks_like_a_uri,
     through_a_thread,
     removed_from_a_thread,
+    store_of_worlds,
+    cassette_of_another_name,
+    cassette_through_a_link,
     zipped,
     logged,
     temporary,
@@ -483,6 +501,20 @@ def test_modules_are_still_compiled_into_their_cache(
         importlib.import_module("freshly_written")
     assert guard.violations == ()
     assert list((tmp_path / "__pycache__").glob("freshly_written.*.pyc"))
+
+
+def test_the_users_own_store_and_cassettes_beside_the_test_may_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTWORLD_HOME", str(tmp_path / "home" / "worlds"))
+    with Guard(writable=[tmp_path / "inside"]) as guard:
+        SqliteStore(tmp_path / "home" / "worlds" / "worlds.sqlite").close()
+        write_tape(tmp_path / "cassettes" / "test_agent" / "test_it.yaml", "answers: []\n")
+    assert guard.violations == ()
+    monkeypatch.setenv("AGENTWORLD_STORE", str(tmp_path / "mine.db"))
+    with Guard(writable=[tmp_path / "inside"]) as guard:
+        SqliteStore(tmp_path / "mine.db").close()
+    assert guard.violations == ()
 
 
 def test_where_a_path_leads_that_cannot_be_told_is_outside(places: Places, guard: Guard) -> None:

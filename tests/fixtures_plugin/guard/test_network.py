@@ -93,6 +93,11 @@ SHORT: dict[str, Callable[[], object]] = {
     "sendto": lambda: closing(lambda sock: sock.sendto(b"x", ADDRESS), datagram),
     "sendto with flags": lambda: closing(lambda sock: sock.sendto(b"x", 0, ADDRESS), datagram),
     "sendmsg": lambda: closing(lambda sock: sock.sendmsg([b"x"], [], 0, ADDRESS), datagram),
+    "sendmsg by name": lambda: closing(
+        lambda sock: sock.sendmsg([b"x"], [], 0, (NAME, 80)), datagram
+    ),
+    "sendto by name": lambda: closing(lambda sock: sock.sendto(b"x", (NAME, 80)), datagram),
+    "bind by name": lambda: closing(lambda sock: sock.bind((NAME, 0)), stream),
     "connected datagrams": lambda: closing(lambda sock: sock.connect(ADDRESS), datagram),
     "a lying socket": lambda: closing(lambda sock: sock.connect(ADDRESS), Lying),
     "a lying address": lambda: closing(lambda sock: sock.connect(LyingAddress(ADDRESS)), stream),

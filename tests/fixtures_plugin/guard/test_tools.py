@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import subprocess
 import sys
 import textwrap
@@ -286,6 +287,20 @@ def test_a_tool_is_not_ours_by_its_names(guard: Guard, tmp_path: Path) -> None:
             real = StructuredTool.from_function(names["answer"], name="deploy")
             with pytest.raises(RealEffect):
                 real.invoke({"target": "x"})
+
+
+def test_a_module_of_the_project_is_no_framework_by_its_name(
+    guard: Guard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "ran = []\ndef deploy(target: str):\n    'Deploys.'\n    ran.append(target)\n"
+    (tmp_path / "langgraph_swarm.py").write_text(source)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    module = importlib.import_module("langgraph_swarm")
+    monkeypatch.delitem(sys.modules, "langgraph_swarm")
+    monkeypatch.setitem(sys.modules, "langgraph_swarm", module)
+    with pytest.raises(RealEffect):
+        StructuredTool.from_function(module.deploy).invoke({"target": "x"})
+    assert module.ran == []
 
 
 def test_a_body_of_our_own_makes_no_real_body_ours(guard: Guard) -> None:
