@@ -43,10 +43,29 @@ class Answered:
     observation: Observation
     ref: WorldRef
     parent: WorldRef
+    seed: int
+    """Of the world's random source."""
+    model: str
+    """Which model was asked; empty when none was."""
 
     @classmethod
-    def of(cls, turn: Turn) -> Answered:
-        return cls(turn.call, turn.observation, turn.ref, turn.parent)
+    def of(cls, turn: Turn, seed: int) -> Answered:
+        asked = [one.parameters.get("model") for one in turn.exchanges]
+        model = str(asked[-1] or "") if asked else ""
+        return cls(turn.call, turn.observation, turn.ref, turn.parent, seed, model)
+
+    def mark(self, world: str) -> Mark:
+        """What a message carries of it."""
+        mark: Mark = {
+            "world": world,
+            "ref": self.ref,
+            "parent": self.parent,
+            "provenance": self.observation.provenance,
+            "seed": self.seed,
+        }
+        if self.model:
+            mark["model"] = self.model
+        return mark
 
     def answers(self, call: ToolCall) -> bool:
         return self.call.name == call.name and self.call.arguments == call.arguments
@@ -197,7 +216,7 @@ class Chain:
         begins = BEGINS if self._begins else ""
         return Origin(self.name, f"{begins}{self._step}:{key}:{number}")
 
-    def recall(self, asked: Sequence[tuple[str, Turn]]) -> None:
+    def recall(self, asked: Sequence[tuple[str, Turn]], seed: int) -> None:
         """Takes over what was answered here before, perhaps in another process."""
         if self._begins:
             began = [turn.parent for origin, turn in asked if origin.startswith(BEGINS)]
@@ -207,7 +226,7 @@ class Chain:
         for origin, turn in asked:
             step, key, number = origin.removeprefix(BEGINS).split(":")
             if step == self._step:
-                self.record(key).recall(int(number), Answered.of(turn))
+                self.record(key).recall(int(number), Answered.of(turn, seed))
                 self.answered(turn)
         self.recalled = True
 

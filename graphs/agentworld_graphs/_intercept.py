@@ -203,12 +203,9 @@ class Interceptor:
         messages = messages_in(given, self._key) if given is not None else (result,)
         for message in messages:
             if isinstance(message, ToolMessage) and message.tool_call_id == call:
-                mark: Mark = {
-                    "world": self._choice.world.id,
-                    "ref": attempt.refs[call],
-                    "parent": first.parent,
-                    "provenance": "real",
-                }
+                own = first.mark(self._choice.world.id)
+                mark: Mark = {**own, "ref": attempt.refs[call], "provenance": "real"}
+                mark.pop("model", None)
                 message.additional_kwargs[MARK] = mark
 
 

@@ -48,6 +48,10 @@ class Mark(TypedDict):
     parent: WorldRef
     """The point before it."""
     provenance: Provenance
+    seed: int
+    """Of the world's random source."""
+    model: NotRequired[str]
+    """Which model imagined it, or a part of it."""
 
 
 def marks_of(message: object) -> Mark | None:

@@ -19,6 +19,7 @@ from agentworld_sim import (
     ArgumentsError,
     ToolCall,
     ToolSpec,
+    Turn,
     UsageError,
     World,
     WorldRef,
@@ -123,7 +124,7 @@ class Seat:
     ) -> Answered:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
         if place is None:
-            return Answered.of(await self.world.step(call, on_delta=on_delta))
+            return await self._of(await self.world.step(call, on_delta=on_delta))
         batch, attempt = self.enter(place, base, start)
         around = list(self._around(place))
         attempt.arrived.add(place.call)
@@ -172,7 +173,7 @@ class Seat:
             origin = None if record is None else chain.origin(key, record.asked)
             turn = await self.world.step(call, at=chain.tip, origin=origin, on_delta=on_delta)
             chain.answered(turn)
-            answered = Answered.of(turn)
+            answered = await self._of(turn)
             if record is not None:
                 record.add(answered)
             return answered
@@ -185,7 +186,12 @@ class Seat:
             if not asked and place.written is not None:
                 # A thread that was copied brings the answers along, but not who asked for them.
                 chain.follow(one for one in await place.written() if one["world"] == self.world.id)
-            chain.recall(asked)
+            # No call changes the seed.
+            seed = (await self.world.state(asked[-1][1].ref)).seed if asked else 0
+            chain.recall(asked, seed)
+
+    async def _of(self, turn: Turn) -> Answered:
+        return Answered.of(turn, (await self.world.state(turn.ref)).seed)
 
 
 @dataclass(frozen=True, slots=True)

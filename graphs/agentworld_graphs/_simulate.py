@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from langchain_core.messages import ToolCall as CallOfModel
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
@@ -19,9 +20,11 @@ from pydantic_core import to_jsonable_python
 from agentworld_graphs._batches import Answered
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
 from agentworld_graphs._functional import place_in_task, ref_of_thread
+from agentworld_graphs._levels import write_ref
 from agentworld_graphs._place import Place, place_of, reader_of
-from agentworld_graphs._refs import MARK, Mark, ref_in
+from agentworld_graphs._refs import MARK, ref_in
 from agentworld_graphs._seat import Base, Seat, ToolAccess, seat_of, world_of
+from agentworld_graphs._tracing import SIMULATED, tell_tracers, told_at_start
 from agentworld_sim import (
     AccessRefused,
     ArgumentsError,
@@ -42,10 +45,6 @@ Runtime = ToolRuntime[Any, Any]
 
 RUNTIME_ARGUMENT = "agentworld_runtime"
 """The argument in which a tool node gives us its runtime. Never shown, never recorded."""
-
-METADATA_KEY = "agentworld_world"
-"""In the metadata of `on_tool_start`. The ref and the provenance are in the message that
-`on_tool_end` gets."""
 
 
 class SimulatedTool(StructuredTool):
@@ -72,11 +71,19 @@ class SimulatedTool(StructuredTool):
     ) -> SimulatedTool:
         """For this package; use `simulate`."""
 
-        def answer(call: ToolCall, agentworld_runtime: Runtime | None = None) -> Any:
-            return run_sync(made._answer(call, agentworld_runtime))
+        def answer(
+            call: ToolCall,
+            agentworld_runtime: Runtime | None = None,
+            agentworld_run: object = None,
+        ) -> Any:
+            return run_sync(made._answer(call, agentworld_runtime, agentworld_run))
 
-        async def answer_async(call: ToolCall, agentworld_runtime: Runtime | None = None) -> Any:
-            return await made._answer(call, agentworld_runtime)
+        async def answer_async(
+            call: ToolCall,
+            agentworld_runtime: Runtime | None = None,
+            agentworld_run: object = None,
+        ) -> Any:
+            return await made._answer(call, agentworld_runtime, agentworld_run)
 
         made = cls(
             name=real.name,
@@ -135,7 +142,8 @@ class SimulatedTool(StructuredTool):
 
     def _noted(self, config: RunnableConfig | None) -> RunnableConfig:
         noted = ensure_config(config)
-        noted["metadata"] = {**(noted.get("metadata") or {}), METADATA_KEY: self.world.id}
+        noted["metadata"] = {**(noted.get("metadata") or {}), **told_at_start(self.world)}
+        noted["tags"] = [*(noted.get("tags") or ()), SIMULATED]
         return noted
 
     @cached_property
@@ -194,7 +202,25 @@ class SimulatedTool(StructuredTool):
         ref = await ref_of_thread(self.world.id) if place is not None else None
         return place, lambda: ref
 
-    async def _answer(self, call: ToolCall, runtime: Runtime | None) -> Any:
+    def _run(
+        self,
+        *args: Any,
+        config: RunnableConfig,
+        run_manager: CallbackManagerForToolRun | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        return super()._run(*args, config=config, agentworld_run=run_manager, **kwargs)
+
+    async def _arun(
+        self,
+        *args: Any,
+        config: RunnableConfig,
+        run_manager: AsyncCallbackManagerForToolRun | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        return await super()._arun(*args, config=config, agentworld_run=run_manager, **kwargs)
+
+    async def _answer(self, call: ToolCall, runtime: Runtime | None, run: object = None) -> Any:
         place, base = await self._standing(call, runtime)
         try:
             if self._refused:
@@ -213,11 +239,20 @@ class SimulatedTool(StructuredTool):
             if place is None:
                 raise
             raise SimulationInterrupted(as_ours(error)) from error
+        if place is not None and runtime is not None:
+            self._carry(place, base, runtime)
+        tell_tracers(run, answered.mark(self.world.id))
         if answered.observation.is_error:
             return self._failed(answered.observation.text, call, answered)
         artifact = {"structured_content": answered.observation.structured}
         content = self._message(answered.observation.text, call, answered, artifact)
         return (content, artifact) if self.response_format == "content_and_artifact" else content
+
+    def _carry(self, place: Place, base: Base, runtime: Runtime) -> None:
+        """Writes the ref into the graph's channel, where no node around the tool does."""
+        batch, attempt = self._seat.enter(place, base, self._start)
+        if not attempt.supervised:
+            write_ref(runtime.config, batch.tip)
 
     def _failed(self, text: str, call: ToolCall, answered: Answered | None) -> Any:
         """An error the agent sees, as LangChain makes one of a `ToolException`."""
@@ -253,13 +288,7 @@ class SimulatedTool(StructuredTool):
             status="error" if error else "success",
         )
         if answered is not None:
-            mark: Mark = {
-                "world": self.world.id,
-                "ref": answered.ref,
-                "parent": answered.parent,
-                "provenance": answered.observation.provenance,
-            }
-            message.additional_kwargs[MARK] = mark
+            message.additional_kwargs[MARK] = answered.mark(self.world.id)
         return message
 
 

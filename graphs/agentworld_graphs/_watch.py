@@ -20,7 +20,7 @@ from langchain_core.runnables import RunnableConfig
 from agentworld_graphs._access import Choice
 from agentworld_graphs._failures import SimulationInterrupted
 from agentworld_graphs._provider import provider_side_among, refusal_of
-from agentworld_graphs._simulate import METADATA_KEY
+from agentworld_graphs._tracing import METADATA_KEY
 from agentworld_sim import AccessRefused
 
 _let_through: ContextVar[str | None] = ContextVar("_let_through", default=None)

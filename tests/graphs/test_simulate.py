@@ -311,13 +311,15 @@ async def test_callbacks_hear_of_every_call_once(lab: Lab) -> None:
         message = add.invoke(call, config) if way == "invoke" else await add.ainvoke(call, config)
         (start, (name, inputs, metadata)), (end, output) = listener.heard
         assert (start, name, inputs, end) == ("start", "add", {"item": "milk"}, "end")
-        assert metadata == {"mine": 1, "agentworld_world": world.id}
+        ours = {"agentworld_world": world.id, "agentworld_simulated": True}
+        assert metadata == {"mine": 1, **ours}
         assert output is message
         assert output.additional_kwargs["agentworld"] == {
             "world": world.id,
             "ref": world.ref,
             "parent": (await world.trajectory()).turns[-1].parent,
             "provenance": "computed",
+            "seed": world.scenario.seed,
         }
 
 

@@ -11,8 +11,10 @@ from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs import SimToolNode, SimulationInterrupted, simulate
 from agentworld_sim import Control, Observation, Scenario, World
+from agentworld_sim._sync import run_sync
 from agentworld_sim.checks import DEFAULT_CHECKS, CheckInput
 from agentworld_sim.controls import ControlInput
+from agentworld_sim.model import ModelSettings, WorldModel
 from agentworld_sim.model.scripted import (
     Disconnect,
     ErrorReply,
@@ -60,10 +62,13 @@ async def imagining(
 ) -> tuple[list[Any], int]:
     """What is streamed while a model answers one call, and how often it was asked."""
     with ScriptedModelServer(list(replies)) as server:
-        async with await World.create(SCENARIO, model=server.url, **options) as world:
+        model = WorldModel(ModelSettings(url=server.url))
+        async with await World.create(SCENARIO, model=model, **options) as world:
             node = SimToolNode([track()], world=world)
             asked = lab.asks(lab.call("track_parcel", "c1", number="7"))
             told = await events(lab.agent(node, asked, AIMessage("done")), way, go)
+            # A synchronous call is answered on the library's own loop.
+            run_sync(model.close())
             return told, len(server.requests)
 
 
@@ -219,11 +224,13 @@ async def test_the_tokens_of_the_world_model_are_not_the_agents(
     lab: Lab, go: Any, way: str
 ) -> None:
     with ScriptedModelServer([ScriptedReply.observation(SAID, thinking="Hm.")]) as server:
-        async with await World.create(SCENARIO, model=server.url) as world:
+        model = WorldModel(ModelSettings(url=server.url))
+        async with await World.create(SCENARIO, model=model) as world:
             node = SimToolNode([track()], world=world)
             asked = lab.asks(lab.call("track_parcel", "c1", number="7"))
             graph = lab.agent(node, asked, AIMessage("done"))
             told = await events(graph, way, go, stream_mode="messages")
+            run_sync(model.close())
     # An agent's own model streams its tokens here; ours asks its server by itself.
     assert [one.content for one, _ in told if one.type == "tool"] == [SAID]
     assert "".join(one.content for one, _ in told if one.type != "tool") == "done"
