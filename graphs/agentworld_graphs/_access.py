@@ -48,7 +48,7 @@ class Refusals:
         if not self.lines:
             return
         text = f"{title}, so {consequence}."
-        text += "".join(f"\n- {line}" for line in self.lines)
+        text += "".join(f"\n- {line}" for line in dict.fromkeys(self.lines))
         if self.unbound:
             name = self.unbound[0]
             text += (

@@ -283,6 +283,42 @@ async def test_middleware_for_deep_agents_reaches_the_default_subagent(
     assert lab.ran == []
 
 
+@WAYS
+@pytest.mark.parametrize("by", ["middleware", "graph"])
+async def test_parallel_subagents_work_one_after_the_other_in_one_world(
+    lab: Lab, go: Any, way: str, by: str
+) -> None:
+    def subagent(name: str, *items: str) -> dict[str, Any]:
+        script = [*(lab.adds(item) for item in items), AIMessage(f"{name} done")]
+        return {
+            "name": name,
+            "description": "adds",
+            "system_prompt": "",
+            "model": ScriptedChatModel(script=script),
+            "tools": lab.tools(),
+        }
+
+    tasks = [
+        lab.call("task", name, description="add", subagent_type=name) for name in ("one", "other")
+    ]
+    script = [lab.adds("0"), lab.asks(*tasks, lab.call("add", "z", item="z")), AIMessage("done")]
+    files = ["ls", "read_file", "write_file", "edit_file", "delete", "glob", "grep", "execute"]
+    access: Any = dict.fromkeys(files, "refuse")
+    world = lab.world()
+    agent = deep_agent(
+        ScriptedChatModel(script=script),
+        tools=lab.tools(),
+        subagents=[subagent("one", "a", "b"), subagent("other", "c", "d")],
+        middleware=[SimulatedTools(world, access=access)] if by == "middleware" else [],
+    )
+    if by == "graph":
+        agent = simulate_graph(agent, world, access=access)
+    final = await run(agent, way, go)
+    assert lab.answers(final) == ["0", "one done", "other done", "0,a,b,c,d,z"]
+    assert lab.answered == ["0", "a", "b", "c", "d", "z"]
+    assert lab.ran == []
+
+
 # Refusals
 
 
