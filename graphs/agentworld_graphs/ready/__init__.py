@@ -1,6 +1,6 @@
 """Graphs that are ready to be served: `langgraph dev`, or a `langgraph.json` of your own.
 
-Each module is one graph and has it as `graph`; `build(...)` makes the same for your own agent. They are
+Each module is one graph and has it as `graph`; `build(Agent(…))` makes the same for your own agent. They are
 meant to be read, and copied from.
 
 | module | what it shows |
@@ -18,3 +18,7 @@ from __future__ import annotations
 from agentworld_sim._extras import require
 
 require("langgraph", extra="graphs")
+
+from agentworld_graphs.ready._agent import Agent, Settings
+
+__all__ = ["Agent", "Settings"]
