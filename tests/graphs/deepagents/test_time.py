@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import deepagents
 import pytest
 from deepagents.backends.protocol import SandboxBackendProtocol
 from langchain.agents.middleware import AgentMiddleware
@@ -14,7 +15,13 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from agentworld_graphs import SimulatedSandbox, SimulationInterrupted
+from agentworld_graphs import (
+    ScriptedChatModel,
+    SimDeepAgentState,
+    SimulatedSandbox,
+    SimulationInterrupted,
+    simulate,
+)
 from agentworld_sim import SqliteStore, UsageError, World
 
 if TYPE_CHECKING:
@@ -274,3 +281,105 @@ async def test_updates_keep_their_form(deep: Deep, go: Any) -> None:
     ]
     (update,) = updates
     assert set(update) == {"messages", "sim_ref"}
+
+
+@WAYS
+async def test_simulated_tools_of_the_same_world_work_on_the_same_machine(
+    deep: Deep, go: Any, way: str
+) -> None:
+    def bash(command: str) -> str:
+        """Runs a command."""
+        raise AssertionError("the real tool ran")
+
+    for saver in (None, InMemorySaver()):
+        sandbox = SimulatedSandbox()
+        own = simulate(bash, sandbox)
+        helper = [
+            deep.asks(deep.call("bash", command="echo 5 >> /srv/log")),
+            AIMessage("helped"),
+        ]
+        agent = deep.agent(
+            sandbox,
+            deep.asks(
+                deep.call("bash", "1", command="echo 1 >> /srv/log"),
+                deep.call("execute", "2", command="echo 2 >> /srv/log"),
+                deep.call("bash", "3", command="echo 3 >> /srv/log"),
+            ),
+            deep.asks(deep.call("execute", "4", command="echo 4 >> /srv/log")),
+            deep.delegates("a"),
+            deep.asks(deep.call("execute", "6", command="cat /srv/log")),
+            AIMessage("done"),
+            helpers={"a": helper},
+            saver=saver,
+            tools=[own],
+        )
+        final = await deep.run(agent, way, go)
+        assert deep.answers(final)[-1].startswith("1\n2\n3\n4\n5\n\n")
+        assert final["sim_ref"] == (await sandbox.world.trajectory()).turns[-1].ref
+
+
+@WAYS
+async def test_a_subagent_that_waits_for_a_person_goes_on_where_it_was(
+    deep: Deep, go: Any, way: str
+) -> None:
+    asks = deep.asks(deep.call("execute", "2", command="echo asked >> /srv/log"))
+    helper = {
+        "name": "a",
+        "description": "helps",
+        "system_prompt": "Help.",
+        "model": ScriptedChatModel(
+            script=[
+                deep.writes("/srv/log", "before\n"),
+                asks,
+                deep.asks(deep.call("execute", "3", command="echo after >> /srv/log")),
+                AIMessage("helped"),
+            ]
+        ),
+        "interrupt_on": {"execute": True},
+    }
+    agent = cast("Any", deepagents).create_deep_agent(
+        model=ScriptedChatModel(
+            script=[
+                deep.delegates("a"),
+                deep.asks(deep.call("execute", "later", command="cat /srv/log")),
+                AIMessage("done"),
+            ]
+        ),
+        backend=SimulatedSandbox(),
+        subagents=[helper],
+        checkpointer=InMemorySaver(),
+        state_schema=SimDeepAgentState,
+    )
+    final = await deep.run(agent, way, go)
+    for _ in range(2):
+        assert final["__interrupt__"]
+        final = await deep.run(agent, way, Command(resume={"decisions": [{"type": "approve"}]}))
+    assert deep.answers(final)[-1].startswith("before\nasked\nafter\n\n")
+
+
+@WAYS
+async def test_a_compiled_subagent_without_the_channel_writes_into_the_graph_around_it(
+    deep: Deep, go: Any, way: str
+) -> None:
+    sandbox = SimulatedSandbox()
+    inner = deep.agent(
+        sandbox, deep.writes("/srv/a"), deep.writes("/srv/b"), AIMessage("helped"), state=None
+    )
+    agent = cast("Any", deepagents).create_deep_agent(
+        model=ScriptedChatModel(
+            script=[
+                deep.delegates("c"),
+                deep.asks(deep.call("execute", "later", command=LIST)),
+                AIMessage("done"),
+            ]
+        ),
+        backend=sandbox,
+        subagents=[{"name": "c", "description": "helps", "runnable": inner}],
+        checkpointer=InMemorySaver(),
+        state_schema=SimDeepAgentState,
+    )
+    first = await deep.run(agent, way, go)
+    again = await deep.run_at(agent, way, None, before(agent, 0))
+    for final in (first, again):
+        assert deep.answers(final)[-1] == listed("a", "b")
+    assert again["sim_ref"] == first["sim_ref"]
