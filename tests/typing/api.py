@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
 
+from agentworld_fixtures import SimWorld
 from agentworld_sim import (
     BoundTool,
     MemoryStore,
@@ -60,3 +61,17 @@ async def binding(world: World) -> None:
     assert_type(await tools[0]({"query": "x"}), str)
     assert_type(await tools[0].observe("{}", id="1"), Observation)
     assert_type(bind(tools[0]), list[BoundTool])
+
+
+def in_tests(world: SimWorld) -> None:
+    assert_type(world.world, World)
+    assert_type(world.call("bash", command="ls"), Observation)
+    assert_type(world.calls("bash"), list[Turn])
+    assert_type(world.assert_called("bash", args={"command": ...}, times=1), None)
+    assert_type(world.assert_order("Read", ("Edit", {"file_path": "x"})), None)
+    assert_type(world.assert_state(files={"a": None}, tables={"t": 1}), None)
+    assert_type(world.fork(seed=1), SimWorld)
+    assert_type(world.fail("bash", error="no").fired, int)
+    assert_type(world.tables()["t"], list[dict[str, Any]])
+    assert_type(world.read_text("a"), str)
+    assert_type(bind(world), list[BoundTool])

@@ -231,6 +231,9 @@ def test_a_misspelt_tool_is_an_error_and_passes_nothing(used: SimWorld) -> None:
 
 
 def test_a_misspelt_argument_is_an_error_and_passes_nothing(used: SimWorld) -> None:
+    with pytest.raises(UsageError, match="'Write' takes no argument 'limit'"):
+        # Another tool has such an argument, and was given it.
+        used.assert_not_called("Write", args={"limit": 1})
     for use in (
         lambda: used.assert_not_called("bash", args={"comand": "ls"}),
         lambda: used.assert_order("bash", ("bash", {"comand": "ls"})),
