@@ -383,3 +383,49 @@ async def test_a_compiled_subagent_without_the_channel_writes_into_the_graph_aro
     for final in (first, again):
         assert deep.answers(final)[-1] == listed("a", "b")
     assert again["sim_ref"] == first["sim_ref"]
+
+
+@WAYS
+@pytest.mark.parametrize("compiled", [False, True])
+async def test_an_interrupted_subagent_goes_on_with_the_world_opened_anew(
+    deep: Deep, go: Any, way: str, compiled: bool, tmp_path: Path
+) -> None:
+    saver, store = InMemorySaver(), SqliteStore(tmp_path / "worlds.db")
+
+    def agent(sandbox: SimulatedSandbox) -> Any:
+        script = [
+            deep.writes("/srv/log", "before\n"),
+            deep.asks(deep.call("execute", "2", command="echo after >> /srv/log")),
+            AIMessage("helped"),
+        ]
+        helper: dict[str, Any] = {"name": "a", "description": "helps"}
+        if compiled:
+            # Without the channel, only the world's store knows what it did.
+            inner = deep.agent(sandbox, *script, state=None, interrupt_on={"execute": True})
+            helper["runnable"] = inner
+        else:
+            model = ScriptedChatModel(script=script)
+            helper |= {"system_prompt": "Help.", "model": model, "interrupt_on": {"execute": True}}
+        return cast("Any", deepagents).create_deep_agent(
+            model=ScriptedChatModel(
+                script=[
+                    deep.delegates("a"),
+                    deep.asks(deep.call("execute", "later", command="cat /srv/log")),
+                    AIMessage("done"),
+                ]
+            ),
+            backend=sandbox,
+            subagents=[helper],
+            checkpointer=saver,
+            state_schema=SimDeepAgentState,
+        )
+
+    world = await World.create(store=store)
+    paused = await deep.run(agent(SimulatedSandbox(world)), way, go)
+    assert paused["__interrupt__"]
+    await SimulatedSandbox(world).aexecute("touch /srv/other")
+    await world.close()
+    resumed = agent(SimulatedSandbox(world.id, store=store))
+    final = await deep.run(resumed, way, Command(resume={"decisions": [{"type": "approve"}]}))
+    assert deep.answers(final)[-1].startswith("before\nafter\n\n")
+    store.close()
