@@ -105,10 +105,13 @@ class Interceptor:
     def _let_through(self, request: ToolCallRequest) -> AbstractContextManager[None]:
         """Lets a real tool run that may. What is called inside of it is still simulated."""
         tool = request.tool
-        if tool is None or isinstance(tool, SimulatedTool):
+        is_real = tool is not None and not isinstance(tool, SimulatedTool)
+        if is_real or self._tools is None:
+            # What stands inside of a middleware of ours may still replace the tool by a real one.
+            watch_from_here(_runtime(request).config, self._choice)
+        if tool is None or not is_real:
             return nullcontext()
         reach_nested_nodes()
-        watch_from_here(_runtime(request).config, self._choice)
         return let_through(tool.name)
 
     def _as_given(self, request: ToolCallRequest) -> ToolCallRequest:

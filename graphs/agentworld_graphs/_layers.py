@@ -15,7 +15,8 @@ FACTORY = "langchain.agents.factory"
 """Where `create_agent` chains what wraps tool calls."""
 
 HARMLESS = ("langchain.agents.middleware.", "deepagents.", "agentworld_graphs.")
-"""Where middleware is defined that hands a call on as it is, or not at all."""
+"""Where middleware is defined that hands a call on, or not at all. Should one hand on another tool,
+`SimulationWatch` stops it."""
 
 DECORATED = "langchain.agents.middleware.types"
 """Where the classes are made of functions of the user's (`@wrap_tool_call`)."""

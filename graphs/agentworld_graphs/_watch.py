@@ -88,9 +88,10 @@ class SimulationWatch(BaseCallbackHandler):
             return
         raise SimulationInterrupted(
             AccessRefused(
-                f"the real tool {name!r} was about to run: a function of the graph calls it itself,"
-                " where nothing can take its place. Give that function simulate(tool, world) instead,"
-                f" or let the real tool run (access={{{name!r}: 'real'}})."
+                f"the real tool {name!r} was about to run where nothing can take its place: a function"
+                " of the graph calls it itself, or a middleware inside of SimulatedTools chose it. Give"
+                " simulate(tool, world) there instead, put SimulatedTools last, or let the real tool"
+                f" run (access={{{name!r}: 'real'}})."
             )
         )
 

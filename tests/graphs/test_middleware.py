@@ -275,6 +275,26 @@ async def test_a_middleware_inside_of_it_is_named(lab: Lab, go: Any, way: str) -
     assert lab.ran == []
 
 
+@WAYS
+async def test_a_reviewer_inside_of_it_cannot_choose_a_real_tool(
+    lab: Lab, go: Any, way: str
+) -> None:
+    human = theirs.HumanInTheLoopMiddleware(interrupt_on={"add": True})
+    graph = agent(lab, [lab.adds("a"), AIMessage("done")], SimulatedTools(lab.world()), human)
+    edits: list[tuple[str, dict[str, Any]]] = [("look", {}), ("add", {"item": "b"})]
+    for thread, (name, args) in enumerate(edits):
+        await run(graph, way, go, lab.thread(str(thread)))
+        edited = {"type": "edit", "edited_action": {"name": name, "args": args}}
+        answer = {"decisions": [edited]}
+        resumed = run(graph, way, Command(resume=answer), lab.thread(str(thread)))
+        if name == "add":
+            assert lab.answers(await resumed)[0].endswith("b")
+            continue
+        with pytest.raises(SimulationInterrupted, match="the real tool 'look' was about to run"):
+            await resumed
+    assert lab.ran == []
+
+
 def test_langchain_still_shows_what_a_middleware_is_handed(lab: Lab, go: Any) -> None:
     seen: list[list[str]] = []
 

@@ -31,6 +31,7 @@ from agentworld_graphs import (
     SimulatedTools,
     SimulationInterrupted,
     ref_in,
+    simulate,
     simulate_graph,
     simulate_tool_nodes,
 )
@@ -225,6 +226,42 @@ async def test_a_tool_that_a_function_calls_itself_does_not_run(
     assert lab.ran == []
     allowed = simulate_graph(graph, lab.world(), access={"add": "real"})
     assert lab.answers(await run(allowed, way, go)) == ["really added x"]
+
+
+@WAYS
+async def test_a_simulated_tool_that_a_function_calls_itself_runs(
+    lab: Lab, go: Any, way: str
+) -> None:
+    world = lab.world()
+    add = simulate(lab.tools()[0], world)
+
+    def think(state: Any) -> Any:
+        return {"messages": [add.invoke(lab.call("add", item="x"))]}
+
+    async def athink(state: Any) -> Any:
+        return {"messages": [await add.ainvoke(lab.call("add", item="x"))]}
+
+    graph = simulate_graph(of_node(think if way == "invoke" else athink), world)
+    assert lab.answers(await run(graph, way, go)) == ["x"]
+
+
+@pytest.mark.parametrize("mode", ["tools", "updates", "messages"])
+async def test_streams_have_the_events_of_the_real_graph(lab: Lab, go: Any, mode: str) -> None:
+    graph = adding(lab, "a", "b")
+    seen: list[Any] = []
+    for one in (graph, simulate_graph(graph, lab.world())):
+        events = [shape(event) for event in one.stream(go, stream_mode=mode)]
+        later = [shape(event) async for event in one.astream(go, stream_mode=mode)]
+        assert events == later
+        seen.append(events)
+    assert seen[0] == seen[1] != []
+
+
+def shape(event: Any) -> str:
+    """An event without ids and contents."""
+    if "event" in event:
+        return f"{event['event']} {event.get('tool_name')} {event.get('input')}"
+    return str(list(event)) if hasattr(event, "keys") else type(event[0]).__name__
 
 
 @WAYS
