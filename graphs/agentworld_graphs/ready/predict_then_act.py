@@ -11,8 +11,7 @@ world model the predictions are imagined, and the grades say how far it can be t
 from __future__ import annotations
 
 import operator
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from difflib import SequenceMatcher
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
@@ -25,11 +24,20 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it h
 )
 from langgraph.runtime import Runtime
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from agentworld_graphs._failures import SimulationInterrupted
 from agentworld_graphs.ready import _scripts
 from agentworld_graphs.ready._agent import TURNED_DOWN, Agent, Settings, State, name_of
+from agentworld_graphs.ready._grading import (
+    Grade,
+    Prediction,
+    Scorer,
+    fewest_errors,
+    goals_then_errors,
+    grade,
+    means,
+    predicted,
+)
 from agentworld_graphs.ready._worlds import call_of, forked, imagining, ours
 from agentworld_sim import (
     AccessRefused,
@@ -38,7 +46,6 @@ from agentworld_sim import (
     Turn,
     World,
 )
-from agentworld_sim.goals import check_goals
 
 __all__ = ["Grade", "Prediction", "build", "goals_then_errors", "graph"]
 
@@ -50,14 +57,8 @@ MADE_BEFORE = """\
 this very call of {name!r} was really made before, and going back in time does not undo that. It is not \
 made again. Go on from a later checkpoint, or leave {name!r} out of allow_real."""
 
-NO_ANSWER = -1000.0
-"""The score of a call that cannot be answered at all."""
-
 NO_TURN = (*TURNED_DOWN, ObservationRejected)
 """What a prediction may end with that is the call's fault, or the prediction's."""
-
-Scorer = Callable[[World, Sequence[Turn]], Awaitable[float]]
-"""Says how good the end of a look-ahead is: the fork there, and the turns that led to it."""
 
 
 class Choosing(Settings):
@@ -74,30 +75,6 @@ class Choosing(Settings):
     """Tools whose calls are really made, by whole name, among those that the server allows."""
 
 
-class Prediction(TypedDict):
-    """What a call was predicted to answer."""
-
-    call: Mapping[str, Any]
-    text: str
-    is_error: bool
-    refused: list[str]
-    """Why checks refused answers that the model gave before this one."""
-    score: float
-
-
-class Grade(TypedDict):
-    """How good a prediction was."""
-
-    tool: str
-    exact: bool
-    similarity: float
-    """Of the texts, between 0 and 1."""
-    same_outcome: bool
-    """Whether success or failure was foreseen."""
-    passed_checks: bool
-    """Whether no check refused an answer on the way to it."""
-
-
 class Thread(State):
     """A thread of `predict_then_act`."""
 
@@ -110,51 +87,42 @@ class Thread(State):
     summary: NotRequired[dict[str, Any]]
 
 
-async def goals_then_errors(fork: World, turns: Sequence[Turn]) -> float:
-    """A scorer: the scenario's goals that are met in the end, less the calls that failed."""
-    met = sum(goal.met for goal in await check_goals(fork))
-    return met + await fewest_errors(fork, turns)
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The nodes."""
 
+    who: Agent
+    scorer: Scorer | None
 
-async def fewest_errors(fork: World, turns: Sequence[Turn]) -> float:
-    """A scorer for what is imagined, which changes no files that goals could be checked in."""
-    return -float(sum(turn.observation.is_error for turn in turns))
-
-
-def build(agent: Agent | None = None, *, scorer: Scorer | None = None) -> Any:
-    """The graph.
-
-    Args:
-        agent: Your own; the one that fixes a failing test by default.
-        scorer: What compares; `goals_then_errors` by default, or `fewest_errors` for what is imagined.
-    """
-    who = agent or Agent(script=_scripts.alternatives())
-
-    async def begin(state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
+    async def begin(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
         settings = Choosing.of(runtime)
-        who.allowed(settings.allow_real)
-        return await who.begin(state, settings)
+        self.who.allowed(settings.allow_real)
+        return await self.who.begin(state, settings)
 
-    async def propose(state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
+    async def propose(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
         settings = Choosing.of(runtime)
         asked = [SystemMessage(PROPOSE.format(k=settings.k)), *state["messages"]]
-        reply = await who.think(asked, settings)
+        reply = await self.who.think(asked, settings)
         if not reply.tool_calls:
             return {"messages": [reply], "candidates": []}
         return {"said": reply.text, "candidates": reply.tool_calls[: settings.k]}
 
-    async def predict(state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
+    async def predict(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
         settings = Choosing.of(runtime)
-        world = (await who.node(state, settings)).world
-        found = [await look_ahead(world, call, state, settings) for call in state["candidates"]]
+        world = (await self.who.node(state, settings)).world
+        found = [
+            await self.look_ahead(world, call, state, settings) for call in state["candidates"]
+        ]
         # Of equals the one that was named first: the sort is stable.
         found.sort(key=lambda one: -one["score"])
         chosen = AIMessage(state["said"], tool_calls=[found[0]["call"]])
         return {"messages": [chosen], "compared": found}
 
-    async def look_ahead(world: World, first: Any, state: Thread, settings: Choosing) -> Prediction:
+    async def look_ahead(
+        self, world: World, first: Any, state: Thread, settings: Choosing
+    ) -> Prediction:
         computed = (settings.predictor or ("imagined" if world.model else "computed")) == "computed"
-        judged = scorer or (goals_then_errors if computed else fewest_errors)
+        judged = self.scorer or (goals_then_errors if computed else fewest_errors)
         call, turns, said = first, list[Turn](), list[BaseMessage](state["messages"])
         with ours():
             engines = {} if computed else {"engines": imagining(world)}
@@ -169,7 +137,7 @@ def build(agent: Agent | None = None, *, scorer: Scorer | None = None) -> Any:
                         ToolMessage(text, tool_call_id=call["id"]),
                     ]
                     further = step + 1 < settings.depth
-                    following = (await who.think(said, settings)).tool_calls if further else []
+                    following = (await self.who.think(said, settings)).tool_calls if further else []
                     if not following:
                         break
                     call = following[0]
@@ -179,64 +147,41 @@ def build(agent: Agent | None = None, *, scorer: Scorer | None = None) -> Any:
             with ours(AgentworldError):
                 return predicted(first, turns[0], score=await judged(fork, turns))
 
-    async def act(state: Thread, config: RunnableConfig, runtime: Runtime[Choosing]) -> Any:
+    async def act(self, state: Thread, config: RunnableConfig, runtime: Runtime[Choosing]) -> Any:
         settings = Choosing.of(runtime)
         prediction = state["compared"][0]
         call = prediction["call"]
-        real = call["name"] in who.allowed(settings.allow_real)
-        if real and not await who.claimed(name_of(call, state), state, settings):
+        real = call["name"] in self.who.allowed(settings.allow_real)
+        if real and not await self.who.claimed(name_of(call, state), state, settings):
             raise SimulationInterrupted(AccessRefused(MADE_BEFORE.format(name=call["name"])))
-        update = await who.answer(call, state, config, settings, real=real)
+        update = await self.who.answer(call, state, config, settings, real=real)
         return {**update, "grades": [grade(prediction, update["messages"][-1])]}
 
-    def summarise(state: Thread) -> dict[str, Any]:
-        grades = state.get("grades", [])
-        parts = ("exact", "similarity", "same_outcome", "passed_checks")
-        count = len(grades)
-        means = {part: sum(one[part] for one in grades) / count for part in parts} if count else {}
-        return {"summary": {"predictions": count, **means}}
+    def summarise(self, state: Thread) -> dict[str, Any]:
+        return {"summary": means(state.get("grades", []))}
 
-    def goes_on(state: Thread) -> str:
+    def goes_on(self, state: Thread) -> str:
         return "predict" if state["candidates"] else "summarise"
 
+
+def build(agent: Agent | None = None, *, scorer: Scorer | None = None) -> Any:
+    """The graph.
+
+    Args:
+        agent: Your own; the one that fixes a failing test by default.
+        scorer: What compares; `goals_then_errors` by default, or `fewest_errors` for what is imagined.
+    """
+    steps = Steps(agent or Agent(script=_scripts.alternatives()), scorer)
     made: Any = StateGraph(Thread, context_schema=Choosing, input_schema=MessagesState)
-    for node in (begin, propose, predict, act, summarise):
+    for node in (steps.begin, steps.propose, steps.predict, steps.act, steps.summarise):
         made.add_node(node.__name__, node)
     made.add_edge(START, "begin")
     made.add_edge("begin", "propose")
-    made.add_conditional_edges("propose", goes_on, ["predict", "summarise"])
+    made.add_conditional_edges("propose", steps.goes_on, ["predict", "summarise"])
     made.add_edge("predict", "act")
     made.add_edge("act", "propose")
     made.add_edge("summarise", END)
     return made.compile(name="predict_then_act")
-
-
-def predicted(call: Any, seen: Turn | Exception, *, score: float = NO_ANSWER) -> Prediction:
-    """The prediction of a call: its turn on the fork, or why there was none."""
-    if isinstance(seen, Exception):
-        return Prediction(
-            call=call, text=str(seen), is_error=True, refused=[str(seen)], score=score
-        )
-    return Prediction(
-        call=call,
-        text=seen.observation.text,
-        is_error=seen.observation.is_error,
-        refused=[verdict.reason for verdict in seen.checks if not verdict.accepted],
-        score=score,
-    )
-
-
-def grade(prediction: Prediction, answer: ToolMessage) -> Grade:
-    """Holds a prediction against the answer that came."""
-    # A model writes no newlines at the end.
-    foreseen, came = prediction["text"].rstrip("\n"), str(answer.text).rstrip("\n")
-    return Grade(
-        tool=prediction["call"]["name"],
-        exact=foreseen == came,
-        similarity=SequenceMatcher(None, foreseen, came, autojunk=False).ratio(),
-        same_outcome=prediction["is_error"] == (answer.status == "error"),
-        passed_checks=not prediction["refused"],
-    )
 
 
 graph = build()

@@ -7,6 +7,7 @@ going back in time, copying a thread and resuming it do in the world what they d
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NotRequired
 
 from langchain_core.messages import AIMessage
@@ -33,45 +34,53 @@ class Working(State):
     """What became of the scenario's goals, when the agent says that it is done."""
 
 
-def build(agent: Agent | None = None) -> Any:
-    """The graph.
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The nodes."""
 
-    Args:
-        agent: Your own; the one that fixes a failing test by default.
-    """
-    who = agent or Agent()
+    who: Agent
 
-    async def begin(state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
-        return await who.begin(state, Settings.of(runtime))
+    async def begin(self, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
+        return await self.who.begin(state, Settings.of(runtime))
 
-    async def think(state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
-        return {"messages": [await who.think(state["messages"], Settings.of(runtime))]}
+    async def think(self, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
+        return {"messages": [await self.who.think(state["messages"], Settings.of(runtime))]}
 
-    async def tools(state: Working, config: RunnableConfig, runtime: Runtime[Settings]) -> Any:
+    async def tools(
+        self, state: Working, config: RunnableConfig, runtime: Runtime[Settings]
+    ) -> Any:
         # Where an agent with real tools has `ToolNode(tools)`.
-        node = await who.node(state, Settings.of(runtime))
+        node = await self.who.node(state, Settings.of(runtime))
         return await node.ainvoke(state, config)
 
-    async def judge(state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
-        node = await who.node(state, Settings.of(runtime))
+    async def judge(self, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
+        node = await self.who.node(state, Settings.of(runtime))
         with ours():
             results = await check_goals(node.world, at=state.get("sim_ref"))
         return {
             "goals": [{"goal": one.goal, "met": one.met, "reason": one.reason} for one in results]
         }
 
-    def goes_on(state: Working) -> str:
+    def goes_on(self, state: Working) -> str:
         last = state["messages"][-1]
         return "tools" if isinstance(last, AIMessage) and last.tool_calls else "judge"
 
+
+def build(agent: Agent | None = None) -> Any:
+    """The graph.
+
+    Args:
+        agent: Your own; the one that fixes a failing test by default.
+    """
+    steps = Steps(agent or Agent())
     made: Any = StateGraph(Working, context_schema=Settings, input_schema=MessagesState)
-    made.add_node("begin", begin)
-    made.add_node("think", think)
-    made.add_node("tools", tools)
-    made.add_node("judge", judge)
+    made.add_node("begin", steps.begin)
+    made.add_node("think", steps.think)
+    made.add_node("tools", steps.tools)
+    made.add_node("judge", steps.judge)
     made.add_edge(START, "begin")
     made.add_edge("begin", "think")
-    made.add_conditional_edges("think", goes_on, ["tools", "judge"])
+    made.add_conditional_edges("think", steps.goes_on, ["tools", "judge"])
     made.add_edge("tools", "think")
     made.add_edge("judge", END)
     return made.compile(name="react")

@@ -26,6 +26,7 @@ from typing_extensions import TypedDict
 
 from agentworld_graphs._demo._agent import agent as smallest_agent
 from agentworld_graphs.ready._agent import Agent, Settings, State
+from agentworld_graphs.ready._outcomes import Outcome, measured, table
 from agentworld_graphs.ready._worlds import forked, ours
 from agentworld_sim import (
     AgentworldError,
@@ -33,12 +34,9 @@ from agentworld_sim import (
     ControlInput,
     Observation,
     UsageError,
-    World,
-    WorldRef,
 )
 from agentworld_sim.controls import Fault
 from agentworld_sim.errors import nearest
-from agentworld_sim.goals import check_goals
 
 __all__ = ["CONTROLS", "Outcome", "build", "graph"]
 
@@ -99,27 +97,6 @@ class Attack(Settings):
     """After how many steps of its graph an agent is stopped."""
 
 
-class Outcome(TypedDict):
-    """How one run went."""
-
-    control: str
-    goals_met: int
-    goals: int
-    calls: int
-    enforced: int
-    """Calls whose answer the control made or changed."""
-    steps: int
-    """Messages of the agent."""
-    seconds: float
-    """On the world's clock."""
-    differs: list[str]
-    """Files that are otherwise in the end than without a control."""
-    stopped: bool
-    """Whether the agent had to be stopped."""
-    said: str
-    """Its last words."""
-
-
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """The reducer of `runs`: each run writes its own."""
     return {**old, **new}
@@ -140,34 +117,31 @@ class Run(TypedDict):
     thread: State
 
 
-def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = None) -> Any:
-    """The graph.
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The nodes."""
 
-    Args:
-        agent: Your own; the one that fixes a failing test by default.
-        controls: What goes wrong, one control for each run; `CONTROLS` by default.
-    """
-    who = agent or Agent()
-    known = CONTROLS if controls is None else {control.name: control for control in controls}
+    who: Agent
+    known: Mapping[str, Control]
 
-    async def begin(state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
-        return await who.begin(state, Attack.of(runtime))
+    async def begin(self, state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
+        return await self.who.begin(state, Attack.of(runtime))
 
-    def each(state: Thread, runtime: Runtime[Attack]) -> list[Send]:
+    def each(self, state: Thread, runtime: Runtime[Attack]) -> list[Send]:
         with ours():
-            names = [NOTHING, *wanted(Attack.of(runtime).controls, known)]
+            names = [NOTHING, *wanted(Attack.of(runtime).controls, self.known)]
         # What was reported before is not a part of the task.
         task = [one for one in state["messages"] if not isinstance(one, AIMessage)]
         return [Send("attempt", Run(control=name, task=task, thread=state)) for name in names]
 
-    async def attempt(given: Run, runtime: Runtime[Attack]) -> dict[str, Any]:
+    async def attempt(self, given: Run, runtime: Runtime[Attack]) -> dict[str, Any]:
         settings, state = Attack.of(runtime), given["thread"]
-        world = (await who.node(state, settings)).world
+        world = (await self.who.node(state, settings)).world
         at = state.get("sim_ref", world.root)
-        control = known.get(given["control"])
+        control = self.known.get(given["control"])
         async with forked(world, at, controls=[control] if control else []) as fork:
             graph: Any = smallest_agent(
-                await who.model(settings), who.node_in(fork), list(who.tools)
+                await self.who.model(settings), self.who.node_in(fork), list(self.who.tools)
             )
             said: Sequence[BaseMessage] = ()
             stopped = False
@@ -190,10 +164,10 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
         }
         return {"runs": {given["control"]: run}}
 
-    def report(state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
+    def report(self, state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
         usual = state["runs"][NOTHING]["files"]
         outcomes: list[Outcome] = []
-        for name in [NOTHING, *wanted(Attack.of(runtime).controls, known)]:
+        for name in [NOTHING, *wanted(Attack.of(runtime).controls, self.known)]:
             run = dict(state["runs"][name])
             files = run.pop("files")
             paths = sorted({**usual, **files})
@@ -201,12 +175,22 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
             outcomes.append(Outcome(**run, differs=differs))
         return {"outcomes": outcomes, "messages": [AIMessage(table(outcomes))]}
 
+
+def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = None) -> Any:
+    """The graph.
+
+    Args:
+        agent: Your own; the one that fixes a failing test by default.
+        controls: What goes wrong, one control for each run; `CONTROLS` by default.
+    """
+    known = CONTROLS if controls is None else {control.name: control for control in controls}
+    steps = Steps(agent or Agent(), known)
     made: Any = StateGraph(Thread, context_schema=Attack, input_schema=MessagesState)
-    made.add_node("begin", begin)
-    made.add_node("attempt", attempt)
-    made.add_node("report", report)
+    made.add_node("begin", steps.begin)
+    made.add_node("attempt", steps.attempt)
+    made.add_node("report", steps.report)
     made.add_edge(START, "begin")
-    made.add_conditional_edges("begin", each, ["attempt"])
+    made.add_conditional_edges("begin", steps.each, ["attempt"])
     made.add_edge("attempt", "report")
     made.add_edge("report", END)
     return made.compile(name="red_team")
@@ -225,41 +209,6 @@ def wanted(names: Sequence[str] | None, known: Mapping[str, Control]) -> Sequenc
                 f" {', '.join(known)}. Others are given in code: build(controls=[…])."
             )
     return tuple(known) if names is None else names
-
-
-async def measured(fork: World, at: WorldRef) -> dict[str, Any]:
-    """What a run left behind in its fork, which began at `at`."""
-    goals = await check_goals(fork)
-    turns = [turn for turn in await fork.trajectory()][len(await fork.trajectory(at)) :]
-    passed_us = (await fork.state()).clock_us - (await fork.state(at)).clock_us
-    return {
-        "goals_met": sum(goal.met for goal in goals),
-        "goals": len(goals),
-        "calls": len(turns),
-        "enforced": sum(turn.observation.provenance == "enforced" for turn in turns),
-        "seconds": passed_us / 1_000_000,
-        "files": {
-            change.path: change.after and f"{change.after.mode:o} {change.after.content}"
-            for change in await fork.diff(at)
-        },
-    }
-
-
-def table(outcomes: Sequence[Outcome]) -> str:
-    """The outcomes for people."""
-    lines = [
-        "| control | goals met | calls | enforced | steps | seconds | what differs |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for one in outcomes:
-        differs = ", ".join(one["differs"]) or "nothing"
-        if one["stopped"]:
-            differs += "; stopped after too many steps"
-        lines.append(
-            f"| {one['control']} | {one['goals_met']} of {one['goals']} | {one['calls']} |"
-            f" {one['enforced']} | {one['steps']} | {one['seconds']:.1f} | {differs} |"
-        )
-    return "\n".join(lines)
 
 
 graph = build()

@@ -13,6 +13,7 @@ nothing else, and once. Going back in time and running on asks again.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, NotRequired, cast
 
@@ -26,13 +27,11 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it h
 )
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
-from typing_extensions import TypedDict
 
 from agentworld_graphs.ready import _scripts
-from agentworld_graphs.ready._agent import TURNED_DOWN, Agent, Settings, State, name_of
-from agentworld_graphs.ready._worlds import call_of, forked, ours
-from agentworld_sim import World, WorldRef
-from agentworld_sim.engines.table._changes import record_changes
+from agentworld_graphs.ready._agent import Agent, Settings, State, name_of
+from agentworld_graphs.ready._rehearsing import Rehearsal, open_calls, question, rehearsed
+from agentworld_graphs.ready._worlds import ours
 
 __all__ = ["Rehearsal", "build", "graph"]
 
@@ -49,24 +48,6 @@ class Careful(Settings):
     server allows. An approved call of any other tool happens in the world."""
 
 
-class Rehearsal(TypedDict):
-    """What a call did on a fork."""
-
-    call: Any
-    answer: str
-    """What the tool said."""
-    patch: str
-    """What changed in text files, as git writes it."""
-    changed: list[str]
-    """What changed in files, one line each: `D /srv/app/data/market.csv`."""
-    deleted: list[str]
-    """The files that are gone."""
-    records: list[str]
-    """What changed in records, one line each: `D orders/7  {"id":7,"item":"chair"}`."""
-    destroys: bool
-    """Whether something is gone or another than it was."""
-
-
 class Thread(State):
     """A thread of `rehearse`."""
 
@@ -74,44 +55,42 @@ class Thread(State):
     """Of the call that is decided on."""
 
 
-def build(agent: Agent | None = None) -> Any:
-    """The graph.
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The nodes."""
 
-    Args:
-        agent: Your own; one that tidies up too much by default.
-    """
-    who = agent or Agent(script=_scripts.tidies_up())
+    who: Agent
 
-    async def begin(state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
+    async def begin(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
         settings = Careful.of(runtime)
-        who.allowed(settings.allow_real)
-        return await who.begin(state, settings)
+        self.who.allowed(settings.allow_real)
+        return await self.who.begin(state, settings)
 
-    async def think(state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
-        return {"messages": [await who.think(state["messages"], Careful.of(runtime))]}
+    async def think(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
+        return {"messages": [await self.who.think(state["messages"], Careful.of(runtime))]}
 
-    async def rehearse(state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
-        world = (await who.node(state, Careful.of(runtime))).world
+    async def rehearse(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
+        world = (await self.who.node(state, Careful.of(runtime))).world
         with ours():
             seen = await rehearsed(world, open_calls(state)[0], state.get("sim_ref", world.root))
         return {"rehearsal": seen}
 
-    async def decide(state: Thread, config: RunnableConfig, runtime: Runtime[Careful]) -> Any:
+    async def decide(self, state: Thread, config: RunnableConfig, runtime: Runtime[Careful]) -> Any:
         settings = Careful.of(runtime)
         call, seen = open_calls(state)[0], state.get("rehearsal")
-        if seen is not None and seen["call"] != call:
-            # Somebody changed the conversation since: what would be shown is not what would run.
+        if seen is not None and (seen["call"], seen["at"]) != (call, state.get("sim_ref")):
+            # Somebody changed the thread since: what would be shown is not what would run.
             return Command(goto="rehearse")
         # What could not be rehearsed was turned down by the world: the agent is told so, and no more.
-        real = seen is not None and call["name"] in who.allowed(settings.allow_real)
+        real = seen is not None and call["name"] in self.who.allowed(settings.allow_real)
         if seen is not None and (seen["destroys"] or real):
-            refusal = await asked(seen, call, real, state, settings)
+            refusal = await self.asked(seen, call, real, state, settings)
             if refusal is not None:
                 return {"messages": [refusal]}
-        return await who.answer(call, state, config, settings, real=real)
+        return await self.who.answer(call, state, config, settings, real=real)
 
     async def asked(
-        seen: Rehearsal, call: Any, real: bool, state: Thread, settings: Careful
+        self, seen: Rehearsal, call: Any, real: bool, state: Thread, settings: Careful
     ) -> ToolMessage | None:
         """Asks a person until there is an answer; the message for the agent if it is a refusal."""
         note = ""
@@ -126,76 +105,35 @@ def build(agent: Agent | None = None) -> Any:
             if answer.get("approve") != word:
                 # LangGraph may give an answer again that an earlier question got.
                 note = note or NO_ANSWER
-            elif not real or await who.claimed(word, state, settings):
+            elif not real or await self.who.claimed(word, state, settings):
                 return None
             else:
                 note = BEGUN
         raise AssertionError("it counts for ever")
 
-    def goes_on(state: Thread) -> str:
+    def goes_on(self, state: Thread) -> str:
         last = state["messages"][-1]
         if isinstance(last, AIMessage) and not last.tool_calls:
             return END
         return "rehearse" if open_calls(state) else "think"
 
+
+def build(agent: Agent | None = None) -> Any:
+    """The graph.
+
+    Args:
+        agent: Your own; one that tidies up too much by default.
+    """
+    steps = Steps(agent or Agent(script=_scripts.tidies_up()))
     made: Any = StateGraph(Thread, context_schema=Careful, input_schema=MessagesState)
-    for node in (begin, think, rehearse, decide):
+    for node in (steps.begin, steps.think, steps.rehearse, steps.decide):
         made.add_node(node.__name__, node)
     made.add_edge(START, "begin")
     made.add_edge("begin", "think")
-    made.add_conditional_edges("think", goes_on, ["rehearse", END])
+    made.add_conditional_edges("think", steps.goes_on, ["rehearse", END])
     made.add_edge("rehearse", "decide")
-    made.add_conditional_edges("decide", goes_on, ["rehearse", "think"])
+    made.add_conditional_edges("decide", steps.goes_on, ["rehearse", "think"])
     return made.compile(name="rehearse")
-
-
-def open_calls(state: State) -> list[Any]:
-    """The calls of the agent's last message that have no answer yet."""
-    answered: set[str] = set()
-    # Ids are the model's, and it may use one again: only what came after the message counts.
-    for message in reversed(state["messages"]):
-        if isinstance(message, AIMessage):
-            return [call for call in message.tool_calls if call["id"] not in answered]
-        if isinstance(message, ToolMessage):
-            answered.add(message.tool_call_id)
-    return []
-
-
-async def rehearsed(world: World, call: Any, at: WorldRef) -> Rehearsal | None:
-    """What a call would do; `None` for one that the tool itself turns down."""
-    async with forked(world, at) as fork:
-        try:
-            turn = await fork.step(call_of(call))
-        except TURNED_DOWN:
-            return None
-        files = await fork.diff(at)
-        records = record_changes(
-            await fork.state(at),
-            await fork.state(),
-            tools=fork.tools.values(),
-            scenario=fork.scenario,
-        )
-        return Rehearsal(
-            call=call,
-            answer=turn.observation.text,
-            patch=await fork.patch(at),
-            changed=[str(change) for change in files],
-            deleted=[change.path for change in files if change.kind == "removed"],
-            records=[str(change) for change in records],
-            destroys=any(change.kind != "added" for change in (*files, *records)),
-        )
-
-
-def question(seen: Rehearsal, real: bool, word: str, note: str) -> dict[str, Any]:
-    """What a person is shown."""
-    return {
-        "question": f"Run {seen['call']['name']} {'for real' if real else 'in the world'}?",
-        **seen,
-        "runs": "for real" if real else "in the world",
-        "note": note,
-        "to_approve": {"approve": word},
-        "to_refuse": {"refuse": "your reason, for the agent"},
-    }
 
 
 graph = build()
