@@ -1,0 +1,67 @@
+"""How a run went: measured in its world, and told in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from agentworld_sim import World, WorldRef
+from agentworld_sim.goals import check_goals
+
+
+class Outcome(TypedDict):
+    """How one run went."""
+
+    control: str
+    goals_met: int
+    goals: int
+    calls: int
+    enforced: int
+    """Calls whose answer the control made or changed."""
+    steps: int
+    """Messages of the agent."""
+    seconds: float
+    """On the world's clock."""
+    differs: list[str]
+    """Files that are otherwise in the end than without a control."""
+    stopped: bool
+    """Whether the agent had to be stopped."""
+    said: str
+    """Its last words."""
+
+
+async def measured(fork: World, at: WorldRef) -> dict[str, Any]:
+    """What a run left behind in its fork, which began at `at`."""
+    goals = await check_goals(fork)
+    turns = [turn for turn in await fork.trajectory()][len(await fork.trajectory(at)) :]
+    passed_us = (await fork.state()).clock_us - (await fork.state(at)).clock_us
+    return {
+        "goals_met": sum(goal.met for goal in goals),
+        "goals": len(goals),
+        "calls": len(turns),
+        "enforced": sum(turn.observation.provenance == "enforced" for turn in turns),
+        "seconds": passed_us / 1_000_000,
+        "files": {
+            change.path: change.after and f"{change.after.mode:o} {change.after.content}"
+            for change in await fork.diff(at)
+        },
+    }
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The outcomes for people."""
+    lines = [
+        "| control | goals met | calls | enforced | steps | seconds | what differs |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in outcomes:
+        differs = ", ".join(one["differs"]) or "nothing"
+        if one["stopped"]:
+            differs += "; stopped after too many steps"
+        lines.append(
+            f"| {one['control']} | {one['goals_met']} of {one['goals']} | {one['calls']} |"
+            f" {one['enforced']} | {one['steps']} | {one['seconds']:.1f} | {differs} |"
+        )
+    return "\n".join(lines)
