@@ -74,6 +74,7 @@ async def test_anything_else_is_no_approval(answer: Any, real: RealBash) -> None
     assert real.ran == []
 
 
+@pytest.mark.promise("approved-calls")
 async def test_a_real_tool_runs_with_the_arguments_that_were_shown(real: RealBash) -> None:
     graph = kept(rehearse.build(real.agent("rm -r /srv/app/data", "ls", allow_real=BASH)))
     state = await graph.ainvoke(START, THREAD, context=REAL)
@@ -102,6 +103,7 @@ async def test_an_approved_call_that_is_not_allowed_to_be_real_happens_in_the_wo
     assert not await exists(state, "/srv/app/data/market.csv")
 
 
+@pytest.mark.promise("approved-calls")
 async def test_a_configuration_cannot_allow_more_than_the_server_does(
     real: RealBash, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +125,7 @@ async def test_an_approval_is_for_the_way_it_was_shown(real: RealBash) -> None:
     assert (asked(state)["runs"], real.ran) == ("for real", [])
 
 
+@pytest.mark.promise("approved-calls")
 async def test_a_call_that_was_changed_needs_a_new_approval(real: RealBash) -> None:
     graph = kept(rehearse.build(real.agent("rm /srv/app/README.md", allow_real=BASH)))
     state = await graph.ainvoke(START, THREAD, context=REAL)
@@ -143,6 +146,7 @@ async def test_a_call_that_was_changed_needs_a_new_approval(real: RealBash) -> N
     assert real.ran == ["rm -r /srv"]
 
 
+@pytest.mark.promise("approved-calls")
 async def test_going_back_in_time_asks_again_before_it_runs_again(real: RealBash) -> None:
     graph = kept(rehearse.build(real.agent("deploy", allow_real=BASH)))
     state = await graph.ainvoke(START, THREAD, context=REAL)
@@ -199,6 +203,7 @@ async def test_a_tool_that_is_not_there_is_told_to_the_agent(real: RealBash) -> 
     assert "bush is not a valid tool" in answers(state)[0]
 
 
+@pytest.mark.promise("approved-calls")
 async def test_what_the_world_turns_down_does_not_happen_for_real(real: RealBash) -> None:
     agent = real.agent()
     bad = AIMessage("", tool_calls=[{"name": "bash", "args": {"comand": "deploy"}, "id": "c0"}])
