@@ -130,8 +130,8 @@ def _held_by(one: Any) -> list[Any]:
         return [getattr(one, name, None) for name in ("backend", "_backend")]
     if _is_composite(one):
         return [one.default, *one.routes.values()]
-    if isinstance(one, Mapping):
-        return list(islice(cast("Mapping[str, Any]", one).values(), MOST))
+    if isinstance(one, dict):
+        return list(islice(cast("dict[str, Any]", one).values(), MOST))
     if isinstance(one, list | tuple | set | frozenset):
         return list(islice(cast("Sequence[Any]", one), MOST))
     if isinstance(one, RUNNABLE):

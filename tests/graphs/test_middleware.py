@@ -150,6 +150,7 @@ async def test_a_tool_that_is_listed_as_real_runs(lab: Lab, go: Any, way: str) -
     assert lab.ran == ["look"]
 
 
+@pytest.mark.promise("whole-graphs")
 @WAYS
 async def test_agents_inside_a_real_tool_are_simulated_too(lab: Lab, go: Any, way: str) -> None:
     inner = lab.create_agent(
@@ -174,6 +175,7 @@ async def test_agents_inside_a_real_tool_are_simulated_too(lab: Lab, go: Any, wa
 # Refusals
 
 
+@pytest.mark.promise("whole-graphs")
 @WAYS
 async def test_what_cannot_be_simulated_is_named_before_the_model_is_asked(
     lab: Lab, go: Any, way: str
@@ -197,6 +199,7 @@ async def test_what_cannot_be_simulated_is_named_before_the_model_is_asked(
     assert len(model.unused()) == 2
 
 
+@pytest.mark.promise("provider-side")
 @pytest.mark.parametrize(
     "server_side",
     [
@@ -317,6 +320,7 @@ def test_langchain_still_shows_what_a_middleware_is_handed(lab: Lab, go: Any) ->
 # Our failures
 
 
+@pytest.mark.promise("failure-raises")
 @WAYS
 @pytest.mark.parametrize("around", ["retry", "error", "swallow", "none"])
 async def test_our_failures_never_reach_the_agent(lab: Lab, go: Any, way: str, around: str) -> None:

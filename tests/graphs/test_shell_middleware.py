@@ -169,6 +169,7 @@ def test_the_tool_looks_like_the_real_one() -> None:
         assert shown[0].model_json_schema() == shown[1].model_json_schema()  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]  pydantic models both
 
 
+@pytest.mark.promise("simulated-shell")
 @WAYS
 async def test_no_process_is_ever_started(
     lab: Lab, go: Any, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

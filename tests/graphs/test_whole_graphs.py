@@ -72,6 +72,7 @@ def of_node(node: Any, state: Any = MessagesState) -> Any:
 # Graphs
 
 
+@pytest.mark.promise("whole-graphs")
 @WAYS
 @pytest.mark.filterwarnings("ignore::langgraph.warnings.LangGraphDeprecatedSinceV10")
 @pytest.mark.parametrize("kind", ["create_agent", "react v1", "react v2", "own", "sent"])
@@ -122,6 +123,7 @@ async def test_wrappers_stay_around_the_calls(lab: Lab, go: Any, way: str) -> No
     assert seen[0].name == "add"
 
 
+@pytest.mark.promise("whole-graphs")
 @WAYS
 async def test_subgraphs_are_simulated_too(lab: Lab, go: Any, way: str) -> None:
     def same(state: Any) -> Any:
@@ -189,6 +191,7 @@ async def test_our_failures_never_reach_the_agent(
     assert lab.answers(await run(simulated, way, None, lab.thread())) == ["a"]
 
 
+@pytest.mark.promise("whole-graphs")
 @WAYS
 async def test_an_agent_inside_of_a_function_is_simulated(lab: Lab, go: Any, way: str) -> None:
     inner = adding(lab, "x", checkpointer=InMemorySaver())
@@ -205,6 +208,7 @@ async def test_an_agent_inside_of_a_function_is_simulated(lab: Lab, go: Any, way
     assert lab.ran == []
 
 
+@pytest.mark.promise("whole-graphs")
 @WAYS
 async def test_a_tool_that_a_function_calls_itself_does_not_run(
     lab: Lab, go: Any, way: str
@@ -264,6 +268,7 @@ def shape(event: Any) -> str:
     return str(list(event)) if hasattr(event, "keys") else type(event[0]).__name__
 
 
+@pytest.mark.promise("whole-graphs")
 @WAYS
 async def test_deep_agents_and_their_subagents_are_simulated(lab: Lab, go: Any, way: str) -> None:
     task = lab.call("task", "1", description="look", subagent_type="general-purpose")
@@ -359,6 +364,7 @@ async def test_parallel_subagents_work_one_after_the_other_in_one_world(
 # Refusals
 
 
+@pytest.mark.promise("whole-graphs")
 def test_all_that_binds_to_nothing_is_named(lab: Lab) -> None:
     def deploy(version: str) -> str:
         """Deploys."""
@@ -400,6 +406,7 @@ def test_a_provider_side_tool_that_was_bound_to_the_model_is_refused(lab: Lab, g
         simulate_graph(of_node(think), lab.world())
 
 
+@pytest.mark.promise("provider-side")
 @WAYS
 async def test_a_provider_side_tool_is_stopped_before_the_model_is_asked(
     lab: Lab, go: Any, way: str
