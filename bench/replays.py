@@ -15,6 +15,7 @@ from pathlib import Path
 
 from agentworld_sim.model.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
 from bench._rows import Row
+from bench.pytest_suite import environment_for_tests
 
 RUNS = 100
 TESTS = 12
@@ -126,12 +127,10 @@ def _answer(request: ModelRequest) -> ScriptedReply:
 
 
 def _run(folder: Path, *options: str, url: str = "") -> str:
-    environment = {name: value for name, value in os.environ.items() if name != "CI"}
-    environment |= {"AGENTWORLD_MODEL_URL": url} if url else {}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
         cwd=folder,
-        env=environment,
+        env=environment_for_tests(url),
         capture_output=True,
         text=True,
         check=False,
