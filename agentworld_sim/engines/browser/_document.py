@@ -1,4 +1,4 @@
-"""What is read off a page. The parser is BeautifulSoup, which the real tools use as well."""
+"""What is read off a page, with BeautifulSoup over lxml as in the real tools."""
 
 from __future__ import annotations
 
@@ -49,15 +49,8 @@ class Document:
 
     def __init__(self, html: str) -> None:
         bs4: Any = require("bs4", extra=EXTRA)
-        # A browser's document always has these, whatever was sent.
-        whole = (
-            html
-            if re.search(r"<html[\s>]", html, re.IGNORECASE)
-            else f"<html><body>{html}</body></html>"
-        )
-        self.soup: BeautifulSoup = bs4.BeautifulSoup(
-            whole, "html.parser", multi_valued_attributes=None
-        )
+        require("lxml", extra=EXTRA)
+        self.soup: BeautifulSoup = bs4.BeautifulSoup(html, "lxml", multi_valued_attributes=None)
 
     def text(self) -> str:
         """All text, also what is not shown."""

@@ -48,10 +48,11 @@ class SimulatedBrowserToolkit:
                 opened here; what AGENTWORLD_MODEL_URL names by default.
 
         Raises:
-            UsageError: the world has neither a model nor pages; BeautifulSoup is not installed; or the
+            UsageError: the world has neither a model nor pages; BeautifulSoup or lxml is not installed; or the
                 world has another tool of one of these names.
         """
-        require("bs4", extra="browser")
+        for module in ("bs4", "lxml"):
+            require(module, extra="browser")
         self._world = world_of(world, store, model)
         if pages:
             self._serve(pages)
