@@ -143,6 +143,8 @@ class Steps:
             graph: Any = smallest_agent(
                 await self.who.model(settings), self.who.node_in(fork), list(self.who.tools)
             )
+            # A run that is broken off begins again, on another fork: it must not go on in the middle.
+            graph = graph.copy({"checkpointer": False})
             said: Sequence[BaseMessage] = ()
             stopped = False
             try:
@@ -182,8 +184,13 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
     Args:
         agent: Your own; the one that fixes a failing test by default.
         controls: What goes wrong, one control for each run; `CONTROLS` by default.
+
+    Raises:
+        UsageError: a control has the name of the run without one.
     """
     known = CONTROLS if controls is None else {control.name: control for control in controls}
+    if NOTHING in known:
+        raise UsageError(f"a control cannot be named {NOTHING!r}: that is the run without one.")
     steps = Steps(agent or Agent(), known)
     made: Any = StateGraph(Thread, context_schema=Attack, input_schema=MessagesState)
     made.add_node("begin", steps.begin)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from agentworld_graphs import SimulationInterrupted
+from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
 from agentworld_graphs._demo._agent import real_calls
 from agentworld_graphs.ready import red_team
 from agentworld_graphs.ready._worlds import store_of_process
-from agentworld_sim import World
+from agentworld_sim import UsageError, World
 from agentworld_sim.controls import Fault
 from tests.graphs.ready.conftest import START, THREAD, call, kept, says
 
@@ -70,6 +72,37 @@ async def test_controls_of_ones_own_are_tried() -> None:
     state = await graph.ainvoke(START)
     assert [one["control"] for one in state["outcomes"]] == ["nothing", "no-make"]
     assert state["outcomes"][1]["enforced"] == 2
+
+
+class BreaksOnce(ScriptedChatModel):
+    """A chat model whose provider fails in the middle, once."""
+
+    left: int = 9
+
+    def _generate(self, *arguments: Any, **options: Any) -> Any:
+        self.left -= 1
+        if self.left == 0:
+            raise ConnectionError("gone")
+        return super()._generate(*arguments, **options)
+
+    async def _agenerate(self, *arguments: Any, **options: Any) -> Any:
+        return self._generate(*arguments, **options)
+
+
+async def test_runs_that_were_broken_off_begin_again() -> None:
+    context = {"controls": ["edits-fail"]}
+    clean = await red_team.graph.ainvoke(START, context=context)
+    model = BreaksOnce(script=red_team.Agent().script)
+    graph = kept(red_team.build(red_team.Agent(chat_model=model)))
+    with pytest.raises(ConnectionError, match="gone"):
+        await graph.ainvoke(START, THREAD, context=context)
+    state = await graph.ainvoke(None, THREAD, context=context)
+    assert state["outcomes"] == clean["outcomes"]
+
+
+def test_no_control_takes_the_name_of_the_run_without_one() -> None:
+    with pytest.raises(UsageError, match="cannot be named 'nothing'"):
+        red_team.build(controls=[Fault(name="nothing", tool="bash")])
 
 
 async def test_an_unknown_control_is_told() -> None:
