@@ -17,6 +17,9 @@ addopts = -p no:randomly
 """
 
 
+PLUGINS = ("agentworld", "asyncio", "xdist")
+
+
 class Suite:
     """A folder with a test suite."""
 
@@ -51,8 +54,12 @@ class Suite:
                     del sys.modules[name]
 
     def run_outside(self, *arguments: str) -> pytest.RunResult:
-        """Runs the suite in a process of its own."""
-        return self.pytester.runpytest_subprocess(*arguments, timeout=120)
+        """Runs the suite in a process of its own, with the plugins that are named here and no others: many
+        take seconds to load."""
+        named = [word for name in PLUGINS for word in ("-p", name)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+            return self.pytester.runpytest_subprocess(*named, *arguments, timeout=120)
 
 
 @pytest.fixture

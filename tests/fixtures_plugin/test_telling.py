@@ -74,34 +74,28 @@ def test_the_session_ends_with_one_line_about_all_answers(suite: Suite) -> None:
     )
 
 
-def test_workers_tell_the_same(suite: Suite) -> None:
+def test_workers_tell_the_same_and_fail_a_test_with_a_wrong_marker_before_it_begins(
+    suite: Suite,
+) -> None:
     suite.tests("""
         @pytest.mark.parametrize("number", range(6))
         def test_a(world, number):
             world.call("bash", command=f"echo {number}")
             assert number != 3
-    """)
-    result = suite.run_outside("-n", "2")
-    result.assert_outcomes(passed=5, failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "simulated worlds: mode once*",
-            "world: scenario debian, seed 0, mode once; 1 call, now at *",
-            "  computed bash(command='echo 3') -> 3",
-            "6 tests, 6 answers: 6 computed",
-        ]
-    )
 
-
-def test_with_workers_a_wrong_marker_fails_its_test_before_that_begins(suite: Suite) -> None:
-    suite.tests("""
         @pytest.mark.sim(sed=1)
-        def test_a(world): pass
-
         def test_b(world): pass
     """)
-    result = suite.run_outside("-n", "1")
-    result.assert_outcomes(passed=1, errors=1)
+    result = suite.run_outside("-n", "2")
+    result.assert_outcomes(passed=5, failed=1, errors=1)
+    result.stdout.fnmatch_lines(["simulated worlds: mode once*"])
+    result.stdout.fnmatch_lines(
+        [
+            "world: scenario debian, seed 0, mode once; 1 call, now at *",
+            "  computed bash(command='echo 3') -> 3",
+        ]
+    )
+    result.stdout.fnmatch_lines(["6 tests, 6 answers: 6 computed"])
     assert "there is no 'sed'. Did you mean 'seed'?" in said(result)
 
 
@@ -115,7 +109,9 @@ def test_the_report_is_given_a_record_of_every_test_with_a_world(suite: Suite) -
         def write(records, path):
             path.write_text(json.dumps([record.to_json() for record in records]))
 
-        report.write_report = write
+        def pytest_configure(config):
+            config.add_cleanup(lambda before=report.write_report: setattr(report, "write_report", before))
+            report.write_report = write
         """,
     )
     suite.tests("""
@@ -141,8 +137,8 @@ def test_the_report_is_given_a_record_of_every_test_with_a_world(suite: Suite) -
 
         def test_e(): pass
     """)
-    for arguments in ((), ("-n", "2")):
-        result = suite.run_outside("--sim-report=page.html", "-p", "no:randomly", *arguments)
+    for run, arguments in ((suite.run, ()), (suite.run_outside, ("-n", "2"))):
+        result = run("--sim-report=page.html", *arguments)
         result.stdout.fnmatch_lines([f"what every world did: {suite.path}/page.html"])
         check_records(suite)
         (suite.path / "page.html").unlink()
