@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from agentworld_fixtures._guard import Guard
+
+# Not among the tools of this project: a server of its tests would run on it, instead of on asyncio's loop.
+collect_ignore = [] if find_spec("uvloop") else ["test_uvloop.py"]
 
 
 @dataclass(frozen=True)
