@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
 from agentworld_graphs.ready import rehearse
-from agentworld_graphs.ready._worlds import store_of_process
+from agentworld_graphs.ready._worlds import store_of_process, worlds
 from agentworld_sim import World
 from tests.graphs.ready.conftest import START, THREAD, RealBash, answers, kept
 from tests.langgraph_dev.graphs import orders
@@ -164,6 +167,24 @@ async def test_going_back_in_time_asks_again_before_it_runs_again(real: RealBash
     )
     await graph.ainvoke(approve(state), THREAD, context=REAL)
     assert real.ran == ["deploy", "deploy"]
+
+
+@pytest.mark.promise("approved-calls")
+async def test_an_approval_is_good_once_for_all_who_have_the_thread(
+    real: RealBash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in another process, or in a copy of the thread: the same checkpoints, the same store."""
+    monkeypatch.setenv("AGENTWORLD_STORE", str(tmp_path / "worlds.sqlite"))
+    one = kept(rehearse.build(real.agent("deploy", allow_real=BASH)))
+    state = await one.ainvoke(START, THREAD, context=REAL)
+    saver = InMemorySaver()
+    for name in ("storage", "writes", "blobs"):
+        getattr(saver, name).update(deepcopy(dict(getattr(one.checkpointer, name))))
+    await one.ainvoke(approve(state), THREAD, context=REAL)
+    await worlds.close()
+    other = one.copy({"checkpointer": saver})
+    there = await other.ainvoke(approve(state), THREAD, context=REAL)
+    assert (asked(there)["note"], real.ran) == (rehearse.BEGUN, ["deploy"])
 
 
 async def test_a_real_tool_that_breaks_is_not_called_again_unasked(real: RealBash) -> None:
