@@ -121,7 +121,7 @@ class BrowserSession:
             return "", _Arrival(None, error="Page.goto: Cannot navigate to invalid URL")
         url, here = normal_url(given), history.page
         if stays(url, here.url):
-            history.go(replace(here, url=url))
+            history.go(replace(here, url=url, asked={}))
             return f"Navigating to {given} returned status code unknown", None
         arrival = await self._arrive(history, Way(url), context)
         if arrival.page is None:
@@ -139,7 +139,7 @@ class BrowserSession:
         clicked = f"Clicked element '{selector}'"
         way = way_of(element, here.url)
         if way is not None and stays(way.url, here.url) and not way.new_tab:
-            history.go(replace(here, url=normal_url(way.url)))
+            history.go(replace(here, url=normal_url(way.url), asked={}))
             return clicked, None
         if way is not None:
             way = replace(way, url=normal_url(way.url))
@@ -152,7 +152,7 @@ class BrowserSession:
         if imaginer is None:
             # Without programs a page stays as it is.
             return clicked, None
-        question = Question(history.urls, here, selector=selector, element=str(element))
+        question = Question(history.urls, selector=selector, element=str(element))
         page, exchanges = await imaginer.page(question, context)
         if isinstance(page, Page):
             (history.replace if page.url == here.url else history.go)(page)
@@ -171,7 +171,7 @@ class BrowserSession:
                     " world model that imagines them: AGENTWORLD_MODEL_URL."
                 )
             return _Arrival(Page(way.url, 404, NOT_FOUND))
-        page, exchanges = await imaginer.page(Question(history.urls, history.page, way), context)
+        page, exchanges = await imaginer.page(Question(history.urls, way), context)
         if isinstance(page, str):
             error = f"Page.goto: {page} at {way.url}"
             return _Arrival(None, error=error, imagined=True, exchanges=exchanges)

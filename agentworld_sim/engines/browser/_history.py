@@ -23,6 +23,8 @@ class Page:
     url: str
     status: int
     html: str
+    asked: Mapping[str, Any] | None = None
+    """What a model was asked for it; nothing (`{}`) for another place on the page before."""
 
 
 BLANK_PAGE = Page(BLANK, 200, "")
@@ -86,13 +88,25 @@ class BrowserHistory:
 
     def _put(self, number: int, page: Page) -> None:
         self._opened[number] = page
-        value = {"url": page.url, "status": page.status, "html": page.html}
+        value: dict[str, Any] = {"url": page.url, "status": page.status, "html": page.html}
+        if page.asked is not None:
+            value["asked"] = page.asked
         self._kept.put(f"visit/{number}", value)
 
     def _visit(self, number: int) -> Page:
         if number not in self._opened:
             self._opened[number] = Page(**self._kept.get(f"visit/{number}"))
         return self._opened[number]
+
+
+def visits_in(changes: Mapping[str, Any]) -> list[Page]:
+    """The pages that the browser came to, among what a turn changed."""
+    start = f"{ROOT}visit/"
+    return [
+        Page(**value)
+        for key, value in changes.items()
+        if key.startswith(start) and value is not None
+    ]
 
 
 def serves_pages(values: Mapping[str, Any]) -> bool:

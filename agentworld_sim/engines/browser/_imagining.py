@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
+from agentworld_sim.domains import domain
 from agentworld_sim.engines._base import EngineSession, RefusedAnswer, TurnContext
 from agentworld_sim.engines.browser._clicks import Way
-from agentworld_sim.engines.browser._history import Page, normal_url
+from agentworld_sim.engines.browser._history import Page, normal_url, visits_in
+from agentworld_sim.engines.browser._tools import PREFIX
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.exchanges import Exchange
 from agentworld_sim.tools import ToolCall, ToolSpec, schema_problem
-from agentworld_sim.turns import Observation
+from agentworld_sim.turns import Observation, Turn
 
 PAGE_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -31,18 +33,13 @@ PAGE_SCHEMA: Mapping[str, Any] = {
 LOAD = "load_page"
 """The action that the model is asked about; the web's prompt explains it."""
 
-SHOWN_HTML = 20_000
-"""Characters of the page the browser is on that the model is shown."""
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """Which page comes?"""
 
     history: Sequence[str]
-    """URLs of the tab, oldest first."""
-    page: Page
-    """Where the browser is."""
+    """URLs of the tab, oldest first; the last is where the browser is."""
     way: Way | None = None
     """The request that is made; `None` when a click does what only the page's programs know."""
     selector: str = ""
@@ -58,11 +55,10 @@ class Question:
                 arguments |= {"method": self.way.method, "fields": dict(self.way.fields)}
         else:
             arguments = {"click": self.selector, "element": self.element}
-        arguments["history"] = list(self.history)
-        if self.page.html:
-            arguments["current_page"] = _shortened(self.page.html)
-        return ToolCall(LOAD, arguments)
+        return ToolCall(LOAD, {**arguments, "history": list(self.history)})
 
+
+WEB = domain("web")
 
 TOOL = ToolSpec(
     name=LOAD,
@@ -91,6 +87,11 @@ class PageImaginer:
         """
         exchanges: tuple[Exchange, ...] = ()
         reason = ""
+
+        async def pages() -> tuple[Turn, ...]:
+            return tuple(_as_loads(await given.history(), given.tools))
+
+        given, context = context, replace(context, history=pages, tools={LOAD: TOOL})
         for _ in range(self._tries):
             answer = await self._session.answer(question.call, TOOL, context)
             try:
@@ -104,12 +105,31 @@ class PageImaginer:
                     *(replace(one, problem=reason) for one in answer.exchanges[-1:]),
                 )
                 continue
+            if isinstance(page, Page):
+                page = replace(page, asked=question.call.arguments)
             return page, exchanges + answer.exchanges
         rejected = ObservationRejected(
             f"no page came of {self._tries} answers. The last one: {reason} Nothing was changed."
         )
         rejected.exchanges = exchanges
         raise rejected
+
+
+def _as_loads(history: Iterable[Turn], tools: Mapping[str, ToolSpec]) -> Iterator[Turn]:
+    """The turns before, with those of the browser as what the model is asked about: each page that came,
+    as the answer to its loading. What was only looked at is left out."""
+    for turn in history:
+        tool = tools.get(turn.call.name)
+        if tool is None or not (tool.binds_to or "").startswith(PREFIX):
+            yield turn
+            continue
+        for page in visits_in(turn.change.values):
+            if page.asked is not None and not page.asked:
+                continue
+            call = ToolCall(LOAD, page.asked or {"url": page.url})
+            said = {"status": page.status, "url": page.url, "html": page.html}
+            observation = Observation(text=json.dumps(said, ensure_ascii=False))
+            yield replace(turn, call=call, action=WEB.action(call, TOOL), observation=observation)
 
 
 def read_page(answer: Observation) -> Page | str:
@@ -137,7 +157,3 @@ def read_page(answer: Observation) -> Page | str:
 
 
 _FORM = "the answer must be one JSON object with the keys status, url and html, and nothing else."
-
-
-def _shortened(html: str) -> str:
-    return html if len(html) <= SHOWN_HTML else f"{html[:SHOWN_HTML]}<!-- … -->"

@@ -69,6 +69,8 @@ async def test_the_model_sees_where_the_browser_is_and_what_is_clicked_on() -> N
     one = page("https://www.news.test/one", "<h1>One</h1>", 200)
     with browsing(NEWS, one, more) as (tools, server, _):
         await tools["navigate_browser"].ainvoke({"url": "http://news.test"})
+        await tools["navigate_browser"].ainvoke({"url": "https://www.news.test/#here"})
+        await tools["previous_webpage"].ainvoke({})
         assert await tools["click_element"].ainvoke({"selector": "a"}) == "Clicked element 'a'"
         back = await tools["previous_webpage"].ainvoke({})
         assert back.endswith("'https://www.news.test/'. Status code 200")
@@ -77,9 +79,14 @@ async def test_the_model_sees_where_the_browser_is_and_what_is_clicked_on() -> N
         assert await tools["previous_webpage"].ainvoke({}) == (
             "Unable to navigate back; no previous page in the history"
         )
-        followed, clicked = (request.last_user for request in server.requests[1:])
+        second, third = server.requests[1:]
+        followed, clicked = second.last_user, third.last_user
+    # A conversation of pages: each is said once and in full, and the beginning never changes.
+    said = [message["content"] for message in third.messages]
+    assert [message["content"] for message in second.messages] == said[: len(second.messages)]
+    assert sum("<h1>News</h1>" in one for one in said) == 1
+    assert sum("<h1>One</h1>" in one for one in said) == 1
     assert 'url="https://www.news.test/one", history=["https://www.news.test/"]' in followed
-    assert "<h1>News</h1>" in followed
     assert 'click="button"' in clicked
     assert "more()" in clicked
 
