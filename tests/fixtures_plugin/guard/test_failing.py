@@ -281,16 +281,29 @@ def test_fine():
     result.assert_outcomes(failed=4, passed=1)
 
 
-def test_temporary_folders_of_pytest_itself_can_be_made(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
+def test_housekeeping_of_pytest_and_hypothesis_passes(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile(
         """
-def test_late(request, tmp_path_factory):
+from hypothesis import given, strategies
+
+def test_late_folder(tmp_path_factory):
     assert tmp_path_factory.mktemp("late").is_dir()
-    request.config.stash
-""",
+
+def test_cache(cache):
+    cache.set("mine/value", 1)
+
+@given(strategies.integers())
+def test_numbers(number):
+    assert number < 100
+"""
     )
-    result.assert_outcomes(passed=1)
+    result = pytester.runpytest_subprocess("-p", "no:randomly")
+    # Hypothesis has kept its example; nothing but the assertion failed.
+    result.assert_outcomes(passed=2, failed=1)
+    assert "RealEffect" not in result.stdout.str()
+    assert (pytester.path / ".hypothesis" / "examples").is_dir()
+    assert (pytester.path / ".pytest_cache" / "v" / "mine" / "value").is_file()
 
 
 def test_a_warning_of_an_open_socket_does_not_follow(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import multiprocessing.shared_memory
 import os
 import shelve
 import shutil
+import socket
 import sqlite3
 import ssl
 import subprocess
@@ -348,6 +349,11 @@ def opened(path: object, mode: str, function: Callable[..., Any] = open) -> None
         pass
 
 
+def socket_at(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(os.path.relpath(path))
+
+
 SHORT: dict[str, Attempt] = {
     "open": lambda places: opened(places.outside / "new", "w"),
     "open to append": lambda places: opened(places.kept, "a"),
@@ -389,6 +395,7 @@ SHORT: dict[str, Attempt] = {
     "shelve": lambda places: opened(str(places.outside / "new"), "c", shelve.open),
     "sqlite3": lambda places: sqlite3.connect(places.outside / "new.db"),
     "sqlite3.Connection": lambda places: sqlite3.Connection(str(places.outside / "new.db")),
+    "Unix socket": lambda places: socket_at(places.outside / "new"),
     "keylog": lambda places: setattr(
         ssl.create_default_context(), "keylog_filename", str(places.outside / "new")
     ),
@@ -489,6 +496,22 @@ def test_temporary_files_lie_where_the_path_is_shortest(tmp_path: Path) -> None:
             assert manager.list([1])[0] == 1
     assert guard.violations == ()
     assert getattr(multiprocessing.current_process(), "_config").get("tempdir") is None  # noqa: B009
+
+
+def test_temporary_files_of_before_are_tidied_up(tmp_path: Path) -> None:
+    # Perhaps by the garbage collector: those of an earlier test are nobody's attempt.
+    file, folder = tempfile.NamedTemporaryFile(), tempfile.TemporaryDirectory()  # noqa: SIM115 - closed while guarded
+    other = tempfile.mkdtemp()
+    Path(folder.name, "a").touch()
+    with Guard(writable=[tmp_path]) as guard:
+        file.close()
+        folder.cleanup()
+        assert guard.violations == ()
+        with pytest.raises(RealEffect):
+            os.rmdir(other)
+    os.rmdir(other)
+    assert not Path(file.name).exists()
+    assert not Path(folder.name).exists()
 
 
 def test_modules_are_still_compiled_into_their_cache(

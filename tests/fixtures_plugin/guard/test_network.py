@@ -115,6 +115,7 @@ SHORT: dict[str, Callable[[], object]] = {
     "gethostbyname_ex": lambda: socket.gethostbyname_ex(NAME),
     "gethostbyaddr": lambda: socket.gethostbyaddr(ADDRESS[0]),
     "getnameinfo": lambda: socket.getnameinfo(ADDRESS, 0),
+    "an address with a dot": lambda: socket.getaddrinfo("127.0.0.1.", 80),
     "localhost in front": lambda: socket.getaddrinfo(f"localhost.{NAME}", 80),
     "127.0.0.1 in front": lambda: socket.getaddrinfo(f"127.0.0.1.{NAME}", 80),
     "urllib": lambda: urllib.request.urlopen(f"http://{NAME}/", timeout=0.1),

@@ -153,6 +153,9 @@ SHORT: dict[str, Attempt] = {
     "C's execv": lambda command: ctypes.CDLL(None)["execv"],
     "chroot": lambda command: os.chroot("/"),
     "all processes": lambda command: os.kill(-1, signal.SIGCONT),
+    "a process by descriptor": lambda command: signal.pidfd_send_signal(
+        os.pidfd_open(1), signal.SIGCONT
+    ),
     "another's process": lambda command: os.kill(1, signal.SIGCONT),
 }
 
