@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +21,9 @@ from agentworld_graphs import (
 from agentworld_sim import AccessRefused, World
 from agentworld_sim._sync import run_sync
 from agentworld_sim.errors import WorldFailure
+from agentworld_sim.model import WorldModel
 from agentworld_sim.model.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
+from agentworld_sim.tape import TapeMode, Taping
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -174,3 +177,25 @@ def test_the_real_tools_bind_by_name_and_arguments_where_a_model_imagines_pages(
         run_sync(world.close())
     with pytest.raises(AccessRefused, match="needs a language world model"):
         simulate(real)
+
+
+def test_imagined_pages_are_replayed_from_a_cassette(tmp_path: Path) -> None:
+    path = tmp_path / "browsing.yaml"
+    one = page("https://www.news.test/one", "<h1>One</h1>")
+
+    def browse(mode: TapeMode, model: WorldModel | None) -> str:
+        taping = Taping(path, mode)
+        world = run_sync(World.create(model=taping.model(model) or False))
+        tools = {tool.name: tool for tool in SimulatedBrowserToolkit(world).get_tools()}
+        tools["navigate_browser"].invoke({"url": "http://news.test"})
+        tools["click_element"].invoke({"selector": "a"})
+        text = tools["extract_text"].invoke({})
+        run_sync(taping.watch(world))
+        assert not taping.finish(passed=True).drift
+        run_sync(world.close())
+        return text
+
+    with ScriptedModelServer([NEWS, one]) as server:
+        recorded = browse("once", WorldModel.find(url=server.url))
+    assert recorded == browse("replay", None) == "One"
+    assert path.read_text().count("tool: load_page") == 2
