@@ -57,12 +57,13 @@ class Place:
     """When each call is a task of its own: the tasks of the earlier calls that are not done yet."""
     known: bool
     """Whether the call could be told apart from its siblings; ids are the model's and may repeat."""
+    resumed: bool = True
+    """Whether the step may have begun in an earlier run, whose answers the store has."""
     talk: str = ""
     """The id of the thread's first message, if it has one: a conversation of its own, whatever the
     thread is called."""
     written: Callable[[], Awaitable[list[Mark]]] | None = None
-    """Reads what tasks of this step that were done before the run was resumed have answered; `None`
-    where there are none."""
+    """Reads what tasks of this step that were done before the run was resumed have answered."""
 
     @property
     def batch_name(self) -> str:
@@ -117,8 +118,9 @@ def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
         earlier=before,
         tasks=tasks,
         known=known,
+        resumed=_resumed(runtime),
         talk=_talk(runtime, key, messages),
-        written=partial(_written, runtime) if tasks is not None and _resumed(runtime) else None,
+        written=None if tasks is None else partial(_written, runtime),
     )
 
 
@@ -172,8 +174,7 @@ def _talk(runtime: ToolRuntime[Any, Any], key: str, messages: Sequence[BaseMessa
 
 
 def _resumed(runtime: ToolRuntime[Any, Any]) -> bool:
-    configurable = runtime.config.get("configurable", {})
-    return bool(configurable.get(RESUMING_KEY)) and bool(configurable.get(CHECKPOINTER_KEY))
+    return bool(runtime.config.get("configurable", {}).get(RESUMING_KEY))
 
 
 async def _written(runtime: ToolRuntime[Any, Any]) -> list[Mark]:
@@ -191,7 +192,9 @@ async def _written(runtime: ToolRuntime[Any, Any]) -> list[Mark]:
             "checkpoint_id": info.checkpoint_id,
         }
     }
-    saver: Any = configurable[CHECKPOINTER_KEY]
+    saver: Any = configurable.get(CHECKPOINTER_KEY)
+    if not saver:
+        return []
     try:
         if in_sync_call():
             raise NotImplementedError

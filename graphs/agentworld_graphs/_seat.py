@@ -182,8 +182,9 @@ class Seat:
         async with chain.lock:
             if chain.recalled:
                 return
-            asked = await self.world.asked(chain.name) if chain.name else []
-            if not asked and place.written is not None:
+            known = chain.may_be_known(place)
+            asked = await self.world.asked(chain.name) if known else []
+            if not asked and place.resumed and place.written is not None:
                 # A thread that was copied brings the answers along, but not who asked for them.
                 chain.follow(one for one in await place.written() if one["world"] == self.world.id)
             # No call changes the seed.
