@@ -63,12 +63,17 @@ _HOMES = {
     "simulate_tool_nodes": "_whole_graphs",
 }
 
+_HOMES_WITH_AGENTS = ("_middleware", "_shell_middleware", "_whole_graphs")
+"""Those that need LangChain's agents; a `SimToolNode` does without."""
+
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     require("langchain_core", extra="graphs")
     require("langgraph", extra="graphs")
+    if _HOMES[name] in _HOMES_WITH_AGENTS:
+        require("langchain", extra="graphs")
     if _HOMES[name].startswith("_deepagents"):
         require("deepagents", extra="deepagents")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
