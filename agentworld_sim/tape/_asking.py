@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 LONGEST_STDIN = 1_000
 """A longer input stands in the file as its digest."""
 
+NOTHING = "nothing"
+"""In place of the digest of what was imagined earlier."""
+
 _OF_EVERY_SHELL = frozenset(
     "BASHOPTS EPOCHREALTIME EPOCHSECONDS EUID HOSTTYPE MACHTYPE OLDPWD OPTIND OSTYPE PPID PS4 PWD"
     " SHELLOPTS SHLVL _".split()
@@ -52,6 +55,7 @@ class Keys:
     def __init__(self, secrets: Sequence[str], volatile: Sequence[str]) -> None:
         self._secrets = tuple(secrets)
         self._volatile = tuple(volatile)
+        self._known: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     def tool(
         self, call: ToolCall, context: TurnContext, history: Sequence[Turn], parts: StateParts
@@ -123,21 +127,23 @@ class Keys:
 
     def arguments(self, call: ToolCall) -> Mapping[str, Any]:
         """The arguments as they are recorded."""
-        kept = without_volatile(call.name, call.arguments, self._volatile)
-        redaction = Redaction(self._secrets)
-        # Twice: a secret that stands under its name is one everywhere, before it too.
-        redaction.value(kept)
-        return cast("Mapping[str, Any]", redaction.value(kept))
+        exact = (call.name, canonical_json(call.arguments))
+        known = self._known.get(exact)
+        if known is None:
+            kept = without_volatile(call.name, call.arguments, self._volatile)
+            redaction = Redaction(self._secrets)
+            # Twice: a secret that stands under its name is one everywhere, before it too.
+            redaction.value(kept)
+            known = cast("Mapping[str, Any]", redaction.value(kept))
+            self._known[exact] = known
+        return known
 
     def _equal_calls(
         self, call: ToolCall, about: Mapping[str, Any], history: Sequence[Turn]
     ) -> int:
-        wanted, exact = canonical_json(about), canonical_json(call.arguments)
+        # Dictionaries take 1, 1.0 and true for one value: a mistake that every mode makes alike.
         return sum(
-            canonical_json(turn.call.arguments) == exact
-            or canonical_json(self.arguments(turn.call)) == wanted
-            for turn in history
-            if turn.call.name == call.name
+            turn.call.name == call.name and self.arguments(turn.call) == about for turn in history
         )
 
     def _before(
@@ -163,7 +169,7 @@ class Keys:
                 if tool is None or tool.annotations.get("readOnlyHint") is not True:
                     known.append([turn.call.name, self.arguments(turn.call)])
         add(earlier)
-        return short_digest(known) if known else ""
+        return short_digest(known) if known else NOTHING
 
     def _clean(
         self, redaction: Redaction, arguments: Mapping[str, Any], answer: Mapping[str, Any]

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.state._changes import WorldState
+from agentworld_sim.state._files import FileEntry
 from agentworld_sim.state._values import changed_keys
 from agentworld_sim.tape._entries import short_digest
 from agentworld_sim.tools import canonical_json
@@ -32,6 +33,7 @@ class StateParts:
     def __init__(self, scenario: Scenario) -> None:
         self._base = _base_sum(scenario.machine.to_machine())
         self._seed = scenario.seed
+        self._files: tuple[Mapping[str, FileEntry], int] = ({}, 0)
         self._values: tuple[Mapping[str, Any], int] = ({}, 0)
 
     def of(self, state: WorldState, files_sum: int | None = None) -> dict[str, str]:
@@ -42,9 +44,7 @@ class StateParts:
             files_sum: The files in the middle of the turn; those of `state` by default.
         """
         if files_sum is None:
-            from agentworld_sim.engines.shell._question import content_sum
-
-            files_sum = content_sum(state.files)
+            files_sum = self._files_sum(state.files)
         parts: dict[str, str] = {}
         files = (files_sum - self._base) % _MODULUS
         if files:
@@ -56,6 +56,16 @@ class StateParts:
             # `fork(seed=…)` asks for other answers; the seed a world begins with does not.
             parts["seed"] = str(state.seed)
         return parts
+
+    def _files_sum(self, files: Mapping[str, FileEntry]) -> int:
+        from agentworld_sim.engines.shell._question import content_sum
+
+        # Most imagined calls change no file.
+        known, total = self._files
+        if known is not files:
+            total = content_sum(files)
+            self._files = (files, total)
+        return total
 
     def _values_sum(self, values: Mapping[str, Any]) -> int:
         before, total = self._values

@@ -53,6 +53,8 @@ class Tape:
         self.used: set[int] = set()
         """`id`s of the known entries that were asked for."""
         self.replayed = 0
+        self.asked = False
+        """Whether anything was asked at all."""
         self.drift: list[str] = []
         self._compared: set[int] = set()
         self._lock = threading.Lock()
@@ -73,6 +75,7 @@ class Tape:
         Raises:
             CassetteMiss: it is not recorded, and nobody may be asked.
         """
+        self.asked = True
         if self._way == "replay" or model is None:
             return Given(self.recorded(asked).answer, replayed=True)
         ask, inner = model

@@ -214,7 +214,8 @@ class Taping:
         from agentworld_sim.tape._file import TapeFile, read_tape, write_tape, writing
 
         new = list(tape.new)
-        if not (new or self._file or (self._with_model and self._computed)):
+        used = tape.asked or self._computed
+        if not (new or self._file or (self._with_model and used)):
             return False
         with writing(self._path) if self._shared else nullcontext():
             there = read_tape(self._path) if self._shared else self._file

@@ -23,8 +23,8 @@ LONGEST_KEY = 200
 WIDTH = 100
 """Of lists on one line, and of JSON texts that are left on one line."""
 
-_PLAIN = re.compile(r"-{0,2}[A-Za-z_/][A-Za-z0-9_./@+=-]*(?: [A-Za-z0-9_./@+=-]+)*")
-_WORDS = frozenset("true false null yes no on off y n".split())
+_PLAIN = re.compile(r"(?:-{1,2}|\.{1,2})?[A-Za-z_/][A-Za-z0-9_./@+=-]*(?: [A-Za-z0-9_./@+=-]+)*")
+_WORDS = frozenset("true false null yes no on off y n .inf .nan".split())
 """What some reader of YAML takes for no text."""
 
 _ODD = re.compile(
