@@ -209,3 +209,53 @@ def test_loading_the_plugin_loads_nothing_heavy(suite: Suite) -> None:
     result = suite.run_outside("-s")
     result.assert_outcomes(passed=1)
     assert "LOADED []" in said(result)
+
+
+def test_whatever_takes_a_world_takes_the_fixture(suite: Suite) -> None:
+    suite.tests("""
+        from langchain_core.messages import AIMessage
+        from langchain_core.tools import tool
+        from langgraph.prebuilt import create_react_agent
+        from agentworld_graphs import SimToolNode
+        from agentworld_sim.binding import bind
+
+        @tool
+        def bash(command: str) -> str:
+            "Runs a command."
+            raise AssertionError
+
+        @pytest.mark.filterwarnings("ignore:create_react_agent")
+        async def test_one(world, scripted_model):
+            call = {"name": "bash", "args": {"command": "echo x > /tmp/x"}, "id": "1"}
+            model = scripted_model(AIMessage("", tool_calls=[call]), "done")
+            agent = create_react_agent(model, SimToolNode([bash], world=world))
+            await agent.ainvoke({"messages": [("user", "go")]})
+            world.assert_called("bash", times=1)
+            read = {bound.spec.name: bound for bound in bind(world)}["bash"]
+            assert await read({"command": "cat /tmp/x"}) == "x\\n"
+            world.assert_called("bash", times=2)
+    """)
+    suite.run().assert_outcomes(passed=1)
+
+
+def test_a_test_that_another_plugin_runs_again_begins_anew(suite: Suite) -> None:
+    suite.file(
+        "conftest.py",
+        """
+        from _pytest.runner import runtestprotocol
+
+        def pytest_runtest_protocol(item, nextitem):
+            runtestprotocol(item, nextitem=nextitem, log=False)
+            item.funcargs = {}
+            runtestprotocol(item, nextitem=nextitem)
+            return True
+        """,
+    )
+    suite.tests("""
+        def test_one(world, scripted_model):
+            assert world.calls() == []
+            world.call("bash", command="ls")
+    """)
+    result = suite.run()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["1 test, 1 answer: 1 computed"])
