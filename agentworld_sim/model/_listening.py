@@ -48,6 +48,7 @@ class Listener:
         self._thought = not self._thinks
         self._inside = False
         self._at_start = True
+        self._opening = 0
 
     def hear(self, piece: str, *, thought: bool) -> None:
         """Takes a piece of the reply's content; `thought` when thinking came apart from it."""
@@ -70,8 +71,7 @@ class Listener:
 
     def _tag(self, before: str, *, closes: bool, thinking: bool) -> None:
         if self._inside:
-            if not thinking and closes:
-                self._tell(before.removesuffix("\n").removesuffix("\r"), last=True)
+            self._tell(before, last=True)
             self._done = True
         elif thinking:
             self._thinking = not closes
@@ -83,14 +83,19 @@ class Listener:
         if self._at_start:
             # The line break after the tag is the tag's. What begins with a marker or a fence is
             # unwrapped in the end, and is better read then.
-            whole = text.removeprefix("\r").removeprefix("\n")
+            opening = 2 if text.startswith("\r\n") else int(text.startswith("\n"))
+            whole = text[opening:]
             if not last and len(whole) < len(MARKER) and (not whole or MARKER.startswith(whole)):
                 self._pending = text + self._pending
                 return
             if whole.lstrip().startswith((MARKER, "```")):
                 self._done = True
                 return
-            self._at_start, text = False, whole
+            self._at_start, self._opening, text = False, opening, whole
+        if last:
+            # So does the one before the tag that ends it.
+            plain = self._opening == 1 or not text.endswith("\r\n")
+            text = text.removesuffix("\n") if plain else text[:-2]
         if not text:
             return
         self._told = True
