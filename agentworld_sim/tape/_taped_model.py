@@ -77,7 +77,10 @@ class TapedModel:
 
     def _of_scenario(self) -> StateParts:
         if self._parts is None:
-            raise AssertionError("`within` was not called: no scenario is known")
+            # An engine that somebody put among `engines=` by hand.
+            from agentworld_sim._opening import empty_scenario
+
+            self._parts = StateParts(empty_scenario())
         return self._parts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,10 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim import World
+from agentworld_sim import ToolSpec, World
 from agentworld_sim.model.scripted import ModelRequest, Reply, ScriptedReply
-from agentworld_sim.tape import TapeReport
-from tests.tape.lab import Recording, Studio, command
+from agentworld_sim.tape import TapeMode, TapeReport
+from tests.model.test_records import CLOSED, SCENARIO, TOOLS, said
+from tests.tape.lab import Answering, Recording, Studio, command
 
 SCRIPTS = (
     "tool",
@@ -111,3 +113,51 @@ def test_a_recorded_session_is_replayed_to_the_letter(
     assert replayed == recorded
     assert studio.asked == asked
     assert report is None or report.unused == ()
+
+
+def saying(reply: Reply | str) -> Answering:
+    """Says the same to everything."""
+
+    def answering(request: ModelRequest) -> Reply | str:
+        return reply
+
+    return answering
+
+
+async def test_imagined_pages_of_a_browser_are_replayed(tmp_path: Path) -> None:
+    url = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
+    tools = (
+        ToolSpec(name="navigate_browser", input_schema=url),
+        ToolSpec(name="extract_text", input_schema={"type": "object", "properties": {}}),
+    )
+    page = {"status": 200, "url": "https://example.org/", "html": "<p>Hello</p>"}
+    studio = Studio(tmp_path / "c.yaml")
+    turns: list[Any] = []
+    modes: tuple[TapeMode, ...] = ("once", "replay")
+    for mode in modes:
+        answering = saying(json.dumps(page)) if mode == "once" else None
+        async with studio.open(mode, answering, tools=tools) as one:
+            went = await one.call("navigate_browser", url="https://example.org")
+            turns.append((went, (await one.call("extract_text")).observation.text))
+            await one.end()
+    assert turns[0][1] == turns[1][1] == "Hello"
+    assert [turn.observation.provenance for turn, _ in turns] == ["imagined", "replayed"]
+    assert turns[0][0].ref == turns[1][0].ref
+
+
+async def test_records_that_a_model_changed_are_changed_again(tmp_path: Path) -> None:
+    studio = Studio(tmp_path / "c.yaml")
+    closed = {"kind": "put", "table": "issues", "record": CLOSED}
+    outcomes: list[Any] = []
+    modes: tuple[TapeMode, ...] = ("once", "replay")
+    for mode in modes:
+        answering = saying(said("Closed 1 issue.", closed)) if mode == "once" else None
+        async with studio.open(mode, answering, scenario=SCENARIO, tools=TOOLS) as one:
+            await one.call("triage", mood="strict")
+            found = await one.call("get_issue", issue_id=1)
+            made = await one.call("create_issue", title="New")
+            outcomes.append((found.observation, made.observation, made.ref))
+            await one.end()
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][0].structured == CLOSED
+    assert "changes:" in studio.text

@@ -23,7 +23,7 @@ from agentworld_sim.exchanges import Exchange
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import Blobs
 from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Observation
+from agentworld_sim.turns import Observation, Provenance
 
 TURN_US = 100_000
 """What every turn takes on the world's clock."""
@@ -77,7 +77,7 @@ class _Arrival:
 
     page: Page | None
     error: str = ""
-    imagined: bool = False
+    provenance: Provenance = "computed"
     exchanges: tuple[Exchange, ...] = ()
 
 
@@ -156,7 +156,7 @@ class BrowserSession:
         page, exchanges = await imaginer.page(question, context)
         if isinstance(page, Page):
             (history.replace if page.url == here.url else history.go)(page)
-        return clicked, _Arrival(None, imagined=True, exchanges=exchanges)
+        return clicked, _Arrival(None, "", imaginer.provenance, exchanges)
 
     async def _arrive(self, history: BrowserHistory, way: Way, context: TurnContext) -> _Arrival:
         """The page that a request leads to."""
@@ -174,8 +174,8 @@ class BrowserSession:
         page, exchanges = await imaginer.page(Question(history.urls, way), context)
         if isinstance(page, str):
             error = f"Page.goto: {page} at {way.url}"
-            return _Arrival(None, error=error, imagined=True, exchanges=exchanges)
-        return _Arrival(page, imagined=True, exchanges=exchanges)
+            return _Arrival(None, error, imaginer.provenance, exchanges)
+        return _Arrival(page, "", imaginer.provenance, exchanges)
 
     async def _imaginer(self, context: TurnContext) -> PageImaginer | None:
         if self._behind is None:
@@ -222,12 +222,12 @@ def _answer(
     text: str, arrival: _Arrival | None, history: BrowserHistory, context: TurnContext
 ) -> Answer:
     error = arrival.error if arrival else ""
-    imagined = arrival is not None and arrival.imagined
+    provenance = arrival.provenance if arrival else "computed"
     observation = Observation(
         text=error or text,
         is_error=bool(error),
-        provenance="imagined" if imagined else "computed",
+        provenance=provenance,
     )
     change = StateChange(clock_us=context.state.clock_us + TURN_US, values=dict(history.changes))
     exchanges = arrival.exchanges if arrival else ()
-    return Answer(observation, change, exchanges=exchanges, handed_on=imagined)
+    return Answer(observation, change, exchanges=exchanges, handed_on=provenance != "computed")

@@ -16,7 +16,7 @@ from agentworld_sim.engines.browser._tools import PREFIX
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.exchanges import Exchange
 from agentworld_sim.tools import ToolCall, ToolSpec, schema_problem
-from agentworld_sim.turns import Observation, Turn
+from agentworld_sim.turns import Observation, Provenance, Turn
 
 PAGE_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -76,6 +76,8 @@ class PageImaginer:
     def __init__(self, session: EngineSession, *, tries: int) -> None:
         self._session = session
         self._tries = tries
+        self.provenance: Provenance = "imagined"
+        """Of the latest page."""
 
     async def page(
         self, question: Question, context: TurnContext
@@ -94,6 +96,7 @@ class PageImaginer:
         given, context = context, replace(context, history=pages, tools={LOAD: TOOL})
         for _ in range(self._tries):
             answer = await self._session.answer(question.call, TOOL, context)
+            self.provenance = answer.observation.provenance
             try:
                 page = read_page(answer.observation)
             except ValueError as problem:

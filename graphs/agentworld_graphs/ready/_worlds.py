@@ -138,7 +138,7 @@ def imagining(world: World) -> list[Engine]:
         )
     scenario = world.scenario
     briefing = scenario.model.to_briefing(scenario.instruction, scenario.machine.env)
-    return [world.model.engine(briefing)]
+    return [world.model.within(scenario).engine(briefing)]
 
 
 async def claim(world: World, once: str, *, at: WorldRef) -> bool:
