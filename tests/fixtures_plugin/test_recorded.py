@@ -110,6 +110,33 @@ def test_what_was_not_recorded_is_a_miss_under_ci_and_drift_fails_the_test_itsel
         assert "+text: elsewhere" in said(drifted)
 
 
+def test_nothing_is_recorded_of_a_test_that_fails_at_its_very_end(
+    suite: Suite, asked: pytest.MonkeyPatch
+) -> None:
+    suite.tests(
+        TRACKED
+        + """
+    def test_script(world, scripted_model):
+        scripted_model("never asked for")
+        assert track(world, "7")
+
+    def test_guard(world):
+        assert track(world, "7")
+        try: os.system("true")
+        except BaseException: pass
+
+    @pytest.fixture
+    def broken(world): raise ValueError
+
+    def test_setup(world, broken): pass
+    """
+    )
+    with ScriptedModelServer(["a", "b"]) as server:
+        asked.setenv("AGENTWORLD_MODEL_URL", server.url)
+        suite.run().assert_outcomes(failed=2, errors=1)
+    assert cassettes(suite) == []
+
+
 def test_a_cassette_that_cannot_be_read_is_told_in_one_line(suite: Suite) -> None:
     suite.file("cassettes/test_it/test_one.yaml", "agentworld_tape: 99\n")
     suite.tests("def test_one(world): pass")
