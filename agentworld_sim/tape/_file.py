@@ -77,7 +77,11 @@ def read_tape(path: Path) -> TapeFile | None:
     document = _parsed(path, text)
     version = document.get(MARK)
     if version is None:
-        raise _broken(path, 1, f"it has no key `{MARK}`")
+        raise UsageError(
+            f"{str(path)!r} is no cassette of this library: it has no key `{MARK}` (line 1). If another"
+            " recorder wrote it, let one of the two use other folders (`sim_cassettes` in pytest's ini"
+            " file); otherwise delete it and record it again."
+        )
     if version != FORMAT:
         raise UsageError(
             f"the cassette {str(path)!r} has format {version!r} (line {_line(text, MARK)}), and this"

@@ -207,6 +207,7 @@ def test_a_file_may_be_edited_by_hand(tmp_path: Path) -> None:
         ),
         ("- 1", "it is no mapping"),
         ("model: true", r"it has no key `agentworld_tape` \(line 1\)"),
+        ("interactions: []\nversion: 1\n", r"If another recorder wrote it.*`sim_cassettes`"),
         (
             "# c\nagentworld_tape: 7\nmodel: true",
             r"has format 7 \(line 2\), and this version reads 1",
