@@ -138,3 +138,34 @@ def test_real_tools_run_only_where_their_name_is_allowed(suite: Suite) -> None:
     result.assert_outcomes(passed=2, failed=1)
     assert "the tool 'echo'" in said(result)
     assert "--sim-allow-real echo" in said(result)
+
+
+def test_servers_are_reached_only_where_their_url_is_allowed(suite: Suite) -> None:
+    suite.tests("""
+        import socket
+
+        def reach(port):
+            # Nothing is waited for: what counts is that it may be tried.
+            with socket.socket() as attempt:
+                attempt.setblocking(False)
+                attempt.connect_ex(("192.0.2.1", port))
+
+        def test_refused(world): reach(80)
+
+        @pytest.mark.sim(allow_urls=["http://192.0.2.1/v1"])
+        def test_marker(world): reach(80)
+
+        @pytest.mark.sim(allow_urls="http://192.0.2.1:81")
+        def test_other_port(no_real_tools): reach(80)
+    """)
+    result = suite.run()
+    result.assert_outcomes(passed=1, failed=2)
+    assert "test_refused" in said(result)
+    assert "is allowed with --sim-allow-url URL or" in said(result)
+    # The marker's list goes before the option's.
+    result = suite.run("--sim-allow-url=http://me:secret@192.0.2.1/v1")
+    result.assert_outcomes(passed=2, failed=1)
+    assert "reachable: http://192.0.2.1" in said(result)
+    assert "secret" not in said(result)
+    suite.ini("sim_allow_urls = http://192.0.2.1")
+    suite.run().assert_outcomes(passed=2, failed=1)

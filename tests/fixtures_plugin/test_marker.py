@@ -21,6 +21,7 @@ from .conftest import Suite, said
         ("seed=True", "(seed=True): seed is a whole number from 0 on."),
         ("repeat=0", "(repeat=0): repeat is a whole number from 1 on."),
         ("allow_real=3", "(allow_real=3): allow_real is a list of whole names of tools."),
+        ("allow_urls=['host']", "(allow_urls=…) names no server. Write its URL"),
         ("allow_real=['get_*']", "'get_*': a real tool is allowed by its whole name only"),
         (
             "scenario=3",

@@ -69,6 +69,10 @@ def test_options_go_before_the_ini_file_and_both_before_ci(
             "--sim-allow-real=get_*",
             "a real tool is allowed by its whole name only, without patterns.",
         ),
+        (
+            "--sim-allow-url=api.example.com",
+            "--sim-allow-url names no server. Write its URL, for example https://api.example.com.",
+        ),
         ("--sim-report=page.txt", "--sim-report 'page.txt' is no page: give it a name in .html."),
     ],
 )
@@ -93,13 +97,24 @@ def test_a_wrong_mode_in_the_ini_file_is_told_as_one_of_the_ini_file(suite: Suit
 
 def test_help_shows_every_option_and_ini_value(suite: Suite) -> None:
     text = said(suite.run("--help"))
-    for name in ("mode", "seed", "allow-real", "trim", "report", "guard"):
+    for name in ("mode", "seed", "allow-real", "allow-url", "trim", "report", "guard"):
         assert f"--sim-{name}" in text
-    for name in ("mode", "seed", "allow_real", "report", "guard", "cassettes", "scenario"):
+    for name in (
+        "mode",
+        "seed",
+        "allow_real",
+        "allow_urls",
+        "report",
+        "guard",
+        "cassettes",
+        "scenario",
+    ):
         assert f"sim_{name} (" in text
 
 
 def test_markers_lists_the_marker_with_its_keywords(suite: Suite) -> None:
     suite.run("--markers").stdout.fnmatch_lines(
-        ["@pytest.mark.sim(?, scenario=None, mode=None, seed=None, allow_real=(), repeat=1): *"]
+        [
+            "@pytest.mark.sim(?, scenario=None, mode=None, seed=None, allow_real=(), allow_urls=(), repeat=1): *"
+        ]
     )
