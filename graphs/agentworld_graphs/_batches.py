@@ -209,9 +209,9 @@ class Chain:
         while self.tip in after:
             self.tip = after.pop(self.tip)
 
-    def may_be_known(self, place: Place) -> bool:
+    def may_be_known(self, resumed: bool) -> bool:
         """Whether the store may have answers of this chain, or know where its thread began."""
-        return bool(self.name) and (self._begins or place.resumed)
+        return bool(self.name) and (self._begins or resumed)
 
     def origin(self, key: str, number: int) -> Origin | None:
         """What the store keeps with an answer; `None` where nothing can be resumed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -81,6 +81,17 @@ class Seat:
         if before is not None:
             self.world.add_tools([before])
         raise AccessRefused(reason)
+
+    def offer(self, specs: Iterable[ToolSpec]) -> None:
+        """Adds those tools to the world, all at once, that it does not answer yet. Each is still to be
+        bound."""
+        known = self.world.tools
+        new = {
+            spec.name: spec
+            for spec in specs
+            if spec.name not in known or known[spec.name].access == "refuse"
+        }
+        self.world.add_tools(new.values())
 
     def enter(self, place: Place, base: Base, start: WorldRef | None = None) -> tuple[Batch, Pass]:
         """The batch and the attempt that a call belongs to.
@@ -160,7 +171,9 @@ class Seat:
     ) -> Answered:
         chain = batch.chain
         if not chain.recalled:
-            await self._recall(chain, place)
+            # An agent that is a tool begins a run of its own, also where the one around it is resumed.
+            resumed = place.resumed or any(outer.place.resumed for outer in around)
+            await self._recall(chain, place, resumed)
         key = place.key
         record = chain.record(key) if place.known else None
         known = record and record.next(call, place.attempt)
@@ -178,13 +191,13 @@ class Seat:
                 record.add(answered)
             return answered
 
-    async def _recall(self, chain: Chain, place: Place) -> None:
+    async def _recall(self, chain: Chain, place: Place, resumed: bool) -> None:
         async with chain.lock:
             if chain.recalled:
                 return
-            known = chain.may_be_known(place)
+            known = chain.may_be_known(resumed)
             asked = await self.world.asked(chain.name) if known else []
-            if not asked and place.resumed and place.written is not None:
+            if not asked and resumed and place.written is not None:
                 # A thread that was copied brings the answers along, but not who asked for them.
                 chain.follow(one for one in await place.written() if one["world"] == self.world.id)
             # No call changes the seed.
