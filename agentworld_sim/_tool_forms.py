@@ -36,11 +36,12 @@ def spec_of(tool: ToolSpec | Callable[..., Any] | Mapping[str, Any]) -> ToolSpec
 
 def with_domain(tool: ToolSpec) -> ToolSpec:
     """`tool` with the domain of functions that have a JSON interface, unless it is a well-known tool of
-    a shell or has a domain. Only tools of that domain are answered from tables."""
-    # Imported late: it brings all toolkits, which a world with any tool has loaded.
+    a shell or a browser, or has a domain. Only tools of that domain are answered from tables."""
+    # Imported late: they bring all toolkits, which a world with any tool has loaded.
+    from agentworld_sim.engines.browser._tools import browser_tool_for
     from agentworld_sim.engines.shell._bindings import binding_for
 
-    if tool.domain is not None or binding_for(tool) is not None:
+    if tool.domain is not None or binding_for(tool) or browser_tool_for(tool):
         return tool
     return replace(tool, domain="mcp")
 

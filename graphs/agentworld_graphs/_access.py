@@ -12,7 +12,8 @@ from langchain_core.tools import tool as tool_from
 
 from agentworld_graphs._own_tools import is_own
 from agentworld_graphs._provider import provider_side, refusal_of
-from agentworld_graphs._simulate import SimulatedTool, simulated
+from agentworld_graphs._seat import seat_of
+from agentworld_graphs._simulate import SimulatedTool, simulated, spec_of
 from agentworld_sim import Access, AccessRefused, UsageError, World, WorldRef
 from agentworld_sim._access import rule_for
 from agentworld_sim.errors import nearest
@@ -115,7 +116,7 @@ class Choice:
 
     def _chosen(self, real: BaseTool, messages_key: str) -> BaseTool:
         name = real.name
-        wanted = self._access.get(name) or ("real" if is_own(real) else "simulate")
+        wanted = self._wanted(real)
         if wanted == "real":
             if rule_for(name, self.world.scenario.access) == "refuse":
                 raise AccessRefused(
@@ -133,6 +134,25 @@ class Choice:
             start=self.start,
         )
 
+    def offer(self, tools: Iterable[BaseTool]) -> None:
+        """Shows tools to the world together, before they are bound: what one does to which records is
+        often clear only beside the others.
+
+        Raises:
+            UsageError: `binds_to` names nothing.
+        """
+        seat_of(self.world).offer(
+            spec_of(real, binds_to=self._binds_to.get(real.name))
+            for real in tools
+            if self._wanted(real) == "simulate" and not isinstance(real, SimulatedTool)
+        )
+
+    def _wanted(self, real: BaseTool) -> Access:
+        given = self._access.get(real.name)
+        if given is not None:
+            return given
+        return "real" if is_own(real) else "simulate"
+
     def all_of(self, tools: Iterable[Given], *, messages_key: str, refusals: Refusals) -> Tools:
         """What runs for each of several tools; what is refused is added to `refusals`."""
         given: dict[str, BaseTool] = {}
@@ -145,6 +165,7 @@ class Choice:
                 continue
             real = tool if isinstance(tool, BaseTool) else tool_from(tool)
             given[real.name] = real
+        self.offer(given.values())
         for name, real in given.items():
             try:
                 run[name] = self.tool_for(real, messages_key=messages_key)

@@ -126,5 +126,6 @@ def _node_for(node: ToolNode, runtime: Any) -> ToolNode:
     with _guard:
         known = _shadows.get(node)
         if known is None or known[0] is not choice:
+            choice.offer(node.tools_by_name.values())
             known = _shadows[node] = (choice, shadow(node, choice))
         return known[1]

@@ -36,9 +36,23 @@ class Rebuild:
     def __init__(self, choice: Choice) -> None:
         self._choice = choice
         self.refusals = Refusals()
-        self.names: list[str] = []
-        """Of all tools that were found."""
+        self._nodes: list[ToolNode] = []
         self._seen: dict[int, Any] = {}
+
+    def bind(self) -> None:
+        """Binds the tools of all nodes that were found, before anything runs: together, for one agent
+        may change the records that another reads.
+
+        Raises:
+            UsageError: the simulation names tools that no node has.
+        """
+        tools = [tool for node in self._nodes for tool in node.tools_by_name.values()]
+        if tools:
+            self._choice.require_known(tool.name for tool in tools)
+        real = [node for node in self._nodes if not is_simulated(node)]
+        self._choice.offer(tool for node in real for tool in node.tools_by_name.values())
+        for node in real:
+            self._bind(node)
 
     def graph(self, graph: Any) -> Any:
         """A copy whose tool nodes are simulated; the graph itself when it has none."""
@@ -82,17 +96,11 @@ class Rebuild:
 
     def _tool_node(self, node: ToolNode) -> ToolNode:
         self._search(node, where=node.name or "tools")
-        if is_simulated(node):
-            self.names += node.tools_by_name
-            return node
-        made = shadow(node, self._choice)
-        self._bind(node)
-        return made
+        self._nodes.append(node)
+        return node if is_simulated(node) else shadow(node, self._choice)
 
     def _bind(self, node: ToolNode) -> None:
-        """Binds the tools of a node before anything runs."""
         tools = list(node.tools_by_name.values())
-        self.names += [tool.name for tool in tools]
         self.refusals.lines += [shell for tool in tools if (shell := starts_real_shell(tool))]
         key: str = node._messages_key  # pyright: ignore[reportPrivateUsage]  as `shadow` does
         self._choice.all_of(tools, messages_key=key, refusals=self.refusals)
@@ -102,7 +110,7 @@ class Rebuild:
         for one in reachable(start, self._seen):
             if isinstance(one, ToolNode):
                 if one is not start and not is_simulated(one):
-                    self._bind(one)
+                    self._nodes.append(one)
             elif (reason := trouble_of(one)) is not None:
                 self._refuse(f"the node {where!r}: {reason}")
 

@@ -37,6 +37,7 @@ from agentworld_sim import (
 )
 from agentworld_sim._holding import HoldsWorld
 from agentworld_sim._sync import run_sync
+from agentworld_sim._tool_forms import with_domain
 
 if TYPE_CHECKING:
     from agentworld_sim.model import WorldModel
@@ -354,11 +355,13 @@ def simulated(
 
 def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:
     """A LangChain tool as a world sees it."""
-    return ToolSpec(
-        name=real.name,
-        description=real.description,
-        input_schema=_schema(real),
-        binds_to=binds_to,
+    return with_domain(
+        ToolSpec(
+            name=real.name,
+            description=real.description,
+            input_schema=_schema(real),
+            binds_to=binds_to,
+        )
     )
 
 

@@ -63,8 +63,7 @@ def simulate_graph(
     choice = Choice(world_of(world, store, model), access=access, binds_to=binds_to)
     rebuild = Rebuild(choice)
     made = rebuild.graph(graph)
-    if rebuild.names:
-        choice.require_known(rebuild.names)
+    rebuild.bind()
     rebuild.refusals.raise_if_any(
         consequence="no graph was made", title="not everything in the graph would be simulated"
     )
