@@ -85,23 +85,21 @@ def restored_scenario(text: str) -> Scenario:
 
 
 def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
-    from agentworld_sim.engines.shell._image import base_entries
+    from agentworld_sim.engines.shell._image import base_tree
     from agentworld_sim.state._files import FileTree
 
-    machine = scenario.machine.to_machine()
-    entries = dict(base_entries(machine, scenario.clock_us, blobs))
+    clock_us = scenario.clock_us
+    tree = base_tree(scenario.machine.to_machine(), clock_us, blobs)
     added = scenario.initial_tree(blobs)
-    entries.update(
-        (path, entry)
+    entries = {
+        path: entry
         for path, entry in added.items()
         # A directory that is only there to hold something keeps the base image's mode and owner.
-        if not (entry.kind == "directory" and path in entries)
-    )
-    return WorldState(
-        files=FileTree.from_entries(entries.items(), directory_mtime_us=scenario.clock_us),
-        clock_us=scenario.clock_us,
-        seed=scenario.seed,
-    )
+        if not (entry.kind == "directory" and path in tree)
+    }
+    if entries:
+        tree = FileTree.from_entries({**tree, **entries}.items(), directory_mtime_us=clock_us)
+    return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed)
 
 
 def model_for(

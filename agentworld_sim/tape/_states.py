@@ -87,8 +87,8 @@ def _value_hash(key: str, value: object) -> int:
 
 @lru_cache(maxsize=32)
 def _base_sum(machine: Machine) -> int:
-    from agentworld_sim.engines.shell._image import base_entries
+    from agentworld_sim.engines.shell._image import base_tree
     from agentworld_sim.engines.shell._question import content_sum
     from agentworld_sim.state._files import MemoryBlobs
 
-    return content_sum(dict(base_entries(machine, 0, MemoryBlobs())))
+    return content_sum(dict(base_tree(machine, 0, MemoryBlobs())))

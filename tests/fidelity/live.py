@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentworld_sim.engines.shell._image import base_entries, system_mounts
+from agentworld_sim.engines.shell._image import base_tree, system_mounts
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._session import ShellSession
@@ -60,7 +60,7 @@ def _start(blobs: MemoryBlobs) -> FileTree:
     """The base image, with what the recorded machine holds under `ROOTS` at the start."""
     image = {
         path: entry
-        for path, entry in base_entries(MACHINE, START_US, blobs)
+        for path, entry in base_tree(MACHINE, START_US, blobs).items()
         if not path.startswith(tuple(root + "/" for root in ROOTS))
     }
     folders = {path: START_MODES.get(path, 0o755) for path in (*ROOTS, WORKDIR)}

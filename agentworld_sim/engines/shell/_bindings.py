@@ -183,6 +183,7 @@ def binding_for(tool: ToolSpec) -> Binding | None:
     return min(fitting, key=partial(_distance, tool), default=None)
 
 
+@lru_cache(maxsize=64)
 def toolkit(name: str) -> tuple[ToolSpec, ...]:
     """The tools of one toolkit, for example `claude-code`. What has no name of its own is left out.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Literal
 
 from agentworld_sim.engines.shell._bindings import binding_for, bindings
@@ -21,6 +22,12 @@ from agentworld_sim.errors import nearest
 from agentworld_sim.state._changes import WorldState
 from agentworld_sim.state._files import Blobs
 from agentworld_sim.tools import Route, ToolSpec
+
+
+@lru_cache(maxsize=32)
+def _names_of(ranked: tuple[tuple[str, Route], ...]) -> CommandNames:
+    # Sorting hundreds of commands takes a millisecond, and most worlds have the same routes.
+    return CommandNames(Routes(dict(ranked)))
 
 
 class ShellEngine:
@@ -50,8 +57,10 @@ class ShellEngine:
         self.machine = machine or Machine()
         self.limits = limits or ShellLimits()
         self.imaginer = imaginer
-        checked = Routes(routes or {})
-        self._names = None if imaginer is None else CommandNames(checked)
+        # In their order, which is their rank.
+        ranked = tuple((routes or {}).items())
+        Routes(dict(ranked))
+        self._names = None if imaginer is None else _names_of(ranked)
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         binding = binding_for(tool)

@@ -7,9 +7,9 @@ from functools import lru_cache
 from agentworld_sim.engines.shell._image_texts import text_files
 from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._system import INSTALLED_US, system_mounts
-from agentworld_sim.state._files import Blobs, FileEntry
+from agentworld_sim.state._files import Blobs, FileEntry, FileTree, blob_id
 
-__all__ = ["base_entries", "system_mounts"]
+__all__ = ["base_tree", "system_mounts"]
 
 _DIRECTORIES = """
 / /boot /dev /etc /etc/apt /etc/default /home /media /mnt /opt /proc /root /run /srv /sys /tmp /usr /usr/bin
@@ -34,7 +34,7 @@ _LINKS = {
 }
 
 
-def base_entries(machine: Machine, clock_us: int, blobs: Blobs) -> list[tuple[str, FileEntry]]:
+def base_tree(machine: Machine, clock_us: int, blobs: Blobs) -> FileTree:
     """The file tree of a fresh machine, without what is mounted.
 
     Args:
@@ -42,6 +42,13 @@ def base_entries(machine: Machine, clock_us: int, blobs: Blobs) -> list[tuple[st
         clock_us: The world's first moment; what a boot writes is as young as that.
         blobs: Where the contents go.
     """
+    for data, _, _ in _contents(machine).values():
+        blobs.put(data)
+    return _tree(machine, clock_us)
+
+
+@lru_cache(maxsize=32)
+def _tree(machine: Machine, clock_us: int) -> FileTree:
     booted_us = clock_us - machine.boot_seconds * 1_000_000
     entries: list[tuple[str, FileEntry]] = []
     for path in _DIRECTORIES.split():
@@ -53,13 +60,13 @@ def base_entries(machine: Machine, clock_us: int, blobs: Blobs) -> list[tuple[st
     for path, (data, mode, group) in _contents(machine).items():
         young = path in ("/etc/hostname", "/etc/hosts", "/etc/resolv.conf")
         mtime = booted_us if young else INSTALLED_US
-        size = len(data)
-        entries.append((path, FileEntry("file", mode, mtime, blobs.put(data), size, "root", group)))
+        entry = FileEntry("file", mode, mtime, blob_id(data), len(data), "root", group)
+        entries.append((path, entry))
     for user in machine.extra_users:
         if user.uid >= 1000:
             entry = FileEntry("directory", 0o755, INSTALLED_US, owner=user.name, group=user.name)
             entries.append((user.home, entry))
-    return entries
+    return FileTree.from_entries(entries, directory_mtime_us=clock_us)
 
 
 @lru_cache(maxsize=8)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import TypeVar
-from weakref import WeakMethod
+from weakref import ref
 
 from bashkit import (
     Bash,
@@ -98,14 +98,20 @@ class LiveMachine:
         self._volatile = VolatileFiles(machine)
         self._stdin = self._volatile.proc
         self._mounts = {**(mounts or {}), **self._volatile.mounts}
-        self.files = LiveFiles(_weakly(self._run_touch), self._mounts)
+        # One for all callbacks: there are hundreds, and each machine makes its own.
+        self._self = ref(self)
+        self.files = LiveFiles(self._weakly(type(self)._run_touch), self._mounts)
         self._janitor: Bash | None = None
         self._natives: dict[str, Bash] = {}
-        self._own_callbacks: dict[str, Callable[[BuiltinContext], BuiltinResult]] = {
-            folder + name: _weakly(self._call, name, command)
-            for name, command in commands.items()
+        call, folders = (
+            type(self)._call,
             # A machine with programs reaches our commands through them.
-            for folder in (("",) if "/usr/bin" in self._mounts else ("", "/bin/", "/usr/bin/"))
+            ("",) if "/usr/bin" in self._mounts else ("", "/bin/", "/usr/bin/"),
+        )
+        self._own_callbacks: dict[str, Callable[[BuiltinContext], BuiltinResult]] = {
+            folder + name: self._weakly(call, name, command)
+            for name, command in commands.items()
+            for folder in folders
         }
         self._unknown = unknown
         self._script = ""
@@ -125,6 +131,14 @@ class LiveMachine:
         self._overdue = False
         self._depth = 0
 
+    def _weakly(self, method: Callable[..., R], *arguments: object) -> Callable[..., R]:
+        """`method` of this machine with its first arguments, holding the machine weakly.
+
+        An interpreter holds its callbacks, and Python's collector does not see into it: held strongly,
+        no machine would ever be freed.
+        """
+        return partial(_call_weakly, self._self, method, *arguments)
+
     def _renew(self) -> None:
         """A new interpreter on the same files, that knows the commands there are now."""
         handed: set[str] = set()
@@ -133,10 +147,10 @@ class LiveMachine:
             self._learned = frozenset(self._unknown.words)
         self._callbacks = {
             **self._own_callbacks,
-            **{name: _weakly(self._call_unknown, name) for name in sorted(handed)},
+            **{name: self._weakly(type(self)._call_unknown, name) for name in sorted(handed)},
         }
         in_order = {
-            name: _weakly(self._answer, name, self._commands[name.rpartition("/")[2]])
+            name: self._weakly(type(self)._answer, name, self._commands[name.rpartition("/")[2]])
             for name in self._callbacks
             if name.rpartition("/")[2] in IN_ORDER and name not in handed
         }
@@ -456,21 +470,11 @@ class LiveMachine:
         return self._janitor
 
 
-def _weakly(method: Callable[..., R], *arguments: object) -> Callable[..., R]:
-    """`method` with its first arguments, holding its object weakly.
-
-    An interpreter holds its callbacks, and Python's collector does not see into it: held strongly, no
-    machine would ever be freed.
-    """
-    reference = WeakMethod(method)
-
-    def call(*more: object) -> R:
-        found = reference()
-        if found is None:
-            raise EngineFailure("the machine is gone while something runs on it")
-        return found(*arguments, *more)
-
-    return call
+def _call_weakly(machine: ref[LiveMachine], method: Callable[..., R], *arguments: object) -> R:
+    found = machine()
+    if found is None:
+        raise EngineFailure("the machine is gone while something runs on it")
+    return method(found, *arguments)
 
 
 def environment(machine: Machine) -> dict[str, str]:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agentworld_sim.engines.shell._image import base_entries, system_mounts
+from agentworld_sim.engines.shell._image import base_tree, system_mounts
 from agentworld_sim.engines.shell._live import Keep, LiveShell, ShellRun
 from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.state._files import FileTree, MemoryBlobs
+from agentworld_sim.state._files import MemoryBlobs
 from tests.engines.shell.limited import close_machines
 
 CLOCK_US = 1_772_442_000_000_000
@@ -26,8 +26,7 @@ class MachineShell:
     def __init__(self, machine: Machine, *, seed: int = SEED, clock_us: int = CLOCK_US) -> None:
         self.blobs = MemoryBlobs()
         self.live = LiveShell(machine, COMMANDS, mounts=system_mounts(machine))
-        entries = base_entries(machine, clock_us, self.blobs)
-        self.live.materialise(FileTree.from_entries(entries), self.blobs)
+        self.live.materialise(base_tree(machine, clock_us, self.blobs), self.blobs)
         self.session = ShellSession()
         self.seed = seed
         self.clock_us = clock_us

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from agentworld_sim.engines.shell._image import base_entries, system_mounts
+from agentworld_sim.engines.shell._image import base_tree, system_mounts
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._session import ShellSession
@@ -68,7 +68,7 @@ class SimulatedMachine:
         machine = Machine(workdir="/srv/app", env=tuple(ENVIRONMENT.items()))
         self.blobs = MemoryBlobs()
         self.live = LiveShell(machine, COMMANDS, mounts=system_mounts(machine))
-        image = dict(base_entries(machine, START_US, self.blobs))
+        image = dict(base_tree(machine, START_US, self.blobs))
         image["/srv/app"] = FileEntry("directory", 0o755, START_US)
         self.live.materialise(FileTree.from_entries(image.items()), self.blobs)
         self._session = ShellSession()

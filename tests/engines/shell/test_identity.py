@@ -7,12 +7,12 @@ import re
 import pytest
 from bashkit import Bash
 
-from agentworld_sim.engines.shell._image import base_entries, system_mounts
+from agentworld_sim.engines.shell._image import base_tree, system_mounts
 from agentworld_sim.engines.shell._machine import Machine, User
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING, PACKAGES
 from agentworld_sim.engines.shell._system import SCRIPTS
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.state._files import FileTree, MemoryBlobs
+from agentworld_sim.state._files import MemoryBlobs
 
 from .conftest import CLOCK_US, MachineShell, MakeMachine
 
@@ -188,7 +188,7 @@ def test_apt_is_there_and_has_no_network(machine_shell: MachineShell) -> None:
 
 
 def test_the_image_is_lean_and_has_the_right_modes() -> None:
-    tree = FileTree.from_entries(base_entries(Machine(), CLOCK_US, MemoryBlobs()))
+    tree = base_tree(Machine(), CLOCK_US, MemoryBlobs())
     assert len(tree) <= 72
     modes = {path: oct(tree[path].mode) for path in ("/tmp", "/root", "/etc/shadow", "/usr")}
     assert modes == {"/tmp": "0o1777", "/root": "0o700", "/etc/shadow": "0o640", "/usr": "0o755"}

@@ -14,10 +14,10 @@ from agentworld_sim import ToolCall, Turn
 from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.engines.shell import Machine, ShellEngine, _engine
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._image import base_entries
+from agentworld_sim.engines.shell._image import base_tree
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._files import FileTree, MemoryBlobs
+from agentworld_sim.state._files import MemoryBlobs
 from tests.engines.shell.conftest import CLOCK_US
 from tests.engines.shell.imagining import (
     TOOLS,
@@ -71,7 +71,7 @@ def without_answers(answer: Answer | Turn) -> tuple[str, object]:
 async def answers(engine: ShellEngine, session: list[tuple[str, str]]) -> list[Answer]:
     """What an engine answers, one call after another, with a random source of its own for each."""
     blobs, machine = MemoryBlobs(), Machine()
-    tree = FileTree.from_entries(base_entries(machine, CLOCK_US, blobs))
+    tree = base_tree(machine, CLOCK_US, blobs)
     state = WorldState(files=tree, clock_us=CLOCK_US, seed=5)
     tools = {tool.name: engine.bind(tool) or tool for tool in TOOLS}
     found: list[Answer] = []
