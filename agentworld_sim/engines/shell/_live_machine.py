@@ -137,7 +137,16 @@ class LiveMachine:
         An interpreter holds its callbacks, and Python's collector does not see into it: held strongly,
         no machine would ever be freed.
         """
-        return partial(_call_weakly, self._self, method, *arguments)
+        machine = self._self
+
+        # A plain function: of anything else the interpreter finds out at length what it is.
+        def call(*more: object) -> R:
+            found = machine()
+            if found is None:
+                raise EngineFailure("the machine is gone while something runs on it")
+            return method(found, *arguments, *more)
+
+        return call
 
     def _renew(self) -> None:
         """A new interpreter on the same files, that knows the commands there are now."""
@@ -468,13 +477,6 @@ class LiveMachine:
             )
             self._janitor.mount("/", self.files.fs)
         return self._janitor
-
-
-def _call_weakly(machine: ref[LiveMachine], method: Callable[..., R], *arguments: object) -> R:
-    found = machine()
-    if found is None:
-        raise EngineFailure("the machine is gone while something runs on it")
-    return method(found, *arguments)
 
 
 def environment(machine: Machine) -> dict[str, str]:
