@@ -34,6 +34,9 @@ _HARMLESS_AFTER = frozenset(
 )
 """`next_page_token` and `token_count` only sound like secrets."""
 
+_DIRECTORIES = frozenset(("PWD", "OLDPWD"))
+"""Variables of every shell, unless what stands there is no path: then it is the password of a database."""
+
 _PLAIN = frozenset(
     "true false null none undefined bearer basic string number boolean integer object required optional"
     " secretstr redacted hidden".split()
@@ -100,7 +103,7 @@ class Redaction:
             return {
                 key: one
                 if binary and key in ("data", "blob")
-                else self._under(secret_kind(key), one)
+                else self._under(secret_kind(key, one), one)
                 for key, one in content.items()
             }
         return value
@@ -119,8 +122,8 @@ class Redaction:
         return _BARE.sub(self._said, _QUOTED.sub(self._said, text))
 
     def _said(self, found: re.Match[str]) -> str:
-        kind = secret_kind(found["name"])
         value = found["value"]
+        kind = secret_kind(found["name"], value)
         if kind is None or value.lower() in _PLAIN or MARK.search(value) or value.isdigit():
             return found[0]
         return f"{found['name']}{found['between']}{self._taken(kind)}"
@@ -148,8 +151,15 @@ class Redaction:
         return _mark(kind)
 
 
-def secret_kind(name: str) -> str | None:
-    """What kind of secret a key, header or variable of that name holds; `None` for none."""
+def secret_kind(name: str, value: object = None) -> str | None:
+    """What kind of secret a key, header or variable of that name holds; `None` for none.
+
+    Args:
+        name: The name.
+        value: What stands there, where that is known.
+    """
+    if name in _DIRECTORIES and isinstance(value, str) and value.startswith("/"):
+        return None
     words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
     for number, word in enumerate(words):
         single = word.removesuffix("s")

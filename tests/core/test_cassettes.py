@@ -169,6 +169,16 @@ def test_secrets_are_known_by_the_names_of_their_keys(name: str, kind: str | Non
     assert secret_kind(name) == kind
 
 
+@pytest.mark.parametrize("name", ["PWD", "OLDPWD"])
+def test_the_directories_of_a_shell_are_no_passwords(name: str) -> None:
+    redaction = Redaction()
+    assert redaction.value({name: "/srv/app"}) == {name: "/srv/app"}
+    assert redaction.text(f"{name}=/srv/app\n") == f"{name}=/srv/app\n"
+    assert redaction.text(f"Server=db;{name}=hunter2;") == f"Server=db;{name}=[redacted:password];"
+    assert redaction.value({name: "hunter2"}) == {name: "[redacted:password]"}
+    assert secret_kind(name) == "password"
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text("abc :=/\"'\\[]", max_size=30),
