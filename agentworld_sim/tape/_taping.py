@@ -85,6 +85,7 @@ class Taping:
         self._mode: TapeMode = mode
         self._shared = shared
         self._with_model = False
+        self._used = False
         self._real: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._computed: dict[str, tuple[int, ComputedTurn]] = {}
@@ -166,14 +167,24 @@ class Taping:
         return replace(read_answer(entry.answer)[0], provenance="replayed")
 
     async def watch(self, world: World) -> None:
-        """Notes the computed answers of a world, for `verify`; called once, at the end of the test."""
+        """Notes what a world did, and its computed answers for `verify`; called once, at the end of the
+        test."""
         tape = self._tape
-        if tape is None or self._shared:
+        if tape is None:
+            return
+        from agentworld_sim.model._binding import PREFIX
+
+        turns = await world.trajectory()
+        # A tool that only a model answers binds to nothing in a replay that knows of no model, also when
+        # the agent never called it.
+        imagined = any((tool.binds_to or "").startswith(PREFIX) for tool in world.tools.values())
+        self._used = self._used or bool(turns) or imagined
+        if self._shared:
             # Of a shared world, each process and each selection of tests sees another part.
             return
         from agentworld_sim.tape._computed import ComputedTurn
 
-        for depth, turn in enumerate(await world.trajectory()):
+        for depth, turn in enumerate(turns):
             if turn.observation.provenance == "computed":
                 computed = ComputedTurn.of(turn, tape.keys.arguments(turn.call))
                 self._computed[turn.ref] = (depth, computed)
@@ -214,7 +225,7 @@ class Taping:
         from agentworld_sim.tape._file import TapeFile, read_tape, write_tape, writing
 
         new = list(tape.new)
-        used = tape.asked or self._computed
+        used = tape.asked or self._used
         if not (new or self._file or (self._with_model and used)):
             return False
         with writing(self._path) if self._shared else nullcontext():

@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from agentworld_sim import AccessRefused, ModelFailure, ToolCall, World
+from agentworld_sim.controls import Fault
 from agentworld_sim.engines._replay import CassetteMiss
 from agentworld_sim.errors import UsageError
 from agentworld_sim.model.scripted import ErrorReply, ModelRequest, Reply, ScriptedReply
@@ -79,6 +80,47 @@ async def test_a_model_that_was_not_asked_is_remembered_too(studio: Studio) -> N
         await one.end()
     assert "model: true" in studio.text
     async with studio.open("replay") as one:
+        assert await one.bash("which kubectl") == found == "/usr/bin/kubectl"
+
+
+async def test_tools_that_only_a_model_answers_are_there_again_though_nobody_called_them(
+    studio: Studio,
+) -> None:
+    async with studio.open("once", numbered) as one:
+        await one.end()
+    assert "model: true" in studio.text
+    async with studio.open("replay") as one:
+        assert one.world.tools["weather"].access == "simulate"
+        assert (await one.end()).unused == ()
+
+
+async def test_a_world_that_nobody_used_leaves_no_cassette(studio: Studio) -> None:
+    async with studio.open("once", numbered, tools=()) as one:
+        await one.end()
+    assert not studio.path.exists()
+
+
+async def test_calls_that_a_control_answered_are_replayed_with_the_model_they_had(
+    studio: Studio,
+) -> None:
+    async with studio.open(
+        "once", numbered, controls=[Fault(name="down", tool="weather", error="503")]
+    ) as one:
+        assert await one.ask() == "503"
+        await one.end()
+    async with studio.open(
+        "replay", controls=[Fault(name="down", tool="weather", error="503")]
+    ) as one:
+        assert await one.ask() == "503"
+
+
+async def test_a_shared_world_that_only_computed_is_replayed_with_the_model_it_had(
+    studio: Studio,
+) -> None:
+    async with studio.open("once", numbered, taping={"shared": True}, tools=()) as one:
+        found = await one.bash("which kubectl")
+        await one.end()
+    async with studio.open("replay", taping={"shared": True}, tools=()) as one:
         assert await one.bash("which kubectl") == found == "/usr/bin/kubectl"
 
 
