@@ -55,6 +55,8 @@ class Tape:
         self.replayed = 0
         self.asked = False
         """Whether anything was asked at all."""
+        self.missed: list[str] = []
+        """The messages of all `CassetteMiss`es, also of those that somebody caught."""
         self.drift: list[str] = []
         self._compared: set[int] = set()
         self._lock = threading.Lock()
@@ -99,7 +101,10 @@ class Tape:
                 )
             elif not self._exists:
                 why = "to have one, run the test with --sim-mode=once and a model"
-            raise miss(self._path, asked.key, self.known, exists=self._exists, why=why)
+            missed = miss(self._path, asked.key, self.known, exists=self._exists, why=why)
+            with self._lock:
+                self.missed.append(str(missed))
+            raise missed
         with self._lock:
             self.used.add(id(found))
             self.replayed += 1

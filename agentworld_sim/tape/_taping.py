@@ -166,6 +166,12 @@ class Taping:
             self._real[equal] += 1
         return replace(read_answer(entry.answer)[0], provenance="replayed")
 
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The messages of all `CassetteMiss`es so far, also of those that somebody caught, as many agents
+        do with what their tools raise."""
+        return () if self._tape is None else tuple(self._tape.missed)
+
     async def watch(self, world: World) -> None:
         """Notes what a world did, and its computed answers for `verify`; called once, at the end of the
         test."""

@@ -169,3 +169,35 @@ def test_servers_are_reached_only_where_their_url_is_allowed(suite: Suite) -> No
     assert "secret" not in said(result)
     suite.ini("sim_allow_urls = http://192.0.2.1")
     suite.run().assert_outcomes(passed=2, failed=1)
+
+
+def test_an_attempt_counts_also_in_a_test_that_ends_itself(suite: Suite) -> None:
+    suite.tests("""
+        import subprocess, unittest
+
+        def attempt():
+            try:
+                subprocess.run(["true"])
+            except BaseException:
+                pass
+
+        def test_skipped(world):
+            attempt()
+            pytest.skip("not now")
+
+        def test_expected(world):
+            attempt()
+            pytest.xfail("known")
+
+        @pytest.mark.usefixtures("world")
+        class Test(unittest.TestCase):
+            def test_passes(self):
+                attempt()
+
+            def test_skipped(self):
+                attempt()
+                self.skipTest("not now")
+    """)
+    result = suite.run()
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(["attempt() started a program: *"])

@@ -7,6 +7,25 @@ from collections.abc import Iterator
 import pytest
 
 from agentworld_sim.model.scripted import ModelRequest, Reply, ScriptedModelServer, ScriptedReply
+from tests.fixtures_plugin.conftest import Suite
+
+CONFTEST = """
+    import pytest
+    from agentworld_sim import ToolSpec
+
+    @pytest.fixture
+    def ask(world):
+        return asking(world)
+
+    @pytest.fixture
+    def ask_module(module_world):
+        return asking(module_world)
+
+    def asking(world):
+        city = {"type": "object", "properties": {"city": {"type": "string"}}}
+        world.world.add_tools([ToolSpec(name="weather", input_schema=city)])
+        return lambda city: world.call("weather", city=city).text
+"""
 
 
 def numbered(request: ModelRequest) -> Reply:
@@ -21,3 +40,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedModelServer]:
         monkeypatch.setenv("AGENTWORLD_MODEL_URL", server.url)
         monkeypatch.delenv("CI", raising=False)
         yield server
+
+
+def cassettes(suite: Suite) -> list[str]:
+    """The cassettes that are there."""
+    return sorted(str(path.relative_to(suite.path)) for path in suite.path.rglob("*.yaml"))

@@ -8,24 +8,7 @@ import pytest
 
 from agentworld_sim.model.scripted import ScriptedModelServer
 from tests.fixtures_plugin.conftest import Suite
-
-CONFTEST = """
-    import pytest
-    from agentworld_sim import ToolSpec
-
-    @pytest.fixture
-    def ask(world):
-        return asking(world)
-
-    @pytest.fixture
-    def ask_module(module_world):
-        return asking(module_world)
-
-    def asking(world):
-        city = {"type": "object", "properties": {"city": {"type": "string"}}}
-        world.world.add_tools([ToolSpec(name="weather", input_schema=city)])
-        return lambda city: world.call("weather", city=city).text
-"""
+from tests.fixtures_plugin.tape.conftest import CONFTEST, cassettes
 
 TESTS = """
     @pytest.mark.parametrize("city", ["Bern", "a/b"])
@@ -44,11 +27,6 @@ def cities(suite: Suite, server: ScriptedModelServer) -> Suite:
     suite.file("conftest.py", CONFTEST)
     suite.tests(TESTS)
     return suite
-
-
-def cassettes(suite: Suite) -> list[str]:
-    """The cassettes that are there."""
-    return sorted(str(path.relative_to(suite.path)) for path in suite.path.rglob("*.yaml"))
 
 
 NAMES = [
