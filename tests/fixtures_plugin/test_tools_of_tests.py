@@ -71,16 +71,21 @@ def test_tools_that_bind_to_nothing_are_told_together_with_what_to_do(suite: Sui
 
     def test_wrong_name(sim_tools):
         sim_tools([bash], binds_to={"bsh": "terminal/bash"})
+
+    def test_no_tool(sim_tools):
+        sim_tools(["bash"])
     """
     )
     result = suite.run()
-    result.assert_outcomes(passed=1, failed=2)
+    result.assert_outcomes(passed=1, failed=3)
     text = said(result)
     assert "not every tool would be simulated." in text
     assert "- 'look' is refused, because it binds to nothing." in text
     assert "sim_tools(tools, binds_to={'look': 'toolkit/tool'})" in text
+    assert "name a language world model that imagines it" in text
     assert "--sim-allow-real look" in text
     assert "binds_to names 'bsh', which is not among the tools. Did you mean 'bash'?" in text
+    assert "LangChain tools and functions, as your agent does, and got 'bash'." in text
 
 
 def test_a_tool_that_is_allowed_runs_for_real_and_counts_as_real(suite: Suite) -> None:

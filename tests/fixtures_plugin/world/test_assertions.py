@@ -216,7 +216,8 @@ def test_a_misspelt_tool_is_an_error_and_passes_nothing(used: SimWorld) -> None:
     known = ", ".join(used.world.tools)
     message = (
         "this world has no tool 'bsh', so that no call of it could be seen. Did you mean 'bash'? It has:"
-        f" {known}. Tools that are bound or simulated join the world."
+        f" {known}. Tools join it when they are bound or simulated, as by sim_tools: do that first. Tools"
+        " that run for real do not."
     )
     for use in (
         lambda: used.assert_not_called("bsh"),
