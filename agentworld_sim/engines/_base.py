@@ -105,7 +105,8 @@ class Engine(Protocol):
         ...
 
     def refusal(self, tool: ToolSpec) -> str:
-        """Why `bind` gave `None`, in one sentence, with the nearest binding it has."""
+        """Why `bind` gave `None`, in one sentence, with the nearest binding it has; empty where there is
+        nothing to say."""
         ...
 
     async def open(self, state: WorldState, blobs: Blobs) -> EngineSession:

@@ -65,7 +65,7 @@ class Router:
                 f"Its route is {route!r}, and this world has no engine for that."
                 f"{_NO_MODEL if route == 'imagine' else ''}"
             )
-        return " ".join(engine.refusal(tool) for engine in asked)
+        return " ".join(why for engine in asked if (why := engine.refusal(tool)))
 
 
 _NO_MODEL = " Name a language world model: AGENTWORLD_MODEL_URL, or `model=`."

@@ -13,7 +13,8 @@ from langchain_core.tools import tool as tool_from
 from agentworld_graphs._own_tools import is_own
 from agentworld_graphs._provider import provider_side, refusal_of
 from agentworld_graphs._seat import seat_of
-from agentworld_graphs._simulate import SimulatedTool, simulated, spec_of
+from agentworld_graphs._simulate import SimulatedTool, simulated
+from agentworld_graphs._specs import spec_of
 from agentworld_sim import Access, AccessRefused, UsageError, World, WorldRef
 from agentworld_sim._access import rule_for
 from agentworld_sim.errors import nearest
@@ -53,8 +54,9 @@ class Refusals:
         if self.unbound:
             name = self.unbound[0]
             text += (
-                f"\nFor each: say what it is (binds_to={{{name!r}: 'toolkit/tool'}}), let the real"
-                f" tool run (access={{{name!r}: 'real'}}), or keep it and fail the run when it is"
+                f"\nFor each: say what it is (binds_to={{{name!r}: 'toolkit/tool'}}), name a language"
+                " world model that imagines it (AGENTWORLD_MODEL_URL, or model= of the world), let the"
+                f" real tool run (access={{{name!r}: 'real'}}), or keep it and fail the run when it is"
                 f" called (access={{{name!r}: 'refuse'}})."
             )
         raise AccessRefused(text)
@@ -83,7 +85,7 @@ class Choice:
         """
         self.world = world
         self.start = start or world.ref
-        self._access = dict(access or {})
+        self._access: dict[str, Access] = dict(access or {})
         self._binds_to = dict(binds_to or {})
         self._known: dict[tuple[str, str], tuple[BaseTool, BaseTool]] = {}
         self._guard = threading.Lock()

@@ -152,7 +152,8 @@ class ScriptedChatModel(BaseChatModel):
         if said >= len(replies):
             raise ScriptMismatch(
                 f"the script has {len(replies)} replies and the model was asked for number"
-                f" {said + 1}. The conversation ends with: {_shown(messages[-1:])}."
+                f" {said + 1}: every AIMessage of a conversation counts as one, those of other agents"
+                f" too. The conversation ends with: {_shown(messages[-1:])}."
             )
         start = replies[said - 1] + 1 if said else 0
         for expected in self.script[start : replies[said]]:

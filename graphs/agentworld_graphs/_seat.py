@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 Base = Callable[[], WorldRef | None]
 
+GUESSED = ("model/", "table/")
+"""Beginnings of the bindings of tools that are not well-known."""
+
 ToolAccess = Literal["simulate", "refuse"]
 
 
@@ -53,8 +56,12 @@ class Seat:
         assert world is not None
         return world
 
-    def bind(self, spec: ToolSpec) -> ToolSpec:
+    def bind(self, spec: ToolSpec, *, well_known: bool = False) -> ToolSpec:
         """Adds a tool to the world.
+
+        Args:
+            spec: The tool.
+            well_known: Whether it must be a well-known one: neither imagined nor of a table.
 
         Raises:
             AccessRefused: it binds to nothing, or the scenario's access rules refuse it.
@@ -69,11 +76,14 @@ class Seat:
             )
         before = self.world.tools.get(spec.name)
         bound = self.world.add_tools([spec])[0]
-        if bound.access == "simulate":
+        guessed = well_known and (bound.binds_to or "").startswith(GUESSED)
+        if bound.access == "simulate" and not guessed:
             self._specs[spec.name] = spec
             return bound
         reason = (
-            f"the scenario says 'real' for {spec.name!r}. Real tools are allowed by name where they"
+            f"{spec.name!r} is no well-known tool."
+            if guessed
+            else f"the scenario says 'real' for {spec.name!r}. Real tools are allowed by name where they"
             f" are given to the graph: access={{{spec.name!r}: 'real'}}."
             if bound.access == "real"
             else self.world.refusal(spec.name)

@@ -24,12 +24,12 @@ from agentworld_graphs._levels import write_ref
 from agentworld_graphs._place import Place, place_of, reader_of
 from agentworld_graphs._refs import MARK, ref_in
 from agentworld_graphs._seat import Base, Seat, ToolAccess, seat_of, world_of
+from agentworld_graphs._specs import bind
 from agentworld_graphs._tracing import SIMULATED, tell_tracers, told_at_start
 from agentworld_sim import (
     AccessRefused,
     ArgumentsError,
     ToolCall,
-    ToolSpec,
     UsageError,
     World,
     WorldRef,
@@ -37,7 +37,6 @@ from agentworld_sim import (
 )
 from agentworld_sim._holding import HoldsWorld
 from agentworld_sim._sync import run_sync
-from agentworld_sim._tool_forms import with_domain
 
 if TYPE_CHECKING:
     from agentworld_sim.model import WorldModel
@@ -347,33 +346,10 @@ def simulated(
         start: Where threads begin; where the world stands by default.
     """
     if access == "simulate":
-        seat_of(world).bind(spec_of(real, binds_to=binds_to))
+        bind(real, world, binds_to=binds_to)
     return SimulatedTool.of(
         real, world, refused=access == "refuse", messages_key=messages_key, start=start
     )
-
-
-def spec_of(real: BaseTool, *, binds_to: str | None = None) -> ToolSpec:
-    """A LangChain tool as a world sees it."""
-    return with_domain(
-        ToolSpec(
-            name=real.name,
-            description=real.description,
-            input_schema=_schema(real),
-            binds_to=binds_to,
-        )
-    )
-
-
-def _schema(real: BaseTool) -> Mapping[str, Any]:
-    """What the model is told of the arguments: without injected ones."""
-    shown: Any = real.tool_call_schema
-    if isinstance(shown, dict):
-        own = cast("Mapping[str, Any]", real.args_schema)
-        return {"type": "object", "properties": {}, **own}
-    if issubclass(shown, BaseModel):
-        return shown.model_json_schema()
-    return cast("Mapping[str, Any]", shown.schema())
 
 
 def _shown(real: BaseTool) -> frozenset[str] | None:

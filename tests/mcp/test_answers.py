@@ -74,8 +74,8 @@ async def test_a_tool_of_a_real_server_that_binds_to_nothing_is_refused_clearly(
     assert wrong
     assert text.startswith(
         "'git_add' was not called, and nothing was changed. 'git_add' is refused, because it binds to"
-        " nothing. The shell engine answers shell and file tools, and 'git_add' is none of those it"
-        " knows. Bind it explicitly if it is one (binds_to=…). "
+        " nothing. It is none of the shell and file tools that are known. If it is one, say so"
+        " (binds_to=…). "
     )
     assert "a scenario can say so under `operations`" in text
     assert text.endswith(

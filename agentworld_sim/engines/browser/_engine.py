@@ -65,7 +65,8 @@ class BrowserEngine:
                 " (AGENTWORLD_MODEL_URL, or model=…), or pages that are given to it."
             )
         names = [name for name in browser_tools() if name != SERVE]
-        return f"The browser has no tool {tool.name!r}.{nearest(tool.name, names)}"
+        near = nearest(tool.name, names)
+        return near and f"The browser has no such tool.{near}"
 
     async def open(self, state: WorldState, blobs: Blobs) -> BrowserSession:
         return BrowserSession(self._behind)

@@ -70,13 +70,13 @@ class ShellEngine:
         named = {name for binding in bindings().values() for name in binding.names}
         if tool.name in named:
             return (
-                f"The shell engine knows a tool named {tool.name!r}, but with other arguments than"
+                f"There is a known tool named {tool.name!r}, but with other arguments than"
                 f" {', '.join(map(repr, tool.input_schema.get('properties', {}))) or 'none'}."
-                " If it is that tool, say so: binds_to=…"
+                " If it is that tool, say so (binds_to=…)."
             )
         return (
-            f"The shell engine answers shell and file tools, and {tool.name!r} is none of those it"
-            f" knows.{nearest(tool.name, named)} Bind it explicitly if it is one (binds_to=…)."
+            "It is none of the shell and file tools that are known."
+            f"{nearest(tool.name, named)} If it is one, say so (binds_to=…)."
         )
 
     async def open(self, state: WorldState, blobs: Blobs) -> ShellEngineSession:

@@ -71,8 +71,8 @@ class TableEngine:
 
     def refusal(self, tool: ToolSpec) -> str:
         return (
-            f"The table engine cannot tell from its name and schema what {tool.name!r} does to which"
-            " records; a scenario can say so under `operations`."
+            "If it works on records, its name, its schema and the tools beside it do not tell how; a"
+            " scenario can say so under `operations`."
         )
 
     async def open(self, state: WorldState, blobs: Blobs) -> EngineSession:

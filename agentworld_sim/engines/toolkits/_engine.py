@@ -38,9 +38,8 @@ class ToolkitEngine:
         names = [one.name for one in server_tools().values()]
         if tool.name in names:
             return f"Of the servers that are computed, {tool.name!r} has other arguments."
-        return (
-            f"No MCP server that is computed has a tool {tool.name!r}.{nearest(tool.name, names)}"
-        )
+        near = nearest(tool.name, names)
+        return near and f"No MCP server that is computed has it.{near}"
 
     async def open(self, state: WorldState, blobs: Blobs) -> ToolkitSession:
         return ToolkitSession()
