@@ -133,9 +133,12 @@ class Interview(Generic[T]):
                 self._thinking = False
             if _squeezed(reply):
                 self._shrink(messages)
+        from agentworld_sim.tape._redaction import Redaction
+
+        about = Redaction().text(self.question.about)
         raise UnusableReply(
             f"{settings.model or 'the model'} at {settings.url} gave no usable answer about"
-            f" {self.question.about!r} in {settings.reasks + 1} tries. The last one:"
+            f" {about!r} in {settings.reasks + 1} tries. The last one:"
             f" {reason.rstrip('.')}. The world is unchanged. `agentworld prompt show WORLD --failed`"
             " shows what the model said, if the world is kept; `exchanges` of this error has it. A"
             " server that keeps to seeds says the same when asked again: `world.fork(seed=…)` asks"

@@ -138,6 +138,10 @@ class Keys:
             self._known[exact] = known
         return known
 
+    def text(self, text: str) -> str:
+        """A text as it may be shown."""
+        return Redaction(self._secrets).text(text)
+
     def _equal_calls(
         self, call: ToolCall, about: Mapping[str, Any], history: Sequence[Turn]
     ) -> int:

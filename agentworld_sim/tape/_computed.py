@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,9 +55,17 @@ class ComputedTurn:
         )
 
 
-def computed_drift(recorded: Sequence[ComputedTurn], now: Sequence[ComputedTurn]) -> Iterator[str]:
+def computed_drift(
+    recorded: Sequence[ComputedTurn], now: Sequence[ComputedTurn], clean: Callable[[str], str]
+) -> Iterator[str]:
     """What differs. Calls are compared with equal ones, the first with the first: the order in which
-    several worlds answered counts for nothing."""
+    several worlds answered counts for nothing.
+
+    Args:
+        recorded: The turns of the cassette.
+        now: Those of this run.
+        clean: Takes secrets out of what was said.
+    """
     known, made = _by_call(recorded), _by_call(now)
     for call, turns in made.items():
         before = known.get(call, [])
@@ -65,7 +73,8 @@ def computed_drift(recorded: Sequence[ComputedTurn], now: Sequence[ComputedTurn]
             if number >= len(before):
                 yield f"computed: {turn.shown} was not called when this was recorded"
             elif before[number].answer != turn.answer:
-                said = turn.said if len(turn.said) <= 500 else f"{turn.said[:400]} …"
+                said = clean(turn.said)
+                said = said if len(said) <= 500 else f"{said[:400]} …"
                 yield (
                     f"computed: {turn.shown} is answered otherwise, or changes something else, than when"
                     f" this was recorded. Now:\n{_indented(said)}"

@@ -220,7 +220,10 @@ class Taping:
 
         if self._file is None or self._shared:
             return list(tape.drift)
-        return [*tape.drift, *computed_drift(self._file.computed, self._computed_turns())]
+        return [
+            *tape.drift,
+            *computed_drift(self._file.computed, self._computed_turns(), tape.keys.text),
+        ]
 
     def _computed_turns(self) -> tuple[ComputedTurn, ...]:
         ranked = sorted(self._computed.values(), key=lambda one: (one[0], one[1].line()))
