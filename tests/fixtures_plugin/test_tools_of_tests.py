@@ -82,10 +82,51 @@ def test_tools_that_bind_to_nothing_are_told_together_with_what_to_do(suite: Sui
     assert "not every tool would be simulated." in text
     assert "- 'look' is refused, because it binds to nothing." in text
     assert "sim_tools(tools, binds_to={'look': 'toolkit/tool'})" in text
-    assert "name a language world model that imagines it" in text
+    assert "name a language world model that imagines it and is recorded" in text
     assert "--sim-allow-real look" in text
     assert "binds_to names 'bsh', which is not among the tools. Did you mean 'bash'?" in text
     assert "LangChain tools and functions, as your agent does, and got 'bash'." in text
+
+
+def test_where_nobody_is_asked_the_refusal_says_how_to_record(suite: Suite) -> None:
+    suite.tests(
+        AGENT
+        + """
+    def test_renamed(sim_tools):
+        sim_tools([look])
+
+    @pytest.mark.sim(allow_real=["look"])
+    def test_real(sim_tools):
+        sim_tools([look])[0].invoke({"place": "home"})
+    """
+    )
+    text = said(suite.run("--sim-mode=replay", "-k", "renamed"))
+    assert (
+        "record it with a language world model (AGENTWORLD_MODEL_URL, --sim-mode=once; there"
+        in text
+    )
+    assert "cassettes/test_it/test_renamed.yaml')" in text
+    suite.run("-k", "real").assert_outcomes(passed=1, deselected=1)
+    recorded = suite.path / "test_it.py"
+    recorded.write_text(recorded.read_text().replace('@pytest.mark.sim(allow_real=["look"])', ""))
+    text = said(suite.run("--sim-mode=replay", "-k", "real"))
+    assert "AGENTWORLD_MODEL_URL, --sim-mode=live; " in text
+    assert "test_real.yaml' was recorded without one)" in text
+
+
+def test_failures_of_a_test_without_a_world_are_told_at_its_line_too(suite: Suite) -> None:
+    suite.tests(
+        AGENT
+        + """
+    def test_script(scripted_model):
+        bound = scripted_model(AIMessage("", tool_calls=[call("look", town="Bern")])).bind_tools([look])
+        bound.invoke("go")
+    """
+    )
+    text = said(suite.run())
+    assert "ScriptMismatch: reply 1 of the script calls 'look'" in text
+    assert "agentworld_graphs/" not in text
+    assert "agentworld_graphs/" in said(suite.run("--full-trace"))
 
 
 def test_a_tool_that_is_allowed_runs_for_real_and_counts_as_real(suite: Suite) -> None:
