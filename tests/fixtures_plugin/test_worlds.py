@@ -138,6 +138,22 @@ def test_a_fixture_of_the_user_s_named_world_stays_the_user_s(suite: Suite) -> N
     assert "simulated worlds ==" not in said(result)
 
 
+def test_tools_beside_a_world_of_the_user_s_own_are_told_why_not(suite: Suite) -> None:
+    suite.tests("""
+        @pytest.fixture
+        def world():
+            return {"mine": True}
+
+        def test_mixed(world, sim_shell):
+            pass
+    """)
+    result = suite.run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        ["the fixture 'world' of this test is one of its own, which gives dict, *'sim_shell'*"]
+    )
+
+
 def test_a_fixture_that_extends_the_world_is_guarded_as_the_world_is(suite: Suite) -> None:
     suite.tests("""
         import subprocess
