@@ -68,6 +68,33 @@ def test_clients_in_this_process_call_into_the_test_s_world(suite: Suite) -> Non
     suite.run().assert_outcomes(passed=11)
 
 
+def test_what_fails_while_a_client_is_connected_is_told_as_it_is(suite: Suite) -> None:
+    suite.tests("""
+        async def test_async(sim_mcp):
+            async with sim_mcp() as client:
+                said = (await client.call_tool("bash", {"command": "echo a"})).content[0].text
+                assert said == "b\\n"
+
+        def test_sync(sim_mcp):
+            with sim_mcp() as client:
+                assert client.call_tool("bash", {"command": "echo a"}).content[0].text == "b\\n"
+
+        def test_group(sim_mcp):
+            with pytest.raises(ExceptionGroup, match="^mine"), sim_mcp():
+                raise ExceptionGroup("mine", [ValueError("one")])
+
+        def test_wrong_tool(sim_mcp):
+            with sim_mcp() as client:
+                client.call_tool("bsh")
+    """)
+    result = suite.run()
+    result.assert_outcomes(passed=1, failed=3)
+    text = said(result)
+    assert "AssertionError: assert 'a\\n' == 'b\\n'" in text
+    assert "MCPError: Unknown tool: bsh" in text
+    assert "Exception Group" not in text
+
+
 def test_a_snapshot_lies_beside_the_test(suite: Suite) -> None:
     suite.file(
         "sub/git.json",
