@@ -47,6 +47,42 @@ def test_an_attempt_fails_each_test_with_a_world_also_when_it_was_swallowed(suit
     assert "_runs.py" not in text, "where it was noticed tells nobody anything"
 
 
+def test_an_attempt_is_shown_at_the_line_of_the_project_that_led_to_it(suite: Suite) -> None:
+    suite.tests("""
+        import os
+        from langchain.agents import create_agent
+        from langchain_core.messages import AIMessage
+        from langchain_core.tools import tool
+
+        @tool
+        def bash(command: str) -> str:
+            "Run a command."
+            return os.popen(command).read()
+
+        def test_forgot_to_simulate(world, scripted_model):
+            call = {"name": "bash", "args": {"command": "true"}, "id": "1"}
+            model = scripted_model(AIMessage("", tool_calls=[call]), "done")
+            create_agent(model, [bash]).invoke({"messages": [("user", "go")]})
+
+        def test_body(no_real_tools):
+            os.popen("true")
+    """)
+    result = suite.run()
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines_random(
+        [
+            ">       create_agent(model, [[]bash[]]).invoke(*",
+            '>       os.popen("true")',
+            "*Simulate the tool, as sim_tools does, or let it run: *",
+        ]
+    )
+    text = said(result)
+    assert "the tool 'bash' was called for real" in text
+    for elsewhere in ("langgraph/pregel", "contextlib.py", "subprocess.py"):
+        assert elsewhere not in text
+    assert "subprocess.py" in said(suite.run("--full-trace"))
+
+
 def test_other_tests_and_fixtures_are_left_alone_unless_all_are_guarded(suite: Suite) -> None:
     suite.tests("""
         import subprocess
