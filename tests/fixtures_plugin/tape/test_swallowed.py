@@ -1,4 +1,4 @@
-"""A test that passes although something of it was not answered, or failed without anybody being told."""
+"""Tests that pass although something of them was not answered, or fail for want of a cassette."""
 
 from __future__ import annotations
 
@@ -97,3 +97,34 @@ def test_nothing_is_recorded_of_a_unittest_that_fails(suite: Suite) -> None:
     """)
     suite.run().assert_outcomes(failed=1, passed=1)
     assert cassettes(suite) == ["cassettes/test_it/Test.test_passes.yaml"]
+
+
+@pytest.mark.parametrize("handles", [True, False])
+def test_an_agent_reads_nothing_of_a_miss_of_a_real_tool(suite: Suite, handles: bool) -> None:
+    text = f"""
+        from langchain_core.messages import AIMessage
+        from langchain_core.tools import tool
+        from langgraph.graph import MessagesState, StateGraph
+        from langgraph.prebuilt import ToolNode
+
+        @tool
+        def fetch(page: str) -> str:
+            "Fetch a page."
+            return f"page {{page}}"
+
+        @pytest.mark.sim(allow_real=["fetch"])
+        def test_one(sim_tools):
+            graph = StateGraph(MessagesState)
+            graph.add_node("tools", ToolNode(sim_tools([fetch]), handle_tool_errors={handles}))
+            graph.set_entry_point("tools")
+            call = {{"name": "fetch", "args": {{"page": "PAGE"}}, "id": "1"}}
+            said = graph.compile().invoke({{"messages": [AIMessage("", tool_calls=[call])]}})
+            print("THE AGENT READ", said["messages"][-1].content)
+    """
+    suite.tests(text)
+    suite.run().assert_outcomes(passed=1)
+    suite.tests(text.replace("PAGE", "OTHER"))
+    result = suite.run("--sim-mode=replay", "--tb=short")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(['*fetch({"page":"OTHER"}) was not recorded in *'])
+    result.stdout.no_fnmatch_line("THE AGENT READ*")
