@@ -18,6 +18,7 @@ from langgraph.types import Command
 from agentworld_graphs._access import Choice, Tools
 from agentworld_graphs._batches import Pass
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
+from agentworld_graphs._levels import ref_around, write_ref_around
 from agentworld_graphs._patch import reach_nested_nodes
 from agentworld_graphs._place import place_of
 from agentworld_graphs._refs import CHANNEL, MARK, Mark, channel_in, messages_in, ref_in
@@ -158,8 +159,11 @@ class Interceptor:
             yield lambda result: result
             return
 
+        config = _runtime(request).config
+
         def base() -> WorldRef | None:
-            return ref_in(request.state, world=self._choice.world.id, key=self._key)
+            own = ref_in(request.state, world=self._choice.world.id, key=self._key)
+            return own or ref_around(config)
 
         batch, attempt = self._seat.enter(place, base, self._choice.start)
         attempt.supervised = True
@@ -167,6 +171,8 @@ class Interceptor:
         try:
             with self._seat.within(batch, attempt, place):
                 yield lambda result: self._finished(result, request, attempt, place.call)
+            if place.call in attempt.refs and not self._seat.is_inside(place):
+                write_ref_around(config, batch.tip)
         except GraphBubbleUp as left:
             attempt.left[place.call] = left
             raise

@@ -16,7 +16,7 @@ from typing import Any, cast
 from langgraph.config import get_config
 
 from agentworld_graphs._place import CHECKPOINTER_KEY, READ_KEY, RUNNER_KEY, AnyFuture
-from agentworld_graphs._refs import CHANNEL
+from agentworld_graphs._refs import CHANNEL, HIDDEN_CHANNEL
 
 SEND_KEY = "__pregel_send"
 """Writes channels: a list of pairs."""
@@ -59,16 +59,16 @@ class Level:
         # With the second argument, what the task itself wrote counts.
         return self.configurable[READ_KEY](CHANNEL, fresh) or ""
 
-    def send(self, ref: str) -> None:
+    def send(self, ref: str, channel: str = CHANNEL) -> None:
         """Writes `sim_ref`, in place of what this task wrote before."""
         writes: object = getattr(self.task, "writes", None)
         if writes is not None:
             # Two writes of one channel would change the form of what `stream_mode="updates"` gives.
             written = cast("MutableSequence[tuple[str, Any]]", writes)
-            for one in [one for one in written if one[0] == CHANNEL]:
+            for one in [one for one in written if one[0] == channel]:
                 with suppress(ValueError):
                     written.remove(one)
-        self.configurable[SEND_KEY]([(CHANNEL, ref)])
+        self.configurable[SEND_KEY]([(channel, ref)])
 
     @property
     def info(self) -> Any:
@@ -101,6 +101,23 @@ def write_ref(config: Mapping[str, Any], ref: str) -> None:
     level = next(iter(_levels(config)), None)
     if level is not None and level.has_channel:
         level.send(ref)
+
+
+def ref_around(config: Mapping[str, Any]) -> str | None:
+    """Where the copy of a graph stands (`simulate_graph`) inside of which `config`'s graph was called by a
+    function; `None` where there is none, or nothing was done in it yet."""
+    for level in _levels(config)[1:]:
+        with suppress(KeyError):
+            return level.configurable[READ_KEY](HIDDEN_CHANNEL, True) or None
+    return None
+
+
+def write_ref_around(config: Mapping[str, Any], ref: str) -> None:
+    """Tells the copy of a graph around `config`'s graph, if there is one, where it stands now."""
+    for level in _levels(config)[1:]:
+        with suppress(KeyError):
+            level.configurable[READ_KEY](HIDDEN_CHANNEL, False)
+            level.send(ref, HIDDEN_CHANNEL)
 
 
 def _levels(config: Mapping[str, Any]) -> list[Level]:

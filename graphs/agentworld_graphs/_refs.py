@@ -17,6 +17,9 @@ from typing_extensions import TypedDict
 from agentworld_sim import Provenance, WorldRef
 
 CHANNEL = "sim_ref"
+HIDDEN_CHANNEL = "agentworld_ref"
+"""The channel that `simulate_graph` adds to its copy: what agents did that functions of the graph called
+leaves no mark in the graph's own state."""
 MARK = "agentworld"
 
 

@@ -124,6 +124,10 @@ class Seat:
         finally:
             _within.reset(token)
 
+    def is_inside(self, place: Place) -> bool:
+        """Whether a call is made inside of another call of this world."""
+        return next(self._around(place), None) is not None
+
     def _around(self, place: Place) -> Iterator[Within]:
         """The calls inside of which this one is made, from the nearest on."""
         own = (place.step, place.task, place.call)

@@ -6,11 +6,15 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from langgraph.channels import (  # pyright: ignore[reportMissingTypeStubs]  as below
+    BinaryOperatorAggregate,
+)
 from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs]  a namespace
 
 from agentworld_graphs._access import Choice
 from agentworld_graphs._patch import enter_everywhere, leave_everywhere, reach_nested_nodes
 from agentworld_graphs._rebuild import Rebuild
+from agentworld_graphs._refs import HIDDEN_CHANNEL, last_ref
 from agentworld_graphs._seat import world_of
 from agentworld_graphs._watch import SimulationWatch
 from agentworld_sim import Access, UsageError, World, WorldStore
@@ -68,6 +72,8 @@ def simulate_graph(
         consequence="no graph was made", title="not everything in the graph would be simulated"
     )
     reach_nested_nodes()
+    channel = BinaryOperatorAggregate(str, last_ref)
+    made = made.copy({"channels": {**made.channels, HIDDEN_CHANNEL: channel}})
     return made.with_config(callbacks=[SimulationWatch(choice)])
 
 
