@@ -432,3 +432,9 @@ def test_what_holds_a_world_is_taken_for_it(lab: Lab) -> None:
     second = simulate(lab.tools()[1], first)
     assert second.world is first.world is world
     assert (first.invoke({"item": "a"}), second.invoke({})) == ("a", "a")
+
+
+def test_what_is_no_world_is_told(lab: Lab) -> None:
+    given: Any = 5
+    with pytest.raises(UsageError, match=r"a world is wanted, not 'int'\. Make one"):
+        simulate(lab.tools()[0], given)
