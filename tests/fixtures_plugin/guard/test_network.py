@@ -10,6 +10,9 @@ import smtplib
 import socket
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from email.utils import make_msgid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import getaddrinfo as getaddrinfo_of_before
 from typing import Any
@@ -165,6 +168,15 @@ def test_this_machine_may_be_reached(guard: Guard, tmp_path: Path) -> None:
         server.listen()
         client.connect(here)
     assert socket.getaddrinfo(None, 0)
+    assert guard.violations == ()
+
+
+def test_the_name_of_this_machine_may_be_looked_up(guard: Guard) -> None:
+    make_msgid()
+    with ThreadingHTTPServer(("", 0), BaseHTTPRequestHandler):
+        pass
+    with suppress(OSError):
+        socket.gethostbyname(socket.gethostname())
     assert guard.violations == ()
 
 
