@@ -81,8 +81,13 @@ class Choice:
             start: Where threads begin; where the world stands by default.
 
         Raises:
-            UsageError: `access` holds what is no access.
+            UsageError: `access` or `binds_to` is not by tool name, or `access` holds what is no access.
         """
+        for option, value in (("access", access), ("binds_to", binds_to)):
+            if value is not None and not isinstance(value, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  users err
+                raise UsageError(
+                    f"{option}={value!r}: say it by tool name, as {option}={{'some_tool': {value!r}}}."
+                )
         self.world = world
         self.start = start or world.ref
         self._access: dict[str, Access] = dict(access or {})
@@ -157,6 +162,8 @@ class Choice:
 
     def all_of(self, tools: Iterable[Given], *, messages_key: str, refusals: Refusals) -> Tools:
         """What runs for each of several tools; what is refused is added to `refusals`."""
+        if isinstance(tools, BaseTool):
+            raise UsageError(f"the tools are a list: give [{tools.name}].")
         given: dict[str, BaseTool] = {}
         run: dict[str, BaseTool] = {}
         for tool in tools:

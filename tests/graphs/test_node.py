@@ -368,11 +368,22 @@ def test_every_tool_that_binds_to_nothing_is_named_with_what_to_do(lab: Lab) -> 
         ({"access": {"bsh": "real"}}, r"access names 'bsh'.*Did you mean 'bash'"),
         ({"binds_to": {"bsh": "terminal/bash"}}, r"binds_to names 'bsh'.*There are: bash"),
         ({"access": {"bash": "reel"}}, r"can be 'simulate', 'real' or 'refuse'"),
+        (
+            {"access": "real"},
+            r"access='real': say it by tool name, as access=\{'some_tool': 'real'\}",
+        ),
+        ({"binds_to": "terminal/bash"}, r"binds_to='terminal/bash': say it by tool name"),
     ],
 )
 def test_mistakes_are_named(lab: Lab, options: dict[str, Any], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         SimToolNode(lab.shell_tools(), world=lab.machine(), **options)
+
+
+def test_one_tool_instead_of_a_list_is_told(lab: Lab) -> None:
+    given: Any = lab.shell_tools()[0]
+    with pytest.raises(UsageError, match=r"the tools are a list: give \[bash\]"):
+        SimToolNode(given, world=lab.machine())
 
 
 async def test_tools_are_bound_explicitly(lab: Lab, go: Any) -> None:
