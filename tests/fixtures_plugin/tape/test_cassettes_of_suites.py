@@ -50,6 +50,19 @@ def test_each_test_has_a_file_that_is_named_like_it(
     assert len(server.requests) == 3
 
 
+@pytest.mark.usefixtures("server")
+def test_names_that_differ_in_case_only_are_told_when_they_are_recorded(suite: Suite) -> None:
+    suite.file("conftest.py", CONFTEST)
+    suite.tests("""
+        @pytest.mark.parametrize("unit", ["mb", "MB", "kb"])
+        def test_one(ask, unit):
+            assert ask(unit)
+    """)
+    first = suite.run()
+    first.stdout.fnmatch_lines(["*/test_one-MB.yaml and */test_one-mb.yaml are one file where *"])
+    suite.run().stdout.no_fnmatch_line("*one file*")
+
+
 def test_other_folders_may_be_named(cities: Suite) -> None:
     cities.ini("sim_cassettes = tapes")
     cities.run().assert_outcomes(passed=3)
