@@ -57,6 +57,32 @@ def test_an_agent_works_in_the_world_and_its_real_tools_never_run(suite: Suite) 
     suite.run().assert_outcomes(passed=2)
 
 
+def test_a_run_begins_where_the_world_stood_when_its_tools_were_made(suite: Suite) -> None:
+    suite.tests(
+        AGENT
+        + """
+    def run(scripted_model, tools, command):
+        model = scripted_model(AIMessage("", tool_calls=[call("bash", command=command)]), "done")
+        go(create_agent(model, tools))
+
+    def test_the_same_tools(world, sim_tools, scripted_model):
+        tools = sim_tools([bash])
+        run(scripted_model, tools, "echo a >> log")
+        run(scripted_model, tools, "echo b >> log; rm /etc/hosts")
+        world.assert_state(files={"log": "a\\n", "/etc/hosts": ...})
+        world.assert_called("bash", times=2)
+        with pytest.raises(AssertionError, match="removed /etc/hosts"):
+            world.assert_no_destructive()
+
+    def test_tools_of_its_own(world, sim_tools, scripted_model):
+        run(scripted_model, sim_tools([bash]), "echo a >> log")
+        run(scripted_model, sim_tools([bash]), "echo b >> log")
+        world.assert_state(files={"log": "a\\nb\\n"})
+    """
+    )
+    suite.run().assert_outcomes(passed=2)
+
+
 def test_tools_that_bind_to_nothing_are_told_together_with_what_to_do(suite: Suite) -> None:
     suite.tests(
         AGENT
