@@ -78,6 +78,27 @@ def test_a_miss_counts_only_in_its_own_test_of_a_shared_world(suite: Suite) -> N
 
 
 @pytest.mark.usefixtures("server")
+def test_a_miss_of_a_fixture_that_failed_is_told_once(suite: Suite) -> None:
+    suite.file("conftest.py", CONFTEST)
+    text = """
+        @pytest.fixture
+        def bern(ask_module):
+            return ask_module("Bern")
+
+        def test_one(bern, module_world):
+            pass
+
+        def test_two(module_world):
+            pass
+    """
+    suite.tests(text)
+    suite.run("-p", "no:randomly").assert_outcomes(passed=2)
+    suite.tests(text.replace("Bern", "Basel"))
+    result = suite.run("--sim-mode=replay", "-p", "no:randomly")
+    result.assert_outcomes(passed=1, errors=1)
+
+
+@pytest.mark.usefixtures("server")
 def test_nothing_is_recorded_of_a_unittest_that_fails(suite: Suite) -> None:
     suite.file("conftest.py", CONFTEST)
     suite.tests("""
