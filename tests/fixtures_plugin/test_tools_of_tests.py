@@ -66,10 +66,15 @@ def test_a_run_begins_where_the_world_stood_when_its_tools_were_made(suite: Suit
         go(create_agent(model, tools))
 
     def test_the_same_tools(world, sim_tools, scripted_model):
+        from agentworld_sim import UsageError
+
         tools = sim_tools([bash])
         run(scripted_model, tools, "echo a >> log")
         run(scripted_model, tools, "echo b >> log; rm /etc/hosts")
-        world.assert_state(files={"log": "a\\n", "/etc/hosts": ...})
+        with pytest.raises(UsageError, match="answered on another branch"):
+            world.assert_state(files={"/etc/hosts": ...})
+        world.assert_state(files={"log": "a\\n", "/etc/hosts": ...}, at=world.ref)
+        world.assert_state(files={"/etc/hosts": None}, at=world.calls()[-1].ref)
         world.assert_called("bash", times=2)
         with pytest.raises(AssertionError, match="removed /etc/hosts"):
             world.assert_no_destructive()

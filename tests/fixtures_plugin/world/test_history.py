@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -216,7 +217,7 @@ def test_calls_of_all_threads_of_a_graph_are_seen(sim: SimWorld, failure: Failur
     sim.assert_called("bash", args={"command": "cat log"}, times=2)
 
 
-def test_a_thread_that_goes_back_makes_a_branch(sim: SimWorld, failure: Failure) -> None:
+def test_a_thread_that_goes_back_makes_a_branch(sim: SimWorld) -> None:
     graph = graph_of(sim, "rm README.md", "echo x > new")
     graph.invoke(START_OF, in_thread("a"))
     history = graph.get_state_history(in_thread("a"))
@@ -227,10 +228,41 @@ def test_a_thread_that_goes_back_makes_a_branch(sim: SimWorld, failure: Failure)
     graph.invoke(None, in_thread("a"))
     assert commands(sim.calls())[:3] == ["rm README.md", "echo x > new", "echo y > other"]
     branch = sim.calls()[2]
-    sim.assert_state(files={"new": ..., "other": None, "README.md": None})
+    sim.assert_state(files={"new": ..., "other": None, "README.md": None}, at=sim.ref)
     sim.assert_state(files={"new": None, "other": ..., "README.md": None}, at=branch.ref)
-    lines = failure(lambda: sim.assert_state(files={"other": ...}))
-    assert lines[-1].startswith(f"The world stands at {sim.ref[:16]}; ")
+
+
+def test_where_the_last_call_left_the_line_it_must_be_said_where_to_look(sim: SimWorld) -> None:
+    one, other = graph_of(sim, "rm README.md"), graph_of(sim, "echo y > other", "cat other")
+    one.invoke(START_OF, in_thread("a"))
+    sim.assert_state(files={"README.md": None})
+    other.invoke(START_OF, in_thread("b"))
+    looks: list[Callable[[], object]] = [
+        lambda: sim.assert_state(files={"other": None}),
+        lambda: sim.read_text("other"),
+        sim.tables,
+        sim.diff,
+        sim.patch,
+        sim.goals,
+        sim.assert_goals,
+        sim.fork,
+    ]
+    for look in looks:
+        with pytest.raises(UsageError) as told:
+            look()
+        assert str(told.value) == (
+            f"the world stands at {sim.ref[:16]}, and the last call of this test,"
+            " bash(command='cat other'), was answered on another branch of its history: its run began"
+            " where its tools were made, or a thread went back. Say where to look:"
+            " at=world.calls()[-1].ref for what that call left, at=world.ref for where the world stands."
+            " Or give the run tools of its own, sim_tools(…) again, so that it goes on where the world"
+            " stands."
+        )
+    sim.assert_state(files={"other": "y\n"}, at=sim.calls()[-1].ref)
+    sim.call("bash", command="echo z > third")
+    sim.assert_state(files={"other": None, "third": "z\n", "README.md": None})
+    sim.rewind()
+    sim.assert_state(files={"third": None, "README.md": ...})
 
 
 def test_a_fault_of_a_graph_is_what_its_agent_reads(sim: SimWorld) -> None:
