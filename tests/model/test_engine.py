@@ -365,7 +365,8 @@ async def test_the_environment_names_the_model(
             turn = await world.step(OSLO)
             assert turn.observation.provenance == "imagined"
             assert "k-123" not in turn.to_line()
-            assert "k-123" not in repr(world.model and world.model.settings)
+            assert isinstance(world.model, WorldModel)
+            assert "k-123" not in repr(world.model.settings)
 
 
 async def test_a_scenario_names_the_model_and_what_it_is_told(
@@ -537,9 +538,9 @@ async def test_a_scenario_does_not_send_the_key_to_a_server_of_its_choice(
     keys: dict[str, str] = {}
     for url in ("http://models.example/v1", "http://127.0.0.1:9/v1"):
         async with await World.create(Scenario.parse(told.format(url=url))) as world:
-            assert world.model is not None
+            assert isinstance(world.model, WorldModel)
             keys[world.model.settings.url] = world.model.settings.api_key
     assert keys == {"http://models.example/v1": "", "http://127.0.0.1:9/v1": "k-123"}
     async with await World.create(model="http://models.example/v1") as world:
-        assert world.model is not None
+        assert isinstance(world.model, WorldModel)
         assert world.model.settings.api_key == "k-123"

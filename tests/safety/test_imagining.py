@@ -159,13 +159,14 @@ async def test_the_key_is_in_no_prompt_no_record_and_no_file(
     records = [turn.to_line() for turn in await world.trajectory()]
     records += [json.dumps(one.to_json()) for one in await world.failures()]
     error = told.value
+    assert isinstance(world.model, WorldModel)
     shown = [
         *records,
         *(json.dumps(request.body) for request in server.requests),
         *traceback.format_exception(error),
         repr(vars(error)),
-        repr(world.model and world.model.settings),
-        repr(world.model and vars(world.model.client)),
+        repr(world.model.settings),
+        repr(vars(world.model.client)),
     ]
     assert len(records) == 3
     assert [text for text in shown if SECRET in text] == []
