@@ -14,6 +14,8 @@ _TAG = re.compile(rf"<(/?)({THINKING_TAG}|{ANSWER_TAG})>", re.IGNORECASE | re.AS
 _LONGEST = len(f"</{ANSWER_TAG}>")
 _ENDING = re.compile(rf"\r?\n?(<[/a-z_]{{0,{_LONGEST}}})?\Z", re.IGNORECASE | re.ASCII)
 """What may still turn out to be no part of the answer: a line break before a tag, half a tag."""
+_WRAPPINGS = (MARKER, "```")
+"""What an answer may be wrapped in, beside its tag."""
 
 
 class Listener:
@@ -85,10 +87,11 @@ class Listener:
             # unwrapped in the end, and is better read then.
             opening = 2 if text.startswith("\r\n") else int(text.startswith("\n"))
             whole = text[opening:]
-            if not last and len(whole) < len(MARKER) and (not whole or MARKER.startswith(whole)):
+            begun = whole.lstrip()
+            if not last and any(one != begun and one.startswith(begun) for one in _WRAPPINGS):
                 self._pending = text + self._pending
                 return
-            if whole.lstrip().startswith((MARKER, "```")):
+            if begun.startswith(_WRAPPINGS):
                 self._done = True
                 return
             self._at_start, self._opening, text = False, opening, whole

@@ -281,7 +281,12 @@ def test_fine():
     result.assert_outcomes(failed=4, passed=1)
 
 
-def test_housekeeping_of_pytest_and_hypothesis_passes(pytester: pytest.Pytester) -> None:
+def test_housekeeping_of_pytest_and_hypothesis_passes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Under CI hypothesis keeps nothing.
+    for name in ("CI", "TF_BUILD", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(
         """
