@@ -58,7 +58,7 @@ def test_an_agent(world, sim_tools, number, record_property):
     ]
     agent = create_agent(ScriptedChatModel(script=script), sim_tools([bash, get_order]))
     messages = agent.invoke({"messages": [("user", "go")]})["messages"]
-    record_property("answers", [m.text for m in messages if m.type == "tool"])
+    record_property("answers", [str(m.content) for m in messages if m.type == "tool"])
     record_property("refs", [turn.ref for turn in world.calls()])
 
 
@@ -94,7 +94,9 @@ def rows() -> list[Row]:
     """How many of the runs left exactly what the first one left."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        (folder / "pytest.ini").write_text("[pytest]\n")
+        (folder / "pytest.ini").write_text(
+            "[pytest]\nasyncio_default_fixture_loop_scope = function\n"
+        )
         (folder / "conftest.py").write_text(NOTED)
         (folder / "test_agents.py").write_text(SUITE % {"tests": TESTS})
         with ScriptedModelServer(_answer) as server:
