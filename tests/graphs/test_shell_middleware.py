@@ -192,13 +192,13 @@ async def test_no_process_is_ever_started(
 async def test_startup_and_shutdown_commands_run_in_the_world(lab: Lab, go: Any, way: str) -> None:
     world = lab.machine()
     ours = SimulatedShellMiddleware(
-        "/work", world=world, startup_commands=["date > a", "cp a b"], shutdown_commands="rm a"
+        "/desk", world=world, startup_commands=["date > a", "cp a b"], shutdown_commands="rm a"
     )
     final = await run(agent(lab, ["ls"], ours), way, go)
     assert told(final)[0][0] == "a\nb\n"
     tree = await world.state(at=final["sim_ref"])
-    assert "/work/b" in tree.files
-    assert "/work/a" not in tree.files
+    assert "/desk/b" in tree.files
+    assert "/desk/a" not in tree.files
 
 
 @WAYS
