@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,7 +27,7 @@ from agentworld_sim.engines.table._layout import (
 )
 from agentworld_sim.engines.table._operation import Plan, Table
 from agentworld_sim.engines.table._ordering import in_order
-from agentworld_sim.errors import CannotCompute
+from agentworld_sim.errors import CannotCompute, EngineFailure
 from agentworld_sim.state._changes import StateChange
 from agentworld_sim.state._values import changed_keys
 from agentworld_sim.tools import ToolCall, ToolSpec
@@ -63,6 +64,10 @@ class TableSession:
         self._recorded = recorded
         self._imagining: EngineSession | None = None
         self._database: Database | None = None
+        self._guard = threading.Lock()
+        self._busy = False
+        """Whether a thread is at work on the database: that of a cancelled call goes on to its end."""
+        self._closed = False
         self._seen: Mapping[str, Any] = {}
         self._written: Mapping[str, Any] = {}
         self._planned: tuple[list[ToolSpec], Plan] | None = None
@@ -82,6 +87,8 @@ class TableSession:
             return await self._imagined(call, tool, context, str(reason))
 
     def close(self) -> None:
+        with self._guard:
+            self._closed = True
         self._forget()
         if self._imagining is not None:
             self._imagining.close()
@@ -89,12 +96,29 @@ class TableSession:
 
     async def _computed(self, asked: Asked, context: TurnContext) -> Answer:
         # SQLite would keep the event loop for as long as a query takes.
-        said, values = await asyncio.to_thread(self._executed, asked, context)
+        said, values = await asyncio.to_thread(self._work, asked, context)
         if isinstance(said, ToolError):
             said = Observation(text=await self._worded(said, asked, context), is_error=True)
         self._written = values
         clock_us = context.state.clock_us + TURN_US
         return Answer(said, StateChange(clock_us=clock_us, values=values))
+
+    def _work(
+        self, asked: Asked, context: TurnContext
+    ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
+        """`_executed`, in a thread, which closes the database where nobody else may any more."""
+        with self._guard:
+            if self._closed:
+                raise EngineFailure("the records were closed while a call was about to read them")
+            self._busy = True
+        try:
+            return self._executed(asked, context)
+        finally:
+            with self._guard:
+                self._busy = False
+                closed = self._closed
+            if closed:
+                self._forget()
 
     def _executed(
         self, asked: Asked, context: TurnContext
@@ -234,6 +258,10 @@ class TableSession:
         return begun_values(table, records)
 
     def _forget(self) -> None:
+        with self._guard:
+            if self._busy:
+                # Closed under a running query, SQLite takes the process with it.
+                return
         if self._database is not None:
             self._database.close()
         self._database = None
