@@ -13,10 +13,12 @@ POSTGRES := build/postgres
 FRAMEWORKS := .venv-frameworks
 LANGGRAPH_DEV := build/langgraph-dev
 BROWSER := build/browser
+TRAIN := .venv-train
+TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser record-servers check lint types docs bench soak fidelity clean
+.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train record-servers check lint types docs bench soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -110,6 +112,17 @@ $(FRAMEWORKS)/.ready: tests/frameworks/constraints.txt pyproject.toml
 		openai openai-agents pydantic-ai-slim hypothesis pytest pytest-asyncio
 	@touch $@
 
+test-train: $(TRAIN_READY) ## training with torch and TRL, in an environment of its own (1.6 GB)
+	$(TRAIN)/bin/pytest -n 2 tests/trainers $(PYTEST_ARGS)
+
+$(TRAIN_READY): tests/trainers/constraints.txt pyproject.toml
+	@test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
+	@echo "installing torch and TRL (two minutes and 1.6 GB, once) …"
+	@$(TRAIN)/bin/python -m pip install -q --disable-pip-version-check -U 'pip>=25.1'
+	@$(TRAIN)/bin/python -m pip install -q --disable-pip-version-check -c $< -e '.[train]' \
+		hypothesis pyright pytest pytest-asyncio pytest-randomly pytest-xdist
+	@touch $@
+
 test-langgraph-dev: $(READY) $(LANGGRAPH_DEV)/.ready ## the ready graphs behind a real `langgraph dev`, without network
 	$(BIN)/pytest tests/langgraph_dev $(PYTEST_ARGS)
 
@@ -150,8 +163,9 @@ lint: $(READY) ## ruff, rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY) ## pyright, strict
+types: $(READY) $(TRAIN_READY) ## pyright, strict
 	$(BIN)/pyright
+	$(TRAIN)/bin/pyright -p trainers/pyrightconfig.json
 
 docs: $(READY) ## snippets run, generated pages current, links whole
 	$(BIN)/pytest -q tests/docs
@@ -166,4 +180,4 @@ fidelity: $(READY) ## compare the machine with the recorded real one
 	$(BIN)/python -m tests.fidelity.compare --adapter world
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) .venv-wheel $(VLLM) $(FRAMEWORKS) build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-wheel $(VLLM) $(FRAMEWORKS) $(TRAIN) build dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,15 @@
+"""Training, with torch and TRL: only `make test-train` runs this folder, in an environment of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    """Collects this folder only where it is named on the command line."""
+    asked = [Path(argument.split("::")[0]).resolve() for argument in config.args]
+    return None if any(path == HERE or HERE in path.parents for path in asked) else True

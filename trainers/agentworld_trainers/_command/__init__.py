@@ -1,0 +1,10 @@
+"""`agentworld train`."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.group()
+def train() -> None:
+    """Train world models and agents."""

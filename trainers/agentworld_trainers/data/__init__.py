@@ -1,0 +1,1 @@
+"""Rows, sources, filters and pools of training data."""

@@ -1,0 +1,1 @@
+"""GSPO on TRL: a trainer that overrides only what TRL lacks."""

@@ -1,0 +1,1 @@
+"""Recipes: what is trained, from what, how, and where it goes."""

@@ -1,0 +1,1 @@
+"""Rewards: of predictions and of final states."""

@@ -1,0 +1,1 @@
+"""Rollouts: many episodes at a time, token in and token out."""

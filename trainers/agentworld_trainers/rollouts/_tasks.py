@@ -1,0 +1,77 @@
+"""What an episode is played against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from agentworld_trainers.data._rows import Message
+from agentworld_trainers.rewards._reward import Reward
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """How an episode's conversation begins."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """As chat templates take them; empty for a task without tools."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentReply:
+    """What the environment does after a turn of the policy."""
+
+    messages: tuple[Message, ...] = ()
+    """What the policy reads next; empty when the episode is over."""
+    done: bool = False
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Counted up over the episode, for example `steps` or `invalid_calls`."""
+
+
+class Environment(Protocol):
+    """One episode's other side. Used by one episode, then closed."""
+
+    async def open(self) -> Opening:
+        """Begins."""
+        ...
+
+    async def answer(self, text: str) -> EnvironmentReply:
+        """Answers a turn of the policy.
+
+        Args:
+            text: What the policy wrote, special tokens of the end left out.
+
+        Raises:
+            WorldFailure: the infrastructure failed. The episode ends with `env_error`.
+        """
+        ...
+
+    async def reward(self) -> Reward:
+        """Judges the episode at its end, also when turns or tokens ran out."""
+        ...
+
+    @property
+    def world_ref(self) -> str:
+        """Where the world stands; empty without one."""
+        ...
+
+    async def close(self) -> None:
+        """Frees what it holds. Also called when the episode failed or was cancelled."""
+        ...
+
+
+class Task(Protocol):
+    """Something to do, from which any number of equal environments can be made."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def environment(self, *, seed: int) -> Environment:
+        """A new environment. All of one group begin at the same point: a fork of one world ref."""
+        ...
+
+    async def close(self) -> None:
+        """Frees what the environments share."""
+        ...

@@ -1,0 +1,1 @@
+"""Stages of training: continued pre-training, supervised fine-tuning, and reinforcement learning."""
