@@ -67,7 +67,8 @@ class PredictionSample:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> PredictionSample:
-        return cls(**{**value, "messages": tuple(value["messages"])})
+        fields: dict[str, Any] = {**value, "messages": tuple(value["messages"])}
+        return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,10 @@ class Document:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Document:
-        return cls(**{**value, "messages": tuple(value["messages"]), "keep": tuple(value["keep"])})
+        fields: dict[str, Any] = dict(value)
+        for name in ("messages", "keep"):
+            fields[name] = tuple(fields[name])
+        return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +123,10 @@ class Demonstration:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Demonstration:
-        return cls(
-            **{
-                **value,
-                "messages": tuple(value["messages"]),
-                "tools": tuple(value.get("tools", ())),
-            }
-        )
+        fields: dict[str, Any] = dict(value)
+        fields["messages"] = tuple(fields["messages"])
+        fields["tools"] = tuple(fields.get("tools", ()))
+        return cls(**fields)
 
 
 Row = PredictionSample | Document | Demonstration
@@ -139,8 +140,9 @@ def write_rows(path: Path, rows: Iterable[Row]) -> int:
     count = 0
     try:
         with partial.open("w", encoding="utf-8", newline="\n") as file:
-            for count, row in enumerate(rows, 1):
+            for row in rows:
                 file.write(canonical_json(row.to_json()) + "\n")
+                count += 1
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
