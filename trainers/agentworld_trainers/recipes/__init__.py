@@ -1,1 +1,22 @@
 """Recipes: what is trained, from what, how, and where it goes."""
+
+from agentworld_trainers.recipes._load import (
+    STAGES,
+    canonical_toml,
+    load_recipe,
+    recipe_digest,
+    shipped_recipes,
+)
+from agentworld_trainers.recipes._problems import RecipeError
+from agentworld_trainers.recipes._schema import Recipe, StageName
+
+__all__ = [
+    "STAGES",
+    "Recipe",
+    "RecipeError",
+    "StageName",
+    "canonical_toml",
+    "load_recipe",
+    "recipe_digest",
+    "shipped_recipes",
+]
