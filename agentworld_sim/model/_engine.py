@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentworld_sim.domains import Domain, domain
 from agentworld_sim.engines._base import Answer, OnDelta, TurnContext
 from agentworld_sim.model._binding import TURN_US, bound, refusal
 from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.model._chat import ChatMessage, ChatRequest
-from agentworld_sim.model._conversation import TOLD_THE_TASK, Conversation, Written, parts_of
+from agentworld_sim.model._conversation import Conversation
 from agentworld_sim.model._interview import Interview, Question, known_messages, spent_before
+from agentworld_sim.model._prompt_writer import PromptWriter, domain_of
 from agentworld_sim.model._records import VIEW_CHARACTERS, Records, RecordsQuestion
 from agentworld_sim.model._schemas import enforceable
 from agentworld_sim.state._changes import StateChange, WorldState
@@ -68,12 +68,10 @@ class ModelEngineSession:
 
     def __init__(self, model: WorldModel, briefing: Briefing, records: Records | None) -> None:
         self._model = model
-        self._briefing = briefing
         self._records = records
+        self._writer = PromptWriter(model.prompts, briefing)
         self._asked = 0
         self._used: ChatRequest | None = None
-        self._memory: dict[str, dict[int, Written]] = {}
-        self._told: tuple[list[ToolSpec], bool, str] | None = None
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         history = await context.history()
@@ -108,65 +106,18 @@ class ModelEngineSession:
     def _question(
         self, call: ToolCall, tool: ToolSpec, context: TurnContext, history: tuple[Turn, ...]
     ) -> Question[_Read]:
-        own, records = _domain_of(tool), self._records
+        own, records = domain_of(tool), self._records
         shown = ""
         if records is not None and own.name == "mcp":
             shown = records.view(
                 context.state, call, tool, context.tools, max_characters=VIEW_CHARACTERS
             )
-        conversation = self._conversation(call, tool, context, history, shown)
+        conversation = self._writer.conversation(
+            call, tool, tools=context.tools, history=history, records=shown
+        )
         if records is None or not shown:
             return _ObservationQuestion(call, tool, conversation, enforceable(tool))
         return RecordsQuestion(call, tool, own, conversation, records, context.state, context.tools)
-
-    def _conversation(
-        self,
-        call: ToolCall,
-        tool: ToolSpec,
-        context: TurnContext,
-        history: tuple[Turn, ...],
-        records: str,
-    ) -> Conversation:
-        own = _domain_of(tool)
-        briefing = self._briefing
-        initial = briefing.initial_state.get(own.name, "")
-        offered = [one for one in context.tools.values() if one.domain == own.name] or [tool]
-
-        def belongs(turn: Turn) -> bool:
-            known = context.tools.get(turn.call.name)
-            return known is not None and known.domain == own.name
-
-        return Conversation(
-            domain=own,
-            system=self._system(own, offered, with_records=bool(records)),
-            records=records,
-            parts=parts_of(history, own.action(call, tool), own, belongs),
-            task=briefing.task if own.name in TOLD_THE_TASK else "",
-            initial_state=initial,
-            secrets=briefing.secrets,
-            # One session may answer tools of several domains; each is a conversation of its own.
-            memory=self._memory.setdefault(own.name, {}),
-        )
-
-    def _system(self, own: Domain, offered: list[ToolSpec], *, with_records: bool) -> str:
-        # Tools are values: while they are the very same, so is what is said of them.
-        told = self._told
-        if told and told[1] == with_records and list(map(id, told[0])) == list(map(id, offered)):
-            return told[2]
-        prompts = self._model.prompts
-        briefing = self._briefing
-        system = prompts.system(
-            own.name,
-            tools=offered,
-            # What a first turn tells as its state is not said twice.
-            initial_state=briefing.initial_state.get(own.name, "") if own.state == "never" else "",
-            demonstrations=briefing.demonstrations.get(own.name, ""),
-            instruction=briefing.instruction,
-        )
-        if with_records:
-            system = f"{system}\n\n{prompts.records()}"
-        self._told = (offered, with_records, system)
-        return system
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +134,7 @@ class _ObservationQuestion:
         return self.conversation.messages(budget_tokens=budget_tokens, correction=correction)
 
     def read(self, text: str) -> _Read:
-        return _domain_of(self.tool).read(text, self.call, self.tool), {}
+        return domain_of(self.tool).read(text, self.call, self.tool), {}
 
 
 def _reader(question: Question[_Read], context: TurnContext) -> OnDelta | None:
@@ -191,7 +142,3 @@ def _reader(question: Question[_Read], context: TurnContext) -> OnDelta | None:
     if context.refused or not isinstance(question, _ObservationQuestion):
         return None
     return None if question.schema is not None else context.on_delta
-
-
-def _domain_of(tool: ToolSpec) -> Domain:
-    return domain(tool.domain or "mcp")
