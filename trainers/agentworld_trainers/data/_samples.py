@@ -1,0 +1,148 @@
+"""From a world's trajectory to predictions of its observations, in the world model's own wire form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from agentworld_sim.model._conversation import Conversation
+from agentworld_sim.model._harmless import harmless
+from agentworld_sim.model._prompt_writer import PromptWriter, domain_of
+from agentworld_sim.model._prompts import PromptSet
+from agentworld_sim.model._secrets import masked
+from agentworld_sim.state._refs import hashed
+from agentworld_sim.turns import Turn
+from agentworld_trainers.data._evidence import EVIDENCE_BYTES, evidence_of
+from agentworld_trainers.data._rows import Document, Message, PredictionSample
+from agentworld_trainers.data._source import SourceTrajectory
+
+PROMPT_TOKENS = 229_376
+"""What the released checkpoint's context of 262,144 tokens leaves beside a reply of 32,768."""
+
+_WHOLE = 10**12
+
+
+def samples_of(
+    source: SourceTrajectory,
+    *,
+    prompts: PromptSet | None = None,
+    prompt_tokens: int = PROMPT_TOKENS,
+    evidence_bytes: int = EVIDENCE_BYTES,
+) -> list[PredictionSample]:
+    """One sample for every turn whose tool is declared, unfiltered.
+
+    The messages are what `ModelEngine` sends for that turn. The observation is what later prompts of
+    the same conversation tell of it.
+
+    Args:
+        source: The trajectory.
+        prompts: What the model is told about its part; the shipped prompts by default.
+        prompt_tokens: Most tokens of a prompt, by the estimate of the run time: whole old turns are
+            left out until it fits.
+        evidence_bytes: Most bytes of evidence; a sample for which there is more has none.
+    """
+    return list(_samples(source, prompts, prompt_tokens, evidence_bytes))
+
+
+def documents_of(source: SourceTrajectory, *, prompts: PromptSet | None = None) -> list[Document]:
+    """The whole trajectory, one conversation for each domain; every turn's answer stays in the loss.
+
+    Args:
+        source: The trajectory.
+        prompts: As for `samples_of`.
+    """
+    writer = PromptWriter(prompts or PromptSet.shipped(), source.briefing)
+    turns = told_as(source)
+    last: dict[str, int] = {}
+    for index, turn in enumerate(turns):
+        tool = source.tools.get(turn.call.name)
+        if tool is not None:
+            last[domain_of(tool).name] = index
+    documents: list[Document] = []
+    for index in last.values():
+        turn, tool = turns[index], source.tools[turns[index].call.name]
+        asked = writer.conversation(turn.call, tool, tools=source.tools, history=turns[:index])
+        answer = asked.domain.write(turn.observation)
+        said = replace(asked, parts=(*asked.parts[:-1], replace(asked.parts[-1], answer=answer)))
+        documents.append(
+            Document(
+                id=f"{source.id}/{asked.domain.name}",
+                task=source.task,
+                domain=asked.domain.name,
+                messages=_messages(said, _WHOLE),
+                keep=(1.0,) * len(asked.parts),
+            )
+        )
+    return documents
+
+
+def told_as(source: SourceTrajectory) -> tuple[Turn, ...]:
+    """The turns with their actions written as the source's tools are told to a model."""
+    return tuple(_told(turn, source) for turn in source.turns)
+
+
+def accepted_thinking(turn: Turn) -> str:
+    """What a model thought before the answer that became the turn; empty where none did."""
+    if turn.observation.provenance not in ("imagined", "replayed") or not turn.exchanges:
+        return ""
+    last = turn.exchanges[-1]
+    return "" if last.problem or last.about != "observation" else last.thinking
+
+
+def _samples(
+    source: SourceTrajectory,
+    prompts: PromptSet | None,
+    prompt_tokens: int,
+    evidence_bytes: int,
+) -> Iterator[PredictionSample]:
+    writer = PromptWriter(prompts or PromptSet.shipped(), source.briefing)
+    turns = told_as(source)
+    state = source.before
+    for index, turn in enumerate(turns):
+        tool = source.tools.get(turn.call.name)
+        if tool is not None:
+            history = turns[:index]
+            asked = writer.conversation(turn.call, tool, tools=source.tools, history=history)
+            messages = _messages(asked, prompt_tokens)
+            observation = masked(
+                harmless(asked.domain.write(turn.observation)), source.briefing.secrets
+            )
+            yield PredictionSample(
+                id=_id(messages, observation),
+                task=source.task,
+                trajectory=source.id,
+                turn=index + 1,
+                domain=asked.domain.name,
+                messages=messages,
+                observation=observation,
+                thinking=source.thinking.get(index + 1) or accepted_thinking(turn),
+                evidence=evidence_of(
+                    turn,
+                    tool,
+                    history,
+                    before=state,
+                    blobs=source.blobs,
+                    most_bytes=evidence_bytes,
+                ),
+            )
+        if state is not None:
+            state = state.after(turn.change)
+
+
+def _told(turn: Turn, source: SourceTrajectory) -> Turn:
+    tool = source.tools.get(turn.call.name)
+    if tool is None:
+        return turn
+    action = domain_of(tool).action(turn.call, tool)
+    return turn if action == turn.action else replace(turn, action=action)
+
+
+def _messages(asked: Conversation, prompt_tokens: int) -> tuple[Message, ...]:
+    return tuple(
+        Message(role=one.role, content=one.content)
+        for one in asked.messages(budget_tokens=prompt_tokens)
+    )
+
+
+def _id(messages: tuple[Message, ...], observation: str) -> str:
+    return hashed("sample", {"messages": list(messages), "observation": observation})
