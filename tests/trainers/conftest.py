@@ -13,3 +13,12 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     """Collects this folder only where it is named on the command line."""
     asked = [Path(argument.split("::")[0]).resolve() for argument in config.args]
     return None if any(path == HERE or HERE in path.parents for path in asked) else True
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Lets pass, one by one, what the libraries warn about in themselves."""
+    config.addinivalue_line(
+        # TRL 1.16 reads a name that transformers 5.23 calls deprecated.
+        "filterwarnings",
+        "ignore:`is_gradient_checkpointing` is deprecated:FutureWarning",
+    )

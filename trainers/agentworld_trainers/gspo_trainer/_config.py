@@ -1,0 +1,125 @@
+"""Settings of `GspoTrainer`: TRL's own, with the right preset, and the few that TRL lacks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from trl import GRPOConfig
+
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_trainers.recipes._schema import AgentPart, Gspo
+
+MISMATCH_LIMIT = 0.02
+"""Engines that agree differ by 1e-4 per token on the mean; weights out of step by 0.3 and more."""
+
+
+@dataclass
+class GspoConfig(GRPOConfig):
+    """TRL's settings, and those of ours. Made by `gspo_config`."""
+
+    form: Literal["sequence", "token"] = field(
+        default="sequence", metadata={"help": "Which ratio."}
+    )
+    prediction_loss: float = field(
+        default=0.0, metadata={"help": "Weight of the loss on environment tokens (ECHO)."}
+    )
+    advantage_eps: float = field(
+        default=0.0, metadata={"help": "Added to the standard deviation of a group's rewards."}
+    )
+    mismatch_limit: float = field(
+        default=MISMATCH_LIMIT,
+        metadata={
+            "help": "An episode is left out when its mean log-probability per token under the trainer"
+            " and under the sampler differ by more."
+        },
+    )
+
+    @property
+    def mini_batches(self) -> int:
+        """Optimiser steps per rollout batch."""
+        assert self.steps_per_generation is not None
+        return self.steps_per_generation // self.gradient_accumulation_steps
+
+
+def gspo_config(part: Gspo, folder: Path, *, seed: int = 0, **overrides: Any) -> GspoConfig:
+    """The settings of a recipe's `rl` or `agent`, as GSPO wants them from TRL.
+
+    Args:
+        part: What the recipe says.
+        folder: Where checkpoints go.
+        seed: Of the order of tasks and of the mini-batches.
+        overrides: Fields of `GspoConfig` that shall differ, for example `bf16=True`.
+
+    Raises:
+        UsageError: a field does not exist, or the sizes do not fit the number of processes.
+    """
+    known = GspoConfig.__dataclass_fields__
+    for name in overrides:
+        if name not in known:
+            raise UsageError(f"there is no training setting {name!r}.{nearest(name, known)}")
+    # accelerate starts one process per device and says how many there are in this variable.
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    rows = part.batch_size
+    micro = part.micro_batch_size or max(1, rows // processes)
+    if rows % (micro * processes):
+        raise UsageError(
+            f"an optimiser step has {rows} episodes (group_size {part.group_size} x"
+            f" groups_per_step {part.groups_per_step} / mini_batches {part.mini_batches}), and that is"
+            f" no multiple of micro_batch_size {micro} x {processes} process(es)."
+        )
+    if (part.groups_per_step % processes) != 0:
+        raise UsageError(
+            f"groups_per_step is {part.groups_per_step}, and {processes} processes cannot share that"
+            " evenly: a group is compared within one process."
+        )
+    accumulation = rows // (micro * processes)
+    settings: dict[str, Any] = {
+        "output_dir": str(folder),
+        # GSPO. TRL's default loss is the mean over all tokens of a batch, which is another method.
+        "importance_sampling_level": "sequence",
+        "loss_type": "grpo",
+        "scale_rewards": "group",
+        "beta": 0.0,
+        "epsilon": part.epsilon_low,
+        "epsilon_high": part.epsilon_high,
+        "num_iterations": 1,
+        "num_generations": part.group_size,
+        "per_device_train_batch_size": micro,
+        "gradient_accumulation_steps": accumulation,
+        # Without the factor the ratio is 1 in every step and the clip never acts.
+        "steps_per_generation": part.mini_batches * accumulation,
+        "router_aux_loss_coef": 0.0,
+        "temperature": part.rollouts.temperature,
+        "max_completion_length": part.rollouts.max_episode_tokens,
+        # A ratio is compared with 1 ± 0.0003: noise from dropout would be all that is seen.
+        "disable_dropout": True,
+        "form": part.form,
+        "prediction_loss": part.prediction_loss if isinstance(part, AgentPart) else 0.0,
+        # The optimiser.
+        "max_steps": part.steps,
+        "learning_rate": part.learning_rate,
+        "lr_scheduler_type": part.schedule,
+        "warmup_steps": part.warmup_steps,
+        "weight_decay": part.weight_decay,
+        "max_grad_norm": part.max_grad_norm,
+        "activation_checkpointing": part.gradient_checkpointing,
+        "optim": "adamw_torch",
+        "bf16": False,
+        # The order of tasks is ours (`task_order`), so that it can be taken up again.
+        "shuffle_dataset": False,
+        "seed": seed,
+        # Checkpoints and metrics.
+        "save_strategy": "steps",
+        "save_steps": part.save_every,
+        "save_total_limit": 2,
+        "logging_steps": part.log_every,
+        # A loss that is no number stops the training; it must not be replaced by an older one.
+        "logging_nan_inf_filter": False,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "dataloader_pin_memory": False,
+    }
+    return GspoConfig(**{**settings, **overrides})
