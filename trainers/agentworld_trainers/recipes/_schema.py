@@ -78,7 +78,7 @@ class Optimiser(Part):
     steps: Positive = 100
     """Optimiser steps."""
     micro_batch_size: Positive | None = None
-    """Rows of one backward pass; all of the batch by default."""
+    """Rows of one backward pass on one process; all of its share of the batch by default."""
     learning_rate: Rate = 1e-4
     """Of AdamW, at its highest."""
     schedule: Literal["constant", "cosine", "linear"] = "cosine"
@@ -181,6 +181,8 @@ class Gspo(Optimiser):
     """What becomes of the learning rate after the warm-up."""
     learning_rate: Rate = 1e-6
     """Of AdamW, at its highest."""
+    thinking: bool = True
+    """Whether the policy thinks before it answers: `enable_thinking` of the chat template."""
     rollouts: Rollouts = Rollouts()
     """How episodes are sampled."""
     reward: RewardPart = RewardPart()

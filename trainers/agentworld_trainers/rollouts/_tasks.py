@@ -48,8 +48,15 @@ class Environment(Protocol):
         """
         ...
 
-    async def reward(self) -> Reward:
-        """Judges the episode at its end, also when turns or tokens ran out."""
+    async def reward(self) -> Reward | None:
+        """Judges the episode at its end, also when turns or tokens ran out.
+
+        `None` where it cannot be judged: the episode is left out of training as if it had failed.
+
+        Raises:
+            WorldFailure: the infrastructure failed (a judge that is down). The episode ends with
+                `env_error`.
+        """
         ...
 
     @property
