@@ -33,7 +33,9 @@ PUBLISHED_KEEP: Mapping[Category, float] = {
 class MaskSettings(BaseModel):
     """Settings of turn-level loss masking."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     precedence: tuple[Category, ...] = (
         *("retrieval", "expansion", "action"),

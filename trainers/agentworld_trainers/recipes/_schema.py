@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from agentworld_trainers.masking import MaskSettings
+
 Positive = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Rate = Annotated[float, Field(gt=0)]
@@ -61,15 +63,30 @@ class DataPart(Part):
     """`files`, or the import path `package.module:function` of what makes trajectories. The pocket
     recipes name theirs."""
     files: tuple[str, ...] = ()
-    """Trajectories (ours, or rows in AgentWorldBench form), for the source `files`."""
+    """Patterns of what the source `files` reads: trajectories (ours, or rows in AgentWorldBench form) as
+    JSON Lines, and stores of worlds."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """What the source is given."""
+    prompts: str = ""
+    """Folder of prompts, `<domain>/system_prompt.txt`, for trajectories of worlds; the shipped prompts by
+    default. Serve the model with the same ones (`--prompts`)."""
+    prompt_tokens: Positive = 229_376
+    """Most tokens of a prompt, by the estimate of the run time; older turns are left out. For a model that
+    is served with a context of C tokens and replies of at most M it is C - min(M, C / 2)."""
+    min_turns: Positive = 2
+    """Trajectories with fewer turns are left out."""
+    without_target: Literal["leave-out", "refuse"] = "leave-out"
+    """What becomes of rows that say no observation to predict; they are counted either way."""
+    silent_turns: Literal["keep", "leave-out"] = "keep"
+    """What becomes of turns in which a world's tool said nothing, as many commands of a shell do."""
     held_out: Share = 0.1
-    """Share of the tasks that is kept for evaluation: no task is in both."""
+    """Share of the tasks that is kept for evaluation: no task is in both. For tasks whose side the
+    source does not fix."""
     near_duplicate: Share = 0.9
-    """Samples at least so similar to an earlier one are left out; 1 leaves out equal ones only."""
-    masking: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Settings of turn-level loss masking that differ from the defaults."""
+    """Samples at least so similar to an earlier one are left out; 1 leaves out equal ones only. Alike
+    have to be the predicted turn and, by itself, what stands before it."""
+    masking: MaskSettings = MaskSettings()
+    """Turn-level loss masking in continued pre-training."""
 
 
 class Optimiser(Part):
