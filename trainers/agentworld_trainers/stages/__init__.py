@@ -1,1 +1,46 @@
-"""Stages of training: continued pre-training, supervised fine-tuning, and reinforcement learning."""
+"""Stages of training: continued pre-training, supervised fine-tuning, and reinforcement learning.
+
+Each stage takes a recipe and a run, and returns the folder of its result.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentworld_trainers.stages._cpt import train_cpt
+    from agentworld_trainers.stages._eval import EvalReport, evaluate
+    from agentworld_trainers.stages._run import Run, StageFolder
+    from agentworld_trainers.stages._sft import train_sft
+
+__all__ = [
+    "EvalReport",
+    "Run",
+    "StageFolder",
+    "evaluate",
+    "make_data",
+    "train_agent",
+    "train_cpt",
+    "train_rl",
+    "train_sft",
+]
+
+_MODULES = {
+    "EvalReport": "_eval",
+    "Run": "_run",
+    "StageFolder": "_run",
+    "evaluate": "_eval",
+    "make_data": "_data",
+    "train_agent": "_agent",
+    "train_cpt": "_cpt",
+    "train_rl": "_rl",
+    "train_sft": "_sft",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Most of them need torch, and a command runs one.
+    if name in _MODULES:
+        return getattr(import_module(f"agentworld_trainers.stages.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

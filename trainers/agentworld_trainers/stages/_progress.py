@@ -1,0 +1,117 @@
+"""How far a stage is: a bar with the time left on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Protocol, TextIO
+
+LINE_SECONDS = 10.0
+"""At most one plain line in so many seconds, but for the last."""
+
+_TOLD = ("loss", "accuracy", "reward")
+"""Which metrics stand beside the progress."""
+
+
+class Progress(Protocol):
+    """What is told of a stage while it runs."""
+
+    def step(self, done: int, metrics: Mapping[str, float] | None = None) -> None:
+        """Says how many are done, of the total, and what was measured last."""
+        ...
+
+    def say(self, text: str) -> None:
+        """Says a line that stays: a warning, a notice."""
+        ...
+
+
+@contextmanager
+def progress(
+    total: int,
+    what: str,
+    *,
+    done: int = 0,
+    stream: TextIO | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Generator[Progress]:
+    """Tells how far something is while the block runs.
+
+    Args:
+        total: Steps in all.
+        what: What is told of, in a word or two.
+        done: Steps that were done before, in an earlier process.
+        stream: Where to; standard error by default.
+        clock: Seconds, for the time left in plain lines.
+    """
+    out: TextIO = sys.stderr if stream is None else stream
+    if out.isatty():
+        with _bar(total, what, done, out) as bar:
+            yield bar
+    else:
+        yield _Lines(total, what, done, out, clock)
+
+
+class _Lines:
+    """Plain lines, for logs."""
+
+    def __init__(
+        self, total: int, what: str, done: int, stream: TextIO, clock: Callable[[], float]
+    ) -> None:
+        self._total, self._what, self._stream, self._clock = total, what, stream, clock
+        self._begun = done
+        self._start = self._last = clock()
+        self._told = ""
+
+    def step(self, done: int, metrics: Mapping[str, float] | None = None) -> None:
+        self._told = _written(metrics) or self._told
+        now = self._clock()
+        if now - self._last < LINE_SECONDS and done < self._total:
+            return
+        self._last = now
+        parts = [f"{self._what} {done}/{self._total}"]
+        if self._begun < done < self._total:
+            left = (now - self._start) / (done - self._begun) * (self._total - done)
+            parts.append(f"{timedelta(seconds=round(left))} left")
+        self.say(", ".join([*parts, self._told] if self._told else parts))
+
+    def say(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+
+@contextmanager
+def _bar(total: int, what: str, done: int, stream: TextIO) -> Generator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[told]}"),
+    )
+    # What others print meanwhile, warnings too, appears above the bar.
+    with Bars(*columns, console=Console(file=stream)) as bars:
+        task = bars.add_task(what, total=total, completed=done, told="")
+
+        class Bar:
+            def step(self, done: int, metrics: Mapping[str, float] | None = None) -> None:
+                told = _written(metrics)
+                if told:
+                    bars.update(task, completed=done, told=told)
+                else:
+                    bars.update(task, completed=done)
+
+            def say(self, text: str) -> None:
+                bars.console.print(text, markup=False, highlight=False)
+
+        yield Bar()
+
+
+def _written(metrics: Mapping[str, float] | None) -> str:
+    found = [(name, (metrics or {}).get(name)) for name in _TOLD]
+    return ", ".join(f"{name} {value:.4g}" for name, value in found if value is not None)

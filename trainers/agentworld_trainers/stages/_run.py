@@ -1,0 +1,322 @@
+"""A run: the folder in which the stages of one recipe leave what they make.
+
+    OUT/data/                rows for the stages
+    OUT/STAGE/recipe.toml    what the stage was told
+    OUT/STAGE/metrics.jsonl  one object per line
+    OUT/STAGE/checkpoint-N/  where it can be taken up again
+    OUT/STAGE/final/         its result
+
+A stage whose folder is there is taken up where it was, or left as it is when it is finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from agentworld_sim.errors import UsageError
+from agentworld_trainers.recipes import STAGES, Recipe, StageName, canonical_toml
+from agentworld_trainers.stages._checkpoints import checkpoints
+from agentworld_trainers.stages._progress import Progress, progress
+
+AnyStage = Literal["data"] | StageName
+
+ORDER: tuple[AnyStage, ...] = ("data", *STAGES)
+"""Every stage, in the order in which they follow each other."""
+
+_RECIPE = "recipe.toml"
+_FACTS = "facts.json"
+_METRICS = "metrics.jsonl"
+_LOCK = ".lock"
+_NO_MATTER = ("save_every", "log_every", "threads")
+_ABSENT = object()
+
+
+class Run:
+    """One recipe's results."""
+
+    def __init__(self, recipe: Recipe, *, fresh: bool = False) -> None:
+        """
+        Args:
+            recipe: What is trained.
+            fresh: Begin stages anew. What is in the folder of such a stage, and of those after it, which
+                stand on it, is kept under another name.
+        """
+        self.recipe = recipe
+        self.folder = Path(recipe.output or Path("runs") / recipe.name)
+        self.fresh = fresh
+        self._stages: dict[AnyStage, StageFolder] = {}
+
+    def stage(self, name: AnyStage) -> StageFolder:
+        """The folder of a stage, to write into. Nobody else writes into it until it is closed.
+
+        Raises:
+            UsageError: another process writes there, or it was begun with another recipe.
+        """
+        stage = self._stages.get(name)
+        if stage is None or stage.closed:
+            if self.fresh and stage is None:
+                for later in ORDER[ORDER.index(name) :]:
+                    set_aside(self.folder / later)
+            stage = self._stages[name] = StageFolder(self.folder / name, name, self.recipe)
+        return stage
+
+    def start_of(self, name: StageName) -> Path | None:
+        """What a stage begins with: the result of the last stage before it that is finished here.
+
+        `None`: there is none, so it begins with the recipe's model.
+        """
+        for earlier in reversed(STAGES[: STAGES.index(name)]):
+            final = self.folder / earlier / "final"
+            if final.is_dir():
+                return final
+        return None
+
+    def data(self, file: str) -> Path:
+        """A file of the data stage.
+
+        Raises:
+            UsageError: it is not there.
+        """
+        path = self.folder / "data" / file
+        if not path.exists():
+            raise UsageError(
+                f"there is no {str(path)!r}. Make the data first: `agentworld train data RECIPE`."
+            )
+        return path
+
+
+class StageFolder(AbstractContextManager["StageFolder"]):
+    """Where one stage leaves what it makes. Locked until it is closed, or until the process ends."""
+
+    def __init__(self, folder: Path, name: AnyStage, recipe: Recipe) -> None:
+        self.folder = folder
+        self.name: AnyStage = name
+        self.recipe = recipe
+        self._progress: Progress | None = None
+        self._begun = time.monotonic()
+        # Of several processes of one training run, the first one writes.
+        self._writes = int(os.environ.get("RANK", "0")) == 0
+        self._lock: int | None = None
+        if self._writes:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(folder)
+            try:
+                self._hold_recipe()
+            except BaseException:
+                self.close()
+                raise
+
+    closed = False
+
+    # ------------------------------------------------------------------ results
+
+    @property
+    def final(self) -> Path:
+        """The folder of the finished checkpoint; not there before the stage is finished."""
+        return self.folder / "final"
+
+    @property
+    def finished(self) -> bool:
+        return self.final.is_dir()
+
+    @property
+    def checkpoints(self) -> list[Path]:
+        """The complete checkpoints, oldest first."""
+        return checkpoints(self.folder)
+
+    # ------------------------------------------------------------------ metrics
+
+    def log(self, step: int, metrics: Mapping[str, Any]) -> None:
+        """Appends a line of metrics."""
+        if not self._writes:
+            return
+        line = {"step": step, "seconds": round(time.monotonic() - self._begun, 3), **metrics}
+        with (self.folder / _METRICS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics, oldest first. A last line that a kill has cut off is left out."""
+        return read_metrics(self.folder / _METRICS)
+
+    def rewind(self, step: int) -> None:
+        """Takes out metrics after a step: training goes on from there and measures them again."""
+        if not self._writes:
+            return
+        path = self.folder / _METRICS
+        kept = [line for line in read_metrics(path) if line["step"] <= step]
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+        partial.replace(path)
+        # The seconds go on where they were.
+        self._begun = time.monotonic() - max((line["seconds"] for line in kept), default=0.0)
+
+    # ------------------------------------------------------------------ telling
+
+    def progress(self, total: int, what: str = "", *, done: int = 0) -> _Told:
+        """Tells how far the stage is while the block runs: a bar with the time left on a terminal, plain
+        lines elsewhere.
+
+        Args:
+            total: Steps in all.
+            what: What is counted; the name of the stage by default.
+            done: Steps that an earlier process did.
+        """
+        return _Told(self, total, what or self.name, done)
+
+    def say(self, text: str) -> None:
+        """Says a line to whoever watches."""
+        if self._progress is not None:
+            self._progress.say(text)
+        elif self._writes:
+            with progress(0, self.name) as told:
+                told.say(text)
+
+    # ------------------------------------------------------------------ what must stay the same
+
+    def hold(self, name: str, value: str) -> None:
+        """Notes what must be the same when the stage is taken up again, for example a digest of its data.
+
+        Raises:
+            UsageError: it was noted with another value.
+        """
+        path = self.folder / _FACTS
+        facts: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        if facts.get(name, value) != value:
+            raise UsageError(
+                f"{str(self.folder)!r} was begun with another {name}, so it cannot be taken up again."
+                " Begin anew with `--fresh`: what is there is kept under another name."
+            )
+        if self._writes and name not in facts:
+            _write(path, json.dumps({**facts, name: value}, indent=1) + "\n")
+
+    def _hold_recipe(self) -> None:
+        path = self.folder / _RECIPE
+        if path.exists():
+            before = tomllib.loads(path.read_text("utf-8"))
+            now = tomllib.loads(canonical_toml(self.recipe))
+            differences = list(
+                _differences(_of_stage(before, self.name), _of_stage(now, self.name))
+            )
+            if differences:
+                raise UsageError(
+                    f"{str(self.folder)!r} was begun with another recipe: {'; '.join(differences)}."
+                    " Set that back, choose another `output`, or begin anew with `--fresh`: what is there"
+                    " is kept under another name."
+                )
+        _write(path, canonical_toml(self.recipe))
+
+    def close(self) -> None:
+        """Lets others write."""
+        self.closed = True
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _Told(AbstractContextManager[Progress]):
+    """A stage's progress, which also shows what the stage says meanwhile."""
+
+    def __init__(self, stage: StageFolder, total: int, what: str, done: int) -> None:
+        self._stage, self._told = stage, progress(total, what, done=done)
+
+    def __enter__(self) -> Progress:
+        told = self._told.__enter__()
+        self._stage._progress = told  # pyright: ignore[reportPrivateUsage]
+        return told
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stage._progress = None  # pyright: ignore[reportPrivateUsage]
+        self._told.__exit__(kind, error, traceback)
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """Reads lines of metrics. A last line that a kill has cut off is left out."""
+    if not path.exists():
+        return []
+    lines = path.read_text("utf-8").split("\n")
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def set_aside(folder: Path) -> Path | None:
+    """Renames a folder out of the way, to `NAME.old-N`. Returns the new name, if there was a folder."""
+    if not folder.exists():
+        return None
+    os.close(_locked(folder))
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
+        number += 1
+    folder.rename(aside)
+    return aside
+
+
+def _locked(folder: Path) -> int:
+    """Locks a folder for this process; closing the descriptor, or its death, unlocks it."""
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT)
+    try:
+        import fcntl
+    except ImportError:
+        # Windows: nobody keeps two processes apart.
+        return lock
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise UsageError(
+            f"another process is writing {str(folder)!r}. Wait for it, or choose another `output`."
+        ) from None
+    return lock
+
+
+def _of_stage(recipe: Mapping[str, Any], stage: AnyStage) -> dict[str, Any]:
+    """What of a recipe decides on a stage's result: not the stages around it, nor what is only told."""
+    if stage == "data":
+        return {"seed": recipe["seed"], "data": recipe["data"]}
+    part = {key: value for key, value in recipe.get(stage, {}).items() if key not in _NO_MATTER}
+    return {"seed": recipe["seed"], "model": recipe["model"], stage: part}
+
+
+def _differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted({*before, *now}):
+            where = f"{place}.{key}" if place else key
+            yield from _differences(before.get(key, _ABSENT), now.get(key, _ABSENT), where)
+    elif before != now:
+        yield f"`{place}` was {_shown(before)} and is {_shown(now)}"
+
+
+def _shown(value: Any) -> str:
+    return "not set" if value is _ABSENT else repr(value)
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
