@@ -1,0 +1,254 @@
+"""`RolloutEngine`: many episodes at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+
+from agentworld_sim.errors import UsageError, WorldFailure
+from agentworld_trainers.rollouts._episode import Episode, Plan, WaitsForAll, seed_of
+from agentworld_trainers.rollouts._policy import Policy
+from agentworld_trainers.rollouts._progress import OnHeartbeat, Progress, slowest_of
+from agentworld_trainers.rollouts._record import EpisodeRecord
+from agentworld_trainers.rollouts._settings import RolloutSettings
+from agentworld_trainers.rollouts._tasks import Task
+from agentworld_trainers.rollouts._turn_tokens import ChatTokenizer, TurnTokens
+
+FEWEST_FAILURES = 8
+"""So many failures in a row end a rollout, or as many as there are episodes at a time if those are more."""
+
+OnEpisode = Callable[[EpisodeRecord], None]
+
+logger = logging.getLogger(__name__)
+
+
+class RolloutFailed(WorldFailure):
+    """Nothing but failures: the server is down, or the code of an environment is broken."""
+
+    records: tuple[EpisodeRecord, ...] = ()
+    """Of the episodes that had ended, in the order of the tasks."""
+
+
+class RolloutEngine:
+    """Plays groups of episodes against tasks.
+
+    Can be used again and again, and in several event loops one after another.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        tokenizer: ChatTokenizer,
+        settings: RolloutSettings | None = None,
+        *,
+        on_heartbeat: OnHeartbeat | None = None,
+    ) -> None:
+        """
+        Args:
+            policy: Samples the turns.
+            tokenizer: The policy's, with its chat template.
+            settings: Limits.
+            on_heartbeat: Is told how far a rollout is, every `heartbeat_seconds`. The log says it too.
+        """
+        self.settings = settings or RolloutSettings()
+        self.tokens = TurnTokens(tokenizer, self.settings.template)
+        self.policy = policy
+        self._on_heartbeat = on_heartbeat
+
+    async def run(
+        self,
+        tasks: Sequence[Task],
+        *,
+        group_size: int,
+        seed: int,
+        policy_version: int = 0,
+        on_episode: OnEpisode | None = None,
+    ) -> list[EpisodeRecord]:
+        """Plays `group_size` episodes of every task.
+
+        A task is closed when the last of its episodes has ended. Seeds depend on `seed`, the task's name
+        and the episode's place in its group, so that an episode is the same whatever is played beside
+        it.
+
+        Args:
+            tasks: One group each.
+            group_size: Episodes of a group.
+            seed: Of the policy's sampling.
+            policy_version: The optimiser step of the policy's weights.
+            on_episode: Is given every record as soon as its episode has ended, also those of
+                cancelled episodes.
+
+        Returns:
+            The records, task by task and index by index.
+
+        Raises:
+            RolloutFailed: episodes failed one after another, and none of them otherwise.
+            CancelledError: every episode under way has been closed, and its record handed out.
+        """
+        if group_size < 1:
+            raise UsageError(f"group_size must be 1 or more, not {group_size!r}.")
+        plans = _plans(tasks, group_size, seed, policy_version)
+        rollout = _Rollout(plans, self.policy, self.tokens, self.settings, on_episode)
+        beating = asyncio.create_task(self._beat(rollout))
+        try:
+            return await rollout.play()
+        finally:
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+
+    async def _beat(self, rollout: _Rollout) -> None:
+        while True:
+            await asyncio.sleep(self.settings.heartbeat_seconds)
+            progress = rollout.progress()
+            logger.info("%s", progress)
+            if self._on_heartbeat is not None:
+                self._on_heartbeat(progress)
+
+
+class _Rollout:
+    """One run of the engine."""
+
+    def __init__(
+        self,
+        plans: list[Plan],
+        policy: Policy,
+        tokens: TurnTokens,
+        settings: RolloutSettings,
+        on_episode: OnEpisode | None,
+    ) -> None:
+        self._plans = plans
+        self._waiting = deque(enumerate(plans))
+        self._records: dict[int, EpisodeRecord] = {}
+        self._policy = policy
+        self._tokens = tokens
+        self._settings = settings
+        self._on_episode = on_episode
+        self._under_way: dict[int, Episode] = {}
+        self._left = Counter(id(plan.task) for plan in plans)
+        self._failed = 0
+        self._in_a_row = 0
+        self._places = 0
+        self._began = time.monotonic()
+
+    async def play(self) -> list[EpisodeRecord]:
+        places = min(self._settings.in_flight, len(self._plans))
+        self._take_places(places)
+        workers = [asyncio.create_task(self._work()) for _ in range(places)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            # A worker that was cancelled before it began gives nothing back.
+            self._take_places(-self._places)
+            await self._close_tasks()
+        return self._ended()
+
+    def progress(self) -> Progress:
+        under_way = [episode.under_way for episode in self._under_way.values()]
+        return Progress(
+            finished=len(self._records),
+            failed=self._failed,
+            total=len(self._plans),
+            seconds=time.monotonic() - self._began,
+            slowest=slowest_of(under_way),
+        )
+
+    async def _work(self) -> None:
+        while self._waiting:
+            place, plan = self._waiting.popleft()
+            await self._play(place, plan)
+        self._take_places(-1)
+
+    def _take_places(self, change: int) -> None:
+        """Tells a policy that waits for all episodes how many there are."""
+        self._places += change
+        if isinstance(self._policy, WaitsForAll):
+            for _ in range(change):
+                self._policy.episode_began()
+            for _ in range(-change):
+                self._policy.episode_ended()
+
+    async def _play(self, place: int, plan: Plan) -> None:
+        episode = Episode(plan, self._policy, self._tokens, self._settings)
+        self._under_way[place] = episode
+        try:
+            record = await episode.play()
+        except asyncio.CancelledError:
+            self._note(place, episode.cancelled())
+            raise
+        finally:
+            del self._under_way[place]
+        self._note(place, record)
+        self._give_up_if_hopeless(record)
+        self._left[id(plan.task)] -= 1
+        if not self._left[id(plan.task)]:
+            await _closed(plan.task)
+
+    def _note(self, place: int, record: EpisodeRecord) -> None:
+        self._records[place] = record
+        if self._on_episode is not None:
+            self._on_episode(record)
+
+    def _give_up_if_hopeless(self, record: EpisodeRecord) -> None:
+        if record.stop_reason != "env_error":
+            self._in_a_row = 0
+            return
+        self._failed += 1
+        self._in_a_row += 1
+        many = max(self._settings.in_flight, FEWEST_FAILURES)
+        if self._in_a_row < min(many, len(self._plans)):
+            return
+        failure = RolloutFailed(
+            f"the rollout was stopped: {self._in_a_row} episodes failed one after another, the last"
+            f" one ({record.task} number {record.index}) with {record.error} Nothing was trained on"
+            " them; when the cause is gone, the run can be resumed."
+        )
+        failure.records = tuple(self._ended())
+        raise failure
+
+    def _ended(self) -> list[EpisodeRecord]:
+        return [self._records[place] for place in sorted(self._records)]
+
+    async def _close_tasks(self) -> None:
+        """Those whose episodes did not all end."""
+        begun = {id(plan.task): plan.task for plan in self._plans[: self._begun]}
+        for key, task in begun.items():
+            if self._left[key]:
+                await _closed(task)
+
+    @property
+    def _begun(self) -> int:
+        return len(self._plans) - len(self._waiting)
+
+
+def _plans(tasks: Sequence[Task], group_size: int, seed: int, version: int) -> list[Plan]:
+    names: Counter[str] = Counter()
+    plans: list[Plan] = []
+    for task in tasks:
+        names[task.name] += 1
+        number = names[task.name]
+        group = f"{version}/{task.name}" + (f"#{number}" if number > 1 else "")
+        plans += [
+            Plan(
+                task=task,
+                name=task.name,
+                group=group,
+                index=index,
+                seed=seed_of(seed, task.name, number, index),
+                version=version,
+            )
+            for index in range(group_size)
+        ]
+    return plans
+
+
+async def _closed(task: Task) -> None:
+    try:
+        await task.close()
+    except Exception as error:
+        logger.error("the task %s could not be closed", task.name, exc_info=error)

@@ -1,0 +1,267 @@
+"""One episode: a policy and an environment take turns until something ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import math
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, WorldFailure
+from agentworld_trainers.data._rows import Message
+from agentworld_trainers.rewards._reward import Reward
+from agentworld_trainers.rollouts._policy import Completion, Policy
+from agentworld_trainers.rollouts._progress import UnderWay
+from agentworld_trainers.rollouts._record import EpisodeRecord, StopReason
+from agentworld_trainers.rollouts._settings import RolloutSettings
+from agentworld_trainers.rollouts._tasks import Environment, Task
+from agentworld_trainers.rollouts._turn_tokens import TurnTokens
+
+CLOSE_SECONDS = 30.0
+"""How long an environment may take to free what it holds before it is left alone."""
+
+logger = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class WaitsForAll(Protocol):
+    """A policy that answers when all episodes under way wait for it, all of them at once.
+
+    The deadline of an episode does not run while it waits for such a policy: it would be the slowest
+    episode that all others are ended for.
+    """
+
+    def episode_began(self) -> None:
+        """One more is under way."""
+        ...
+
+    def episode_ended(self) -> None:
+        """One less is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """An episode that is to be played."""
+
+    task: Task
+    name: str
+    group: str
+    index: int
+    seed: int
+    version: int
+
+
+def seed_of(*parts: object) -> int:
+    """A seed made of anything that can be written, from 0 to 2**31 - 1."""
+    text = "\0".join(map(str, parts))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) >> 1
+
+
+class Episode:
+    """Plays one plan, once."""
+
+    def __init__(
+        self, plan: Plan, policy: Policy, tokens: TurnTokens, settings: RolloutSettings
+    ) -> None:
+        self.plan = plan
+        self.under_way = UnderWay(plan.name, plan.index)
+        self._policy = policy
+        self._tokens = tokens
+        self._settings = settings
+        self._environment: Environment | None = None
+        self._prompt: tuple[int, ...] = ()
+        self._response: list[int] = []
+        self._mask: list[int] = []
+        self._logprobs: list[float] = []
+        self._spans: list[tuple[int, int]] = []
+        self._messages: list[Message] = []
+        self._metrics: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {"environment": 0.0, "policy": 0.0}
+        self._left = settings.episode_seconds
+
+    async def play(self) -> EpisodeRecord:
+        """Plays it to its end.
+
+        A failure of the policy or the environment ends the episode and not the rollout: it is a record
+        with `env_error`. So is a mistake in their code, which is logged with its trace as well.
+
+        Raises:
+            CancelledError: the environment is closed; `cancelled()` is the record.
+        """
+        try:
+            stop = await self._converse()
+            reward = await self._judged()
+            return self._record(stop, reward)
+        except Exception as error:
+            return self._record("env_error", None, self._told(error))
+        finally:
+            await self._close()
+
+    def cancelled(self) -> EpisodeRecord:
+        """The record of what was played when the rollout was cancelled."""
+        return self._record("cancelled", None, "the rollout was cancelled")
+
+    async def _converse(self) -> StopReason:
+        await self._open()
+        for turn in range(1, self._settings.max_turns + 1):
+            completion = await self._completed(turn)
+            if completion.finish == "length":
+                return "max_tokens"
+            async with self._waiting("environment"):
+                reply = await self._opened.answer(self._messages[-1]["content"])
+            self.under_way.turns = turn
+            self._messages += reply.messages
+            for name, value in reply.metrics.items():
+                self._metrics[name] += value  # pyright: ignore[reportArgumentType]  # a Counter of floats
+            if reply.done:
+                return "done"
+            if turn == self._settings.max_turns:
+                break
+            ids = self._tokens.reply_ids(reply.messages, ended_by=completion.token_ids[-1])
+            if self._room <= len(ids):
+                return "max_tokens"
+            self._append(ids, [0.0] * len(ids), wrote=0)
+        return "max_turns"
+
+    async def _open(self) -> None:
+        async with self._waiting("environment"):
+            self._environment = await self.plan.task.environment(seed=self.plan.seed)
+            opening = await self._environment.open()
+        self._messages += opening.messages
+        self._prompt = self._tokens.opening_ids(opening)
+        if self._room <= 0:
+            raise UsageError(
+                f"the prompt of {self.plan.name!r} has {len(self._prompt)} tokens, and an episode may"
+                f" have {self._settings.max_episode_tokens}. Set max_episode_tokens higher."
+            )
+
+    async def _completed(self, turn: int) -> Completion:
+        most = min(self._settings.max_turn_tokens, self._room)
+        context = (*self._prompt, *self._response)
+        async with self._waiting("policy"):
+            completion = await self._policy.complete(
+                context, max_tokens=most, seed=seed_of(self.plan.seed, turn)
+            )
+        ids, logprobs = completion.token_ids, completion.logprobs
+        if not ids or len(ids) != len(logprobs):
+            raise EngineFailure(
+                f"the policy gave {len(ids)} tokens and {len(logprobs)} log-probabilities for a turn;"
+                " at least one token is wanted, and one log-probability for each."
+            )
+        begin = len(self._response)
+        self._append(ids, logprobs, wrote=1)
+        self._spans.append((begin, len(self._response)))
+        self._messages.append({"role": "assistant", "content": self._tokens.text(ids)})
+        return completion
+
+    async def _judged(self) -> Reward:
+        async with self._waiting("environment"):
+            reward = await self._opened.reward()
+        if not math.isfinite(reward.value):
+            raise EngineFailure(
+                f"the reward is {reward.value}, not a number to train on ({reward.reason})"
+            )
+        return reward
+
+    @property
+    def _opened(self) -> Environment:
+        assert self._environment is not None
+        return self._environment
+
+    @property
+    def _room(self) -> int:
+        return self._settings.max_episode_tokens - len(self._prompt) - len(self._response)
+
+    def _append(
+        self, ids: tuple[int, ...], logprobs: list[float] | tuple[float, ...], *, wrote: int
+    ) -> None:
+        self._response += ids
+        self._mask += [wrote] * len(ids)
+        self._logprobs += logprobs
+
+    @asynccontextmanager
+    async def _waiting(self, what: Literal["environment", "policy"]) -> AsyncIterator[None]:
+        """Counts the time, and ends the wait at the deadline."""
+        timed = what == "environment" or not isinstance(self._policy, WaitsForAll)
+        self.under_way.waiting(what)
+        began = time.monotonic()
+        limit = asyncio.timeout(max(self._left, 0.0) if timed else None)
+        try:
+            async with limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise WorldFailure(
+                f"the episode was given up after {self._settings.episode_seconds:g} s: it was waiting"
+                f" for the {what} in turn {self.under_way.turns + 1}. Look into what is slow there, or"
+                " set episode_seconds higher."
+            ) from None
+        finally:
+            taken = time.monotonic() - began
+            self._seconds[what] += taken
+            if timed:
+                self._left -= taken
+
+    def _told(self, error: Exception) -> str:
+        """What is kept of a failure. A mistake in somebody's code is shown with its trace."""
+        ours = isinstance(error, (WorldFailure, AccessRefused))
+        logger.log(
+            logging.WARNING if ours else logging.ERROR,
+            "episode %d of %s failed: %s: %s",
+            self.plan.index,
+            self.plan.group,
+            type(error).__name__,
+            error,
+            exc_info=None if ours or isinstance(error, UsageError) else error,
+        )
+        return f"{type(error).__name__}: {error}"
+
+    def _record(self, stop: StopReason, reward: Reward | None, error: str = "") -> EpisodeRecord:
+        metrics: Mapping[str, float] = {
+            **self._metrics,
+            "turns": len(self._spans),
+            "env_seconds": round(self._seconds["environment"], 6),
+            "policy_seconds": round(self._seconds["policy"], 6),
+        }
+        return EpisodeRecord(
+            task=self.plan.name,
+            group=self.plan.group,
+            index=self.plan.index,
+            seed=self.plan.seed,
+            prompt_ids=self._prompt,
+            response_ids=tuple(self._response),
+            loss_mask=tuple(self._mask),
+            logprobs=tuple(self._logprobs),
+            turn_spans=tuple(self._spans),
+            reward=None if reward is None else reward.value,
+            reward_parts={} if reward is None else dict(reward.parts),
+            stop_reason=stop,
+            error=error,
+            policy_version=self.plan.version,
+            messages=tuple(self._messages),
+            world_ref="" if self._environment is None else self._environment.world_ref,
+            env_metrics=metrics,
+        )
+
+    async def _close(self) -> None:
+        if self._environment is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._environment.close()
+        except Exception as error:
+            # What the episode was worth does not depend on it.
+            logger.error(
+                "the environment of episode %d of %s could not be closed",
+                self.plan.index,
+                self.plan.group,
+                exc_info=error,
+            )

@@ -1,0 +1,111 @@
+"""Tool calls in the form of Hermes models, and every text about them that a policy reads.
+
+A call is written `<tool_call>`, a JSON object with `name` and `arguments`, `</tool_call>`; Qwen3's chat
+template teaches the same. What a policy gets wrong is answered with a text, as a harness does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from agentworld_sim.errors import nearest
+from agentworld_sim.tools import ToolCall, ToolSpec
+
+OPEN, CLOSE = "<tool_call>", "</tool_call>"
+
+_CALL = re.compile(re.escape(OPEN) + r"(.*?)(?:" + re.escape(CLOSE) + r"|(?=<tool_call>)|\Z)", re.S)
+
+_THINKING_END = "</think>"
+
+FORM = '{"name": "tool name", "arguments": {"argument": "value"}}'
+"""What stands between the tags, as a policy is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A call that cannot be read."""
+
+    problem: str
+    """What the policy is told of it."""
+
+
+def parse_calls(text: str) -> list[ToolCall | Malformed]:
+    """The calls of a turn, in order. What is said in thinking is no call."""
+    _, closed, rest = text.rpartition(_THINKING_END)
+    said = rest if closed else text.partition("<think>")[0]
+    if CLOSE in said and OPEN not in said:
+        return [Malformed(f"Error: {CLOSE} without {OPEN} before it. {_step()}")]
+    return [_call(found[1], closed=found[0].endswith(CLOSE)) for found in _CALL.finditer(said)]
+
+
+def write_call(call: ToolCall) -> str:
+    """A call as a policy writes it."""
+    value = {"name": call.name, "arguments": dict(call.arguments)}
+    return f"{OPEN}\n{json.dumps(value, ensure_ascii=False)}\n{CLOSE}"
+
+
+def tool_objects(tools: Iterable[ToolSpec]) -> tuple[dict[str, Any], ...]:
+    """Tools as chat templates take them."""
+    return tuple(
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": dict(tool.input_schema),
+            },
+        }
+        for tool in tools
+    )
+
+
+def tools_text(tools: Sequence[Mapping[str, Any]]) -> str:
+    """What a system message says of tools, for chat templates that say nothing of them."""
+    lines = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in tools)
+    return (
+        f"You can call these tools:\n<tools>\n{lines}\n</tools>\n\n"
+        f"Write each call as a JSON object inside tags:\n{OPEN}\n{FORM}\n{CLOSE}"
+    )
+
+
+def response_text(content: str) -> str:
+    """A tool's answer inside a user message, for chat templates without the role `tool`."""
+    return f"<tool_response>\n{content}\n</tool_response>"
+
+
+def unknown_tool(name: str, known: Iterable[str]) -> str:
+    """What a policy is told that calls a tool it was not given."""
+    names = list(known)
+    there = ", ".join(names) or "none"
+    return f"Error: there is no tool {name!r}.{nearest(name, names)} There are: {there}."
+
+
+def wrong_arguments(problem: str) -> str:
+    """What a policy is told whose arguments do not fit."""
+    return f"Error: {problem}"
+
+
+def _call(text: str, *, closed: bool) -> ToolCall | Malformed:
+    if not closed:
+        return Malformed(f"Error: the tool call is not closed with {CLOSE}. {_step()}")
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return Malformed(f"Error: the tool call is not valid JSON ({error}). {_step()}")
+    if not isinstance(value, dict):
+        return Malformed(f"Error: the tool call is not a JSON object. {_step()}")
+    given = cast("dict[str, Any]", value)
+    name, arguments = given.get("name"), given.get("arguments", {})
+    if not isinstance(name, str) or not name:
+        return Malformed(f"Error: the tool call has no name. {_step()}")
+    if not isinstance(arguments, dict):
+        return Malformed(f"Error: the arguments are not a JSON object. {_step()}")
+    return ToolCall(name, cast("dict[str, Any]", arguments))
+
+
+def _step() -> str:
+    return f"Write {OPEN}, then {FORM}, then {CLOSE}."
