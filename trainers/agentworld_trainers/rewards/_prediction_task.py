@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentworld_sim.model._parsing import THINKING_TAG
 from agentworld_trainers.data._rows import PredictionSample
 from agentworld_trainers.rewards._prediction import RewardFunction
 from agentworld_trainers.rewards._reward import Reward
@@ -13,6 +14,13 @@ UNFINISHED = Reward(
     "cut: the turn reached its limit of tokens",
 )
 """Of a turn that the engine did not let end."""
+
+
+def opened_by(prompt: str) -> str:
+    """What the end of a prompt already writes of the policy's turn: an opened thinking tag, or nothing."""
+    end = len(prompt.rstrip())
+    tag = f"<{THINKING_TAG}>"
+    return prompt[end - len(tag) :] if prompt[:end].endswith(tag) else ""
 
 
 class PredictionTask:
