@@ -75,16 +75,14 @@ def canonical_toml(recipe: Recipe) -> str:
     return write_toml(recipe.model_dump(mode="json"))
 
 
-def recipe_digest(recipe: Recipe, stage: StageName | None = None) -> str:
-    """A hash of what decides on the results: of all stages, or of those up to `stage`.
+def recipe_digest(recipe: Recipe) -> str:
+    """A hash of what decides on the results.
 
     Left out is what changes no weight: names, folders, hardware, how often something is saved or logged,
     the number of threads.
     """
     value = recipe.model_dump(mode="json", exclude=set(_NO_MATTER))
     for name in STAGES:
-        if stage and STAGES.index(name) > STAGES.index(stage):
-            del value[name]
         for key in _NO_MATTER_IN_A_STAGE:
             (value.get(name) or {}).pop(key, None)
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
