@@ -101,15 +101,33 @@ class Posting:
         Raises:
             Temporary, ModelFailure: as `chat`.
         """
-        problem: Exception
         seconds = min(LISTING_SECONDS, self._silence)
+        return await self._json(http, "GET", self.address("/models", below=below), seconds)
+
+    async def post(self, http: httpx2.AsyncClient, path: str, body: bytes) -> Refusal | Any:
+        """Posts a request whose answer comes as a whole, and gives its JSON; or what the server has
+        against it.
+
+        Raises:
+            Temporary, ModelFailure: as `chat`.
+        """
+        return await self._json(http, "POST", self.address(path), self._silence, body)
+
+    async def _json(
+        self,
+        http: httpx2.AsyncClient,
+        method: str,
+        url: str,
+        seconds: float,
+        body: bytes | None = None,
+    ) -> Refusal | Any:
+        problem: Exception
         try:
-            url = self.address("/models", below=below)
-            timeout = httpx2.Timeout(seconds, connect=http.timeout.connect)
-            async with http.stream("GET", url, timeout=timeout) as response:
+            timeout = httpx2.Timeout(seconds, connect=http.timeout.connect, pool=None)
+            async with http.stream(method, url, content=body, timeout=timeout) as response:
                 if response.status_code != 200:
                     return await self._refusal(response)
-                body = await _read_all(response)
+                received = await _read_all(response)
         except httpx2.ReadTimeout:
             problem = self.failures.silence(seconds)
         except Malformed as error:
@@ -118,9 +136,9 @@ class Posting:
             problem = self._connection(error)
         else:
             try:
-                return json.loads(body)
+                return json.loads(received)
             except (ValueError, RecursionError):
-                problem = Malformed(looks_like(body))
+                problem = Malformed(looks_like(received))
         raise problem
 
     async def where_it_answers(self, http: httpx2.AsyncClient) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agentworld_sim.errors import WorldFailure
+
+if TYPE_CHECKING:
+    from agentworld_trainers.rollouts._record import EpisodeRecord
 
 
 class CheckpointFailed(WorldFailure):
@@ -15,3 +20,6 @@ class TrainingDiverged(WorldFailure):
 
 class RolloutFailed(WorldFailure):
     """Not one episode of a rollout batch could be played: the infrastructure is down."""
+
+    records: tuple[EpisodeRecord, ...] = ()
+    """Of the episodes that had ended, if there are any."""

@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentworld_trainers.rollouts._engine import RolloutEngine, RolloutFailed
+    from agentworld_trainers.errors import RolloutFailed
+    from agentworld_trainers.rollouts._engine import RolloutEngine
     from agentworld_trainers.rollouts._http_policy import HttpPolicy, HttpPolicySettings
     from agentworld_trainers.rollouts._log import EpisodeLog, read_episodes, show
     from agentworld_trainers.rollouts._policy import Completion, Policy

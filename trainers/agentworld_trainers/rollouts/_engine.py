@@ -8,7 +8,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
-from agentworld_sim.errors import UsageError, WorldFailure
+from agentworld_sim.errors import UsageError
+from agentworld_trainers.errors import RolloutFailed
 from agentworld_trainers.rollouts._episode import Episode, Plan, WaitsForAll, seed_of
 from agentworld_trainers.rollouts._policy import Policy
 from agentworld_trainers.rollouts._progress import OnHeartbeat, Progress, slowest_of
@@ -23,13 +24,6 @@ FEWEST_FAILURES = 8
 OnEpisode = Callable[[EpisodeRecord], None]
 
 logger = logging.getLogger(__name__)
-
-
-class RolloutFailed(WorldFailure):
-    """Nothing but failures: the server is down, or the code of an environment is broken."""
-
-    records: tuple[EpisodeRecord, ...] = ()
-    """Of the episodes that had ended, in the order of the tasks."""
 
 
 class RolloutEngine:
@@ -85,7 +79,8 @@ class RolloutEngine:
             The records, task by task and index by index.
 
         Raises:
-            RolloutFailed: episodes failed one after another, and none of them otherwise.
+            RolloutFailed: episodes failed one after another; its `records` are those that had ended.
+            UsageError: a task, its opening or its reward is set up wrongly.
             CancelledError: every episode under way has been closed, and its record handed out.
         """
         if group_size < 1:

@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
@@ -20,7 +20,7 @@ from agentworld_trainers.rollouts._policy import Completion, Policy
 from agentworld_trainers.rollouts._progress import UnderWay
 from agentworld_trainers.rollouts._record import EpisodeRecord, StopReason
 from agentworld_trainers.rollouts._settings import RolloutSettings
-from agentworld_trainers.rollouts._tasks import Environment, Task
+from agentworld_trainers.rollouts._tasks import Environment, EnvironmentReply, Task
 from agentworld_trainers.rollouts._turn_tokens import TurnTokens
 
 CLOSE_SECONDS = 30.0
@@ -94,12 +94,16 @@ class Episode:
 
         Raises:
             CancelledError: the environment is closed; `cancelled()` is the record.
+            UsageError: the task, its opening or its reward is set up wrongly: the next episode would
+                fail in the same way.
         """
         try:
             stop = await self._converse()
             reward = await self._judged()
             return self._record(stop, reward)
-        except Exception as error:
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001 -- one episode's failure, whatever it is, is not the others'
             return self._record("env_error", None, self._told(error))
         finally:
             await self._close()
@@ -114,8 +118,7 @@ class Episode:
             completion = await self._completed(turn)
             if completion.finish == "length":
                 return "max_tokens"
-            async with self._waiting("environment"):
-                reply = await self._opened.answer(self._messages[-1]["content"])
+            reply = await self._answered()
             self.under_way.turns = turn
             self._messages += reply.messages
             for name, value in reply.metrics.items():
@@ -137,7 +140,7 @@ class Episode:
         self._messages += opening.messages
         self._prompt = self._tokens.opening_ids(opening)
         if self._room <= 0:
-            raise UsageError(
+            raise WorldFailure(
                 f"the prompt of {self.plan.name!r} has {len(self._prompt)} tokens, and an episode may"
                 f" have {self._settings.max_episode_tokens}. Set max_episode_tokens higher."
             )
@@ -161,10 +164,18 @@ class Episode:
         self._messages.append({"role": "assistant", "content": self._tokens.text(ids)})
         return completion
 
-    async def _judged(self) -> Reward:
+    async def _answered(self) -> EnvironmentReply:
+        try:
+            async with self._waiting("environment"):
+                return await self._opened.answer(self._messages[-1]["content"])
+        except UsageError as error:
+            # What a policy writes is no mistake of the user's.
+            raise EngineFailure(f"the environment did not take the turn: {error}") from error
+
+    async def _judged(self) -> Reward | None:
         async with self._waiting("environment"):
             reward = await self._opened.reward()
-        if not math.isfinite(reward.value):
+        if reward is not None and not math.isfinite(reward.value):
             raise EngineFailure(
                 f"the reward is {reward.value}, not a number to train on ({reward.reason})"
             )
@@ -187,7 +198,7 @@ class Episode:
         self._logprobs += logprobs
 
     @asynccontextmanager
-    async def _waiting(self, what: Literal["environment", "policy"]) -> AsyncIterator[None]:
+    async def _waiting(self, what: Literal["environment", "policy"]) -> AsyncGenerator[None]:
         """Counts the time, and ends the wait at the deadline."""
         timed = what == "environment" or not isinstance(self._policy, WaitsForAll)
         self.under_way.waiting(what)
@@ -220,7 +231,7 @@ class Episode:
             self.plan.group,
             type(error).__name__,
             error,
-            exc_info=None if ours or isinstance(error, UsageError) else error,
+            exc_info=None if ours else error,
         )
         return f"{type(error).__name__}: {error}"
 

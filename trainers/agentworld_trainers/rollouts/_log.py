@@ -84,10 +84,8 @@ def read_episodes(path: Path) -> Iterator[EpisodeRecord]:
 def show(record: EpisodeRecord) -> str:
     """An episode for people: how it went, then the conversation."""
     reward = "no reward" if record.reward is None else f"reward {record.reward:g}"
-    lines = [
-        f"{record.task}, number {record.index} of the group {record.group}: {reward},"
-        f" {record.stop_reason}"
-    ]
+    head = f"{record.task}, number {record.index} of the group {record.group}"
+    lines = [f"{head}: {reward}, {record.stop_reason}"]
     if record.error:
         lines.append(f"error: {record.error}")
     for name, numbers in (("parts", record.reward_parts), ("numbers", record.env_metrics)):

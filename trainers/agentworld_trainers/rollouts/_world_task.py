@@ -80,7 +80,7 @@ class WorldTask:
         self.name = name or scenario.name
         self.settings = settings or WorldTaskSettings()
         self.scenario = scenario
-        self._model = model
+        self._model: WorldImaginer | str | Literal[False] | None = model
         self._store = store
         self._world: World | None = None
         self._at: WorldRef | None = None

@@ -133,7 +133,7 @@ class InProcessPolicy:
         try:
             for begin in range(0, len(batch), self._most_rows):
                 await self._generate(batch[begin : begin + self._most_rows], known)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- raised again where each request is waited for
             for request in batch:
                 if not request.answer.done():
                     request.answer.set_exception(error)
