@@ -1,0 +1,274 @@
+"""Reinforcement learning of one stage: `rl` and `agent` differ in their tasks, and in nothing else. [torch]
+
+Episodes are played by the model that is trained, in this process, or by a server that has its weights.
+They are kept in `episodes/step-N.jsonl`, N being the optimiser step whose weights played.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import torch
+from transformers import PreTrainedTokenizerBase, set_seed
+
+from agentworld_sim.errors import UsageError
+from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, TurnCredit, gspo_config
+from agentworld_trainers.recipes import Recipe
+from agentworld_trainers.recipes._schema import Gspo
+from agentworld_trainers.rollouts import (
+    ChatTokenizer,
+    EpisodeLog,
+    EpisodeRecord,
+    HttpPolicy,
+    HttpPolicySettings,
+    RolloutEngine,
+    RolloutFailed,
+    RolloutSettings,
+    Task,
+    TurnTokens,
+    verify_policy,
+)
+from agentworld_trainers.rollouts._episode import seed_of
+from agentworld_trainers.rollouts.in_process import InProcessPolicy
+from agentworld_trainers.stages._callbacks import StageCallback
+from agentworld_trainers.stages._checkpoints import last_checkpoint, whole_folder
+from agentworld_trainers.stages._models import load, lora_config, save_model
+from agentworld_trainers.stages._plots import plot_curves
+from agentworld_trainers.stages._run import Run, StageFolder
+from agentworld_trainers.stages._threads import threads
+
+MakeTasks = Callable[[TurnTokens, StageFolder], Sequence[Task]]
+"""Makes the tasks of a stage, each with a name of its own. Is given how prompts become tokens, and the
+stage's folder, for what must be the same when it is taken up again (`StageFolder.hold`)."""
+
+Play = Callable[[Sequence[Task]], list[EpisodeRecord]]
+"""Plays one episode of each task with the weights as they are, taking the most probable token always."""
+
+Measure = Callable[[Play], Mapping[str, float]]
+"""Measures a policy on tasks that it is not trained on."""
+
+HELD_OUT = "held_out/"
+"""Begins the names of what is measured before the first step and after the last."""
+
+DRIFT = 0.1
+"""How far a served policy's log-probabilities may be from the trainer's, in nats: equal weights in
+bfloat16 stay below it."""
+
+
+def reinforce(
+    run: Run,
+    name: Literal["rl", "agent"],
+    make_tasks: MakeTasks,
+    *,
+    runner: asyncio.Runner,
+    measure: Measure | None = None,
+    turn_credit: TurnCredit | None = None,
+) -> Path:
+    """Trains a stage with GSPO from its beginning, or on from its last checkpoint, to its end.
+
+    Args:
+        run: Where it happens.
+        name: Which stage.
+        make_tasks: Makes what is played.
+        runner: Plays; one event loop for all, so that connections stay open.
+        measure: Is asked before the first step and after the last.
+        turn_credit: Spreads an episode's advantage over its turns.
+
+    Returns:
+        The folder of the finished model.
+
+    Raises:
+        UsageError: the recipe has no such stage, or its parts do not fit each other.
+        WorldFailure: a server is down, the disk is full, or the loss is no number. The last checkpoint is
+            good, and calling this again goes on from there.
+    """
+    part = part_of(run, name)
+    with run.stage(name) as stage, threads(part.threads):
+        if stage.finished:
+            stage.say(f"{str(stage.final)!r} is finished already; `--fresh` begins anew")
+            return stage.final
+        model, tokenizer = load(run, name)
+        tokens = TurnTokens(cast("ChatTokenizer", tokenizer), {"enable_thinking": part.thinking})
+        tasks = _by_name(make_tasks(tokens, stage))
+        rollouts = _Rollouts(run.recipe.seed, stage, part, tasks, tokens, runner)
+        last = last_checkpoint(stage.folder)
+        done = int(last.name.rpartition("-")[2]) if last else 0
+        stage.rewind(done)
+        # The adapters' first weights, if there are any, are drawn when the trainer is made.
+        set_seed(run.recipe.seed)
+        trainer = GspoTrainer(
+            model,
+            tokenizer,
+            _config(run.recipe, part, stage.folder),
+            list(tasks),
+            rollouts.collect,
+            turn_credit=turn_credit,
+            peft_config=lora_config(run.recipe),
+        )
+        rollouts.model = trainer.model
+        if measure is not None and not any(line["step"] == 0 for line in stage.metrics()):
+            stage.log(0, _named(measure(rollouts.play)))
+        with stage.progress(part.steps, done=done) as told:
+            trainer.add_callback(StageCallback(stage, told))
+            if last:
+                told.say(f"taken up again at {last.name}")
+            trainer.train(resume_from_checkpoint=str(last) if last else None)
+        if measure is not None:
+            stage.log(part.steps, _named(measure(rollouts.play)))
+        _finish(trainer, tokenizer, stage)
+        return stage.final
+
+
+def _config(recipe: Recipe, part: Gspo, folder: Path) -> GspoConfig:
+    return gspo_config(
+        part,
+        folder,
+        seed=recipe.seed,
+        bf16=recipe.model.dtype == "bfloat16",
+        dataloader_pin_memory=torch.cuda.is_available(),
+    )
+
+
+def _named(measured: Mapping[str, float]) -> dict[str, float]:
+    return {HELD_OUT + name: value for name, value in measured.items()}
+
+
+def _finish(trainer: GspoTrainer, tokenizer: PreTrainedTokenizerBase, stage: StageFolder) -> None:
+    trainer.accelerator.wait_for_everyone()
+    if trainer.args.should_save:
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        with whole_folder(stage.final) as partial:
+            save_model(model, tokenizer, partial)
+        plot_curves(stage.folder)
+    trainer.accelerator.wait_for_everyone()
+
+
+def part_of(run: Run, name: Literal["rl", "agent"]) -> Gspo:
+    """The stage's table of the recipe.
+
+    Raises:
+        UsageError: it has none.
+    """
+    part = run.recipe.rl if name == "rl" else run.recipe.agent
+    if part is None:
+        raise UsageError(
+            f"the recipe {run.recipe.name!r} has no table [{name}], so there is nothing to do."
+        )
+    return part
+
+
+def _by_name(tasks: Sequence[Task]) -> dict[str, Task]:
+    found = {task.name: task for task in tasks}
+    if not found:
+        raise UsageError("there is not one task to train on.")
+    if len(found) < len(tasks):
+        raise UsageError(f"{len(tasks) - len(found)} tasks have the name of another one.")
+    return found
+
+
+class _Rollouts:
+    """Plays episodes: by chance for the trainer, without for measurements."""
+
+    model: Any = None
+    """What plays; given when the trainer has made it."""
+
+    def __init__(
+        self,
+        seed: int,
+        stage: StageFolder,
+        part: Gspo,
+        tasks: Mapping[str, Task],
+        tokens: TurnTokens,
+        runner: asyncio.Runner,
+    ) -> None:
+        self._seed, self._stage, self._part = seed, stage, part
+        self._tasks, self._tokens, self._runner = tasks, tokens, runner
+        self._process = int(os.environ.get("RANK", "0"))
+
+    def collect(self, names: list[str], step: int) -> list[EpisodeRecord]:
+        """Implements `Collect`."""
+        part = f".{self._process}" if self._process else ""
+        path = self._stage.folder / "episodes" / f"step-{step:06}{part}.jsonl"
+        # It is there when the step is played again after a kill: the same episodes.
+        path.unlink(missing_ok=True)
+        size = self._part.group_size
+        seed = seed_of(self._seed, step, self._process)
+        tasks = [self._tasks[name] for name in names[::size]]
+        temperature = self._part.rollouts.temperature
+        with EpisodeLog(path) as log:
+            playing = self._played(tasks, size, seed, step, temperature, log.write)
+            try:
+                return self._runner.run(playing)
+            except RolloutFailed as failure:
+                last = last_checkpoint(self._stage.folder)
+                kept = (
+                    f"The last good state is {str(last)!r}." if last else "No step was saved yet."
+                )
+                failure.args = (f"{failure} {kept}",)
+                raise
+
+    def play(self, tasks: Sequence[Task]) -> list[EpisodeRecord]:
+        """Implements `Play`."""
+        return self._runner.run(self._played(tasks, 1, self._seed, 0, 0.0))
+
+    async def _played(
+        self,
+        tasks: Sequence[Task],
+        group_size: int,
+        seed: int,
+        step: int,
+        temperature: float,
+        on_episode: Callable[[EpisodeRecord], None] | None = None,
+    ) -> list[EpisodeRecord]:
+        policy = self._policy(temperature)
+        settings = RolloutSettings.of(
+            self._part.rollouts, template={"enable_thinking": self._part.thinking}
+        )
+        engine = RolloutEngine(policy, self._tokens.tokenizer, settings)
+        try:
+            if isinstance(policy, HttpPolicy):
+                await self._verify(policy)
+            return await engine.run(
+                tasks,
+                group_size=group_size,
+                seed=seed,
+                policy_version=step,
+                on_episode=on_episode,
+            )
+        finally:
+            if isinstance(policy, HttpPolicy):
+                await policy.close()
+
+    def _policy(self, temperature: float) -> InProcessPolicy | HttpPolicy:
+        where, stops = self._part.rollouts, self._tokens.stop_ids
+        if where.policy == "in-process":
+            return InProcessPolicy(self.model, stop_ids=stops, temperature=temperature)
+        settings = HttpPolicySettings(
+            url=where.url,
+            model=where.model,
+            temperature=temperature,
+            stop_ids=stops,
+            # Nobody is trained on what is measured.
+            processed_logprobs=temperature == 0,
+            concurrency=where.in_flight,
+        )
+        return HttpPolicy(settings)
+
+    async def _verify(self, policy: HttpPolicy) -> None:
+        """Compares the server's weights with the trainer's on the prompt of a task."""
+        task = next(iter(self._tasks.values()))
+        environment = await task.environment(seed=0)
+        try:
+            ids = self._tokens.opening_ids(await environment.open())
+        finally:
+            await environment.close()
+            await task.close()
+        with torch.no_grad():
+            probe = torch.tensor([ids], device=self.model.device)
+            logits = self.model(probe).logits[0, :-1].float().log_softmax(-1)
+            told = logits.gather(-1, probe[0, 1:, None])[:, 0].tolist()
+        await verify_policy(policy, ids, told, tolerance=DRIFT)

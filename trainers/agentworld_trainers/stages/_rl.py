@@ -1,0 +1,134 @@
+"""LWM RL: GSPO on single-turn predictions of what an environment says next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agentworld_sim.errors import UsageError
+from agentworld_trainers.data._rows import PredictionSample, read_rows
+from agentworld_trainers.recipes import Recipe
+from agentworld_trainers.recipes._schema import Gspo, RewardPart
+from agentworld_trainers.rewards import (
+    Judge,
+    PredictionReward,
+    PredictionTask,
+    Reward,
+    RewardFunction,
+    own_reward,
+)
+from agentworld_trainers.rewards._prediction_task import opened_by
+from agentworld_trainers.rollouts import Opening, TurnTokens
+from agentworld_trainers.stages._reinforcement import Play, part_of, reinforce
+from agentworld_trainers.stages._run import Run, StageFolder, file_digest
+
+MOST_HELD_OUT = 200
+"""Held-out samples that are measured before and after; `train eval` measures all of them."""
+
+
+def train_rl(recipe: Recipe, run: Run) -> Path:
+    """Trains on the data stage's pool of predictions and returns the folder of the result.
+
+    Each sample is one task of one turn. It is rewarded by the recipe's own function, or else by
+    `PredictionReward` with the recipe's judge, if it has one. Before the first step and after the last,
+    `held_out/exact` and `held_out/form` are measured by the rule alone.
+
+    Raises:
+        UsageError: the recipe has no such stage, or its data, model or reward cannot be used.
+        WorldFailure: a server is down, the disk is full, or the loss became no number. The last
+            checkpoint is good, and the same call goes on from there.
+    """
+    part = part_of(run, "rl")
+    reward, judge = reward_of(part.reward)
+    with asyncio.Runner() as runner:
+        try:
+            return _trained(run, part, reward, judge, runner)
+        finally:
+            if judge is not None:
+                runner.run(judge.close())
+
+
+def reward_of(part: RewardPart) -> tuple[RewardFunction, Judge | None]:
+    """What predictions earn, and the judge whose connections are to be closed.
+
+    Raises:
+        UsageError: the function does not exist, or a judge is named beside it.
+    """
+    if part.function:
+        if part.judge is not None:
+            raise UsageError(
+                "the recipe names a reward `function` and a `judge`, and only the function would be"
+                " asked. Leave one of them out."
+            )
+        return own_reward(part.function), None
+    if part.judge is None:
+        return PredictionReward(), None
+    judge = Judge.at(part.judge.url, part.judge.model)
+    return PredictionReward(judge=judge, judge_weight=part.judge.weight), judge
+
+
+def _trained(
+    run: Run, part: Gspo, reward: RewardFunction, judge: Judge | None, runner: asyncio.Runner
+) -> Path:
+    held: list[PredictionTask] = []
+
+    def tasks(tokens: TurnTokens, stage: StageFolder) -> Sequence[PredictionTask]:
+        if judge is not None:
+            # What is wrong with it is told now, and not after the first rollout.
+            stage.say(f"rl: {runner.run(judge.ready())} judges")
+        path = run.data("rl.jsonl")
+        stage.hold("data", file_digest(path))
+        opened = opened_by(tokens.begin)
+        others = _spread(list(read_rows(run.data("eval.jsonl"), PredictionSample)), MOST_HELD_OUT)
+        held.extend(
+            PredictionTask(one, _exactness, opened=opened)
+            for one in _fitting(others, tokens, part, stage, "held-out samples")
+        )
+        samples = list(read_rows(path, PredictionSample))
+        return [
+            PredictionTask(one, reward, opened=opened)
+            for one in _fitting(samples, tokens, part, stage, "samples")
+        ]
+
+    def measure(play: Play) -> Mapping[str, float]:
+        records = play(held) if held else []
+        return {
+            name: sum(one.reward_parts.get(name, 0.0) for one in records) / len(records)
+            for name in ("exact", "form")
+            if records
+        }
+
+    return reinforce(run, "rl", tasks, runner=runner, measure=measure)
+
+
+_RULE = PredictionReward()
+
+
+async def _exactness(sample: PredictionSample, text: str) -> Reward:
+    return _RULE.rule(sample, text)
+
+
+def _fitting(
+    samples: Sequence[PredictionSample],
+    tokens: TurnTokens,
+    part: Gspo,
+    stage: StageFolder,
+    what: str,
+) -> list[PredictionSample]:
+    """Those whose prompt leaves room for an answer."""
+    most = part.rollouts.max_episode_tokens
+    lengths = [len(tokens.opening_ids(Opening(messages=one.messages))) for one in samples]
+    fitting = [one for one, length in zip(samples, lengths, strict=True) if length < most]
+    if len(fitting) < len(samples):
+        stage.say(
+            f"{len(samples) - len(fitting)} of {len(samples)} {what} left out: the longest prompt has"
+            f" {max(lengths)} tokens and rollouts.max_episode_tokens is {most}"
+        )
+    return fitting
+
+
+def _spread(samples: list[PredictionSample], most: int) -> list[PredictionSample]:
+    """At most so many, from everywhere in the list."""
+    count = min(most, len(samples))
+    return [samples[index * len(samples) // count] for index in range(count)]
