@@ -168,7 +168,7 @@ def gspo_loss(
     else:
         own = torch.where(mask, logp, 0.0)
         s = (log_s.detach()[:, None] + own - own.detach()).exp()  # [B, T]
-        share = mask / length.clamp(min=1)[:, None]
+        share = mask.to(logp.dtype) / length.clamp(min=1)[:, None]
     a = advantages[:, None] if advantages.dim() == 1 else advantages  # [B, 1] or [B, T]
     clipped = s.clamp(1 - epsilon_low, 1 + epsilon_high)
     gain = (torch.minimum(s * a, clipped * a) * share).sum(-1)  # [B]

@@ -112,7 +112,7 @@ def trainer(
 
     def collect(names: list[str], step: int) -> list[EpisodeRecord]:
         records = [
-            episode(name, number % part.group_size, step, made.model)
+            episode(name, number % part.group_size, step, policy)
             for number, name in enumerate(names)
         ]
         return [change(record) for record in records] if change else records

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.rollouts._record import EpisodeRecord
+from agentworld_trainers.rollouts._record import EpisodeRecord, StopReason
 
 Rows = dict[str, Tensor]
 """Tensors of some rows [B, …], and scalars that belong to all of them."""
@@ -63,6 +63,19 @@ def for_trl(records: Sequence[EpisodeRecord], pad_id: int) -> dict[str, list[lis
         rows["logprobs"].append([0.0] if empty else list(record.logprobs))
         rows["env_mask"].append([0] if empty else list(record.loss_mask))
     return rows
+
+
+def episode_metrics(record: EpisodeRecord) -> dict[str, float]:
+    """What is counted of one episode; means over a rollout batch are logged."""
+    return {
+        **{
+            f"stop/{reason}": float(record.stop_reason == reason) for reason in get_args(StopReason)
+        },
+        "episodes/failed": float(record.reward is None),
+        "episodes/turns": float(len(record.turn_spans)),
+        **{f"reward/{name}": value for name, value in record.reward_parts.items()},
+        **{f"environment/{name}": value for name, value in record.env_metrics.items()},
+    }
 
 
 def mean_difference(first: Tensor, second: Tensor, mask: Tensor) -> Tensor:

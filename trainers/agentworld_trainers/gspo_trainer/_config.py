@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from trl import GRPOConfig
+from trl.trainer.grpo_config import GRPOConfig
 
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_trainers.gspo import departures
 from agentworld_trainers.recipes._schema import AgentPart, Gspo
 
 MISMATCH_LIMIT = 0.02
@@ -42,6 +43,31 @@ class GspoConfig(GRPOConfig):
         """Optimiser steps per rollout batch."""
         assert self.steps_per_generation is not None
         return self.steps_per_generation // self.gradient_accumulation_steps
+
+    @property
+    def group_size(self) -> int:
+        """Episodes of a group."""
+        assert self.num_generations is not None
+        return self.num_generations
+
+    def departures(self, router_loss: float = 0.0) -> tuple[str, ...]:
+        """Where these settings leave the paper, one sentence each.
+
+        Args:
+            router_loss: Weight of the load-balancing loss that the model ends up with.
+        """
+        return departures(
+            mini_batches=self.mini_batches,
+            iterations=self.num_iterations,
+            epsilon_low=self.epsilon,
+            epsilon_high=self.epsilon if self.epsilon_high is None else self.epsilon_high,
+            kl=self.beta,
+            ratio=self.importance_sampling_level,
+            aggregation=self.loss_type,
+            scale=str(self.scale_rewards),
+            router_loss=router_loss,
+            environment_loss=self.prediction_loss,
+        )
 
 
 def gspo_config(part: Gspo, folder: Path, *, seed: int = 0, **overrides: Any) -> GspoConfig:

@@ -17,8 +17,7 @@ import logging
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from datasets import Dataset
@@ -29,13 +28,11 @@ from transformers import (
     PrinterCallback,
     TrainerCallback,
 )
-from trl import GRPOTrainer
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.errors import RolloutFailed, TrainingDiverged
+from agentworld_trainers.errors import RolloutFailed
 from agentworld_trainers.gspo import (
     PaperDeparture,
-    departures,
     group_advantages,
     gspo_loss,
     prediction_loss,
@@ -45,13 +42,14 @@ from agentworld_trainers.gspo_trainer._batches import (
     Rows,
     checked,
     deal,
+    episode_metrics,
     for_trl,
     mean_difference,
     task_order,
 )
 from agentworld_trainers.gspo_trainer._config import GspoConfig
+from agentworld_trainers.gspo_trainer._exact import ExactTrainer
 from agentworld_trainers.rollouts._record import EpisodeRecord
-from agentworld_trainers.stages._checkpoints import WholeCheckpoints, last_checkpoint
 
 Collect = Callable[[list[str], int], list[EpisodeRecord]]
 """Plays episodes: task names, every name group_size times in a row, and the optimiser step whose weights
@@ -61,11 +59,10 @@ records, or taking training up again is not exact."""
 TurnCredit = Callable[[EpisodeRecord, float], Sequence[float]]
 """One advantage per turn of the policy, from the episode and its advantage."""
 
-_STATE = "gspo_state.pt"
 _log = logging.getLogger(__name__)
 
 
-class GspoTrainer(WholeCheckpoints, GRPOTrainer):
+class GspoTrainer(ExactTrainer):
     """Trains a policy on episodes."""
 
     def __init__(
@@ -101,57 +98,54 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
                 'advantages per turn need the token form: set `form = "token"`. The sequence form has'
                 " one ratio and one advantage per episode."
             )
-        assert config.steps_per_generation is not None and config.num_generations is not None
-        rows = config.per_device_train_batch_size * config.steps_per_generation
-        if rows % config.num_generations:
+        rows = config.per_device_train_batch_size * config.mini_batches
+        rows *= config.gradient_accumulation_steps
+        if rows % config.group_size:
             raise UsageError(
-                f"a process plays {rows} episodes at a time, and groups of {config.num_generations} do"
+                f"a process plays {rows} episodes at a time, and groups of {config.group_size} do"
                 " not fit into that: a group is compared within one process."
             )
-        for sentence in _departures(config):
-            warnings.warn(sentence, PaperDeparture, stacklevel=2)
         self._collect = collect
         self._turn_credit = turn_credit
         self._records: list[EpisodeRecord] = []
-        groups = config.generation_batch_size // config.num_generations
+        assert config.generation_batch_size is not None
+        groups = config.generation_batch_size // config.group_size
         batches = math.ceil(config.max_steps / config.mini_batches)
-        super().__init__(
-            model=model,
-            args=config,
-            reward_funcs=episode,
-            train_dataset=Dataset.from_dict(
-                {"prompt": task_order(tasks, batches * groups, config.seed)}
-            ),
-            processing_class=tokenizer,
-            callbacks=list(callbacks),
-            peft_config=peft_config,
-            rollout_func=_rollout,
-        )
+        with warnings.catch_warnings():
+            # It may change: a contract test holds it, and TRL's version is bounded.
+            warnings.filterwarnings("ignore", message="You are using 'rollout_func'")
+            super().__init__(
+                model=model,
+                args=config,
+                reward_funcs=cast(Any, episode),
+                train_dataset=Dataset.from_dict(
+                    {"prompt": task_order(tasks, batches * groups, config.seed)}
+                ),
+                processing_class=tokenizer,
+                callbacks=list(callbacks),
+                peft_config=peft_config,
+                rollout_func=cast(Any, _rollout),
+            )
         # Metrics go to callbacks and to files; a library does not print.
         self.remove_callback(PrinterCallback)
-
-    @property
-    def config(self) -> GspoConfig:
-        """The settings."""
-        args = self.args
-        assert isinstance(args, GspoConfig)
-        return args
+        for sentence in config.departures(self.router_aux_loss_coef):
+            warnings.warn(sentence, PaperDeparture, stacklevel=2)
 
     # ------------------------------------------------------------------ rollouts
 
     def play(self, names: list[str]) -> dict[str, list[list[Any]]]:
         """Has episodes played; called by TRL."""
-        training = self.model.training
+        training = self.policy.training
         try:
             records = self._collect(names, self.state.global_step)
         finally:
-            self.model.train(training)
+            self.policy.train(training)
         self._records = checked(records, names)
         failed = [record for record in self._records if record.reward is None]
         if len(failed) == len(names):
             raise RolloutFailed(
                 f"none of the {len(names)} episodes of step {self.state.global_step} could be played;"
-                f" the first: {failed[0].error or failed[0].stop_reason}. {self._resume_hint()}"
+                f" the first: {failed[0].error or failed[0].stop_reason}. {self.resume_hint()}"
             )
         pad_id = self._tokenizer.pad_token_id
         assert isinstance(pad_id, int)
@@ -161,19 +155,13 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
         self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any
     ) -> Tensor:
         for record in self._records:
-            for reason in ("done", "max_turns", "max_tokens", "env_error", "cancelled"):
-                self._log_metric(f"stop/{reason}", float(record.stop_reason == reason))
-            self._log_metric("episodes/failed", float(record.reward is None))
-            self._log_metric("episodes/turns", len(record.turn_spans))
-            for name, value in record.reward_parts.items():
-                self._log_metric(f"reward/{name}", value)
-            for name, value in record.env_metrics.items():
-                self._log_metric(f"environment/{name}", value)
+            for name, value in episode_metrics(record).items():
+                self._log_metric(name, value)
         rewards = torch.tensor(
             [[math.nan if r.reward is None else r.reward] for r in self._records],
             device=self.accelerator.device,
         )
-        return self.accelerator.gather(rewards)
+        return cast(Tensor, self.accelerator.gather(rewards))
 
     def _generate_and_score_completions(self, inputs: Any) -> Rows:
         out = super()._generate_and_score_completions(inputs)
@@ -226,7 +214,7 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
 
     def _advantages(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """[B] advantages and which rows are live."""
-        size = self.num_generations
+        size = self.config.group_size
         rewards = torch.tensor([[r.reward or 0.0] for r in self._records]).view(-1, size)
         valid = torch.tensor([[r.reward is not None] for r in self._records]).view(-1, size)
         scale = "group" if self.scale_rewards == "group" else "none"
@@ -239,7 +227,7 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
     def _note_mismatch(self, gap: Tensor, live: Tensor, left_out: Tensor, mask: Tensor) -> None:
         rows = mask.bool().any(-1)
         sums = torch.stack([gap.abs().sum(), rows.sum(), left_out.sum(), live.sum()]).double()
-        total, count, out, alive = self.accelerator.reduce(sums, reduction="sum").tolist()
+        total, count, out, alive = self._sum(sums).tolist()
         metrics = self._metrics["train"]
         metrics["mismatch/mean"].append(total / max(count, 1))
         metrics["mismatch/left_out"].append(out / max(alive, 1))
@@ -253,13 +241,9 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
                 self.config.mismatch_limit,
             )
 
-    def _prepare_inputs(self, generation_batch: Any) -> Rows:
-        assert self.args.steps_per_generation is not None
-        if (
-            self._buffered_inputs is None
-            or self._step % (self.args.steps_per_generation * self.num_iterations) == 0
-        ):
-            batch = self._generate_and_score_completions(generation_batch)
+    def _prepare_inputs(self, inputs: Any) -> dict[str, Any]:
+        if self.used_up or not self._buffered_inputs:
+            batch = self._generate_and_score_completions(inputs)
             accumulation = self.args.gradient_accumulation_steps
             dealt = deal(
                 batch,
@@ -269,7 +253,11 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
             )
             self._count_rows(dealt, accumulation)
             self._buffered_inputs = dealt
-        return self._buffered_inputs[self._step % self.args.steps_per_generation]
+        return self._buffered_inputs[self._step % len(self._buffered_inputs)]
+
+    def _sum(self, values: Tensor) -> Tensor:
+        """Over all processes."""
+        return cast(Tensor, self.accelerator.reduce(values, reduction="sum"))
 
     def _count_rows(self, dealt: list[Rows], accumulation: int) -> None:
         """Gives every micro-batch the number of rows its optimiser step has in all processes."""
@@ -279,10 +267,12 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
             for column, name in enumerate(masks):
                 if name in rows:
                     counts[number, column] = rows[name].bool().any(-1).sum()
-        counts = self.accelerator.reduce(counts, reduction="sum")
-        per_step = counts.view(-1, accumulation, 2).sum(1) / self.accelerator.num_processes
+        per_step = (
+            self._sum(counts).view(-1, accumulation, 2).sum(1) / self.accelerator.num_processes
+        )
         for number, rows in enumerate(dealt):
-            rows["policy_rows"], rows["environment_rows"] = per_step[number // accumulation]
+            rows["policy_rows"] = per_step[number // accumulation, 0]
+            rows["environment_rows"] = per_step[number // accumulation, 1]
         if not per_step.any():
             _log.warning(
                 "step %d: nothing to learn from in this rollout batch: the rewards of every group are"
@@ -342,13 +332,13 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
                 mask.sum(),
             ]
         )
-        self._note_loss(self.accelerator.reduce(sums.detach().double(), reduction="sum").tolist())
+        self._note_loss(self._sum(sums.detach().double()).tolist())
         return loss
 
     def _note_loss(self, sums: list[float]) -> None:
         loss, environment, ratio, low, high, rows, entropy, tokens = sums
         if not math.isfinite(loss):
-            raise self._diverged("loss", loss)
+            raise self.diverged("loss", loss)
         metrics = self._metrics["train"]
         if rows:
             metrics["ratio/mean"].append(ratio / rows)
@@ -361,59 +351,6 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
             scale = self.args.gradient_accumulation_steps / self.accelerator.num_processes
             metrics["prediction_loss"].append(environment * scale)
 
-    def _get_grad_norm(self, model: Any, grad_norm: Any = None) -> Any:
-        norm = super()._get_grad_norm(model, grad_norm=grad_norm)
-        # A finite loss can have a gradient that is none. This is the last call before the optimiser's.
-        if not math.isfinite(float(norm)):
-            raise self._diverged("length of the gradient", float(norm))
-        return norm
-
-    def _diverged(self, what: str, value: float) -> TrainingDiverged:
-        return TrainingDiverged(
-            f"the {what} of step {self.state.global_step + 1} is {value}. The weights were not"
-            f" changed by it. {self._resume_hint()}"
-        )
-
-    def _resume_hint(self) -> str:
-        last = last_checkpoint(Path(self.args.output_dir or "."))
-        if last is None:
-            return "There is no checkpoint before it."
-        return f"The last good checkpoint is {str(last)!r}: training can be taken up from there."
-
-    # ------------------------------------------------------------------ taking up again
-
-    def write_more(self, folder: Path) -> None:
-        """Writes the rollout batch under way and where in it training is."""
-        assert self.args.steps_per_generation is not None
-        used_up = self._step % (self.args.steps_per_generation * self.num_iterations) == 0
-        state = {
-            "step": self._step,
-            "rows": None if used_up else self._buffered_inputs,
-            "metrics": {name: list(values) for name, values in self._metrics["train"].items()},
-        }
-        torch.save(state, folder / self._state_name())
-
-    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
-        super()._load_optimizer_and_scheduler(checkpoint)
-        if checkpoint is None:
-            return
-        path = Path(checkpoint) / self._state_name()
-        if not path.is_file():
-            raise UsageError(
-                f"{checkpoint!r} is no checkpoint of this training with"
-                f" {self.accelerator.num_processes} process(es): it has no {path.name}."
-            )
-        state = torch.load(path, map_location=self.accelerator.device, weights_only=True)
-        self._step = state["step"]
-        self._buffered_inputs = state["rows"]
-        self._metrics["train"].clear()
-        self._metrics["train"].update(state["metrics"])
-
-    def _state_name(self) -> str:
-        # Every process has rows of its own.
-        rank = self.accelerator.process_index
-        return _STATE if self.accelerator.num_processes == 1 else f"{rank}_{_STATE}"
-
 
 def _rollout(prompts: list[str], trainer: GspoTrainer) -> dict[str, list[list[Any]]]:
     return trainer.play(prompts)
@@ -421,18 +358,3 @@ def _rollout(prompts: list[str], trainer: GspoTrainer) -> dict[str, list[list[An
 
 def episode(*args: Any, **kwargs: Any) -> list[float]:
     raise NotImplementedError("rewards come with the episodes")
-
-
-def _departures(config: GspoConfig) -> tuple[str, ...]:
-    return departures(
-        mini_batches=config.mini_batches,
-        iterations=config.num_iterations,
-        epsilon_low=config.epsilon,
-        epsilon_high=config.epsilon if config.epsilon_high is None else config.epsilon_high,
-        kl=config.beta,
-        ratio=config.importance_sampling_level,
-        aggregation=config.loss_type,
-        scale=str(config.scale_rewards),
-        router_loss=config.router_aux_loss_coef,
-        environment_loss=config.prediction_loss,
-    )
