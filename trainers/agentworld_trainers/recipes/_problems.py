@@ -40,9 +40,9 @@ _ALLOWED = {
     "dict_type": "a table of keys and values",
     "model_type": "a table of keys and values",
     "model_attributes_type": "a table of keys and values",
-    "greater_than_equal": "{ge} or more",
-    "greater_than": "more than {gt}",
-    "less_than_equal": "{le} or less",
+    "greater_than_equal": "{ge:g} or more",
+    "greater_than": "more than {gt:g}",
+    "less_than_equal": "{le:g} or less",
     "literal_error": "{expected}",
     "string_pattern_mismatch": "text that matches {pattern}",
 }

@@ -185,18 +185,19 @@ def _table(value: Mapping[str, Any], name: tuple[str, ...]) -> Iterator[str]:
         yield f"[{'.'.join(map(_key, name))}]"
     for key, item in value.items():
         if item is not None and not isinstance(item, Mapping):
-            yield f"{_key(key)} = {_inline(item)}"
+            yield f"{_key(key)} = {inline(item)}"
     for key, item in value.items():
         if isinstance(item, Mapping):
             yield from _table(cast("Mapping[str, Any]", item), (*name, key))
 
 
-def _inline(value: Any) -> str:
+def inline(value: Any) -> str:
+    """A value in one line of TOML."""
     if isinstance(value, Mapping):
         pairs = cast("Mapping[str, Any]", value).items()
-        return "{" + ", ".join(f"{_key(key)} = {_inline(item)}" for key, item in pairs) + "}"
+        return "{" + ", ".join(f"{_key(key)} = {inline(item)}" for key, item in pairs) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_inline(item) for item in cast("list[Any]", value)) + "]"
+        return "[" + ", ".join(inline(item) for item in cast("list[Any]", value)) + "]"
     if isinstance(value, str):
         # JSON's escapes are TOML's, but for one character.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -204,4 +205,4 @@ def _inline(value: Any) -> str:
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _inline(name)
+    return name if _BARE.fullmatch(name) else inline(name)

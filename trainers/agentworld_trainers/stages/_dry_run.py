@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,15 @@ def meta_model(part: ModelPart) -> tuple[nn.Module, Any]:
     try:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config)
-    except (ValueError, TypeError, KeyError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        # Sizes that do not fit each other fail wherever a layer meets them first.
         raise UsageError(
             f"no causal language model can be built from the configuration of `model`: {error}"
         ) from None
@@ -218,8 +227,8 @@ def _model_warnings(recipe: Recipe, size: ModelSize) -> Iterator[str]:
 
 def _data_warnings(recipe: Recipe) -> Iterator[str]:
     for name in recipe.data.files:
-        if recipe.data.source == "files" and not Path(name).exists():
-            yield f"data.files: {name!r} does not exist here"
+        if recipe.data.source == "files" and not glob(name, recursive=True):
+            yield f"data.files: {name!r} matches no file here"
 
 
 def _memory_warnings(recipe: Recipe, plan: StagePlan) -> Iterator[str]:
