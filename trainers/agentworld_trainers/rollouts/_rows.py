@@ -164,6 +164,7 @@ class KeptRows:
             past_key_values=self._cache,
             use_cache=True,
             logits_to_keep=1,
+            **_quietly(self._model),
         )
         return out.logits[:, -1]
 
@@ -222,8 +223,15 @@ class PaddedRows:
             past_key_values=self._cache,
             use_cache=True,
             logits_to_keep=1,
+            **_quietly(self._model),
         )
         return out.logits[:, -1]
+
+
+def _quietly(model: Any) -> dict[str, bool]:
+    """Without the balance of a Mixture of Experts: a loss, which takes masks with two dimensions only."""
+    told: object = getattr(model.config, "output_router_logits", False)
+    return {"output_router_logits": False} if told else {}
 
 
 def _buffer(states: Tensor, end: int) -> Tensor:
