@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Protocol, TextIO
 
 LINE_SECONDS = 10.0
-"""At most one plain line in so many seconds, but for the last."""
+"""A plain line in so many seconds, and one at the end."""
 
 _TOLD = ("loss", "accuracy", "reward")
 """Which metrics stand beside the progress."""
@@ -51,7 +51,11 @@ def progress(
         with _bar(total, what, done, out) as bar:
             yield bar
     else:
-        yield _Lines(total, what, done, out, clock)
+        lines = _Lines(total, what, done, out, clock)
+        try:
+            yield lines
+        finally:
+            lines.tell()
 
 
 class _Lines:
@@ -61,20 +65,26 @@ class _Lines:
         self, total: int, what: str, done: int, stream: TextIO, clock: Callable[[], float]
     ) -> None:
         self._total, self._what, self._stream, self._clock = total, what, stream, clock
-        self._begun = done
+        self._begun = self._done = done
         self._start = self._last = clock()
         self._told = ""
 
     def step(self, done: int, metrics: Mapping[str, float] | None = None) -> None:
         self._told = _written(metrics) or self._told
-        now = self._clock()
-        if now - self._last < LINE_SECONDS and done < self._total:
+        self._done = done
+        if self._clock() - self._last >= LINE_SECONDS:
+            self.tell()
+
+    def tell(self) -> None:
+        """Says where it stands, if there is something to say."""
+        if self._total == 0:
             return
-        self._last = now
-        parts = [f"{self._what} {done}/{self._total}"]
-        if self._begun < done < self._total:
-            left = (now - self._start) / (done - self._begun) * (self._total - done)
-            parts.append(f"{timedelta(seconds=round(left))} left")
+        self._last = self._clock()
+        parts = [f"{self._what} {self._done}/{self._total}"]
+        if self._begun < self._done < self._total:
+            pace = (self._last - self._start) / (self._done - self._begun)
+            left = timedelta(seconds=round(pace * (self._total - self._done)))
+            parts.append(f"{left} left")
         self.say(", ".join([*parts, self._told] if self._told else parts))
 
     def say(self, text: str) -> None:

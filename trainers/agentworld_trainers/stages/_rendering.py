@@ -11,13 +11,19 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.model._parsing import ANSWER_TAG, THINKING_TAG, parse_reply
 from agentworld_trainers.data._rows import Demonstration, Document, Message, PredictionSample
 from agentworld_trainers.rollouts._tasks import Opening
 from agentworld_trainers.rollouts._turn_tokens import ChatTokenizer, TurnTokens
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    # transformers does not declare all that its tokenizers have.
+    Tokenizer = ChatTokenizer | PreTrainedTokenizerBase
 
 _OPEN, _CLOSE = f"<{THINKING_TAG}>", f"</{THINKING_TAG}>"
 _PLACE = "agentworld-message-{}-"
@@ -53,7 +59,7 @@ def answer_text(observation: str, thinking: str = "") -> str:
 
 
 def render_prediction(
-    tokenizer: ChatTokenizer, sample: PredictionSample, *, thinking: bool
+    tokenizer: Tokenizer, sample: PredictionSample, *, thinking: bool
 ) -> Rendered:
     """Renders a sample: the prompt, and the answer that is right.
 
@@ -81,7 +87,7 @@ def render_prediction(
     )
 
 
-def render_demonstration(tokenizer: ChatTokenizer, row: Demonstration) -> RenderedRow:
+def render_demonstration(tokenizer: Tokenizer, row: Demonstration) -> RenderedRow:
     """Renders a demonstration as a rollout would have it: every assistant message is a turn.
 
     Raises:
@@ -106,7 +112,7 @@ def render_demonstration(tokenizer: ChatTokenizer, row: Demonstration) -> Render
     return RenderedRow(tuple(ids), tuple(mask))
 
 
-def render_document(tokenizer: ChatTokenizer, row: Document, seed: int) -> RenderedRow:
+def render_document(tokenizer: Tokenizer, row: Document, seed: int) -> RenderedRow:
     """Renders a whole trajectory. Of each assistant message, the asked fraction of the tokens counts.
 
     Which tokens is drawn at random, for each message apart, from the seed, the document's id and the
@@ -142,7 +148,7 @@ def render_document(tokenizer: ChatTokenizer, row: Document, seed: int) -> Rende
     return RenderedRow(ids, tuple(mask))
 
 
-def verify_template(tokenizer: ChatTokenizer) -> None:
+def verify_template(tokenizer: Tokenizer) -> None:
     """Verifies that a tokenizer can write the conversations of a world model.
 
     Raises:
@@ -174,12 +180,14 @@ def _cached_turns(tokenizer: ChatTokenizer, template: str, thinking: bool | None
     return TurnTokens(tokenizer, {} if thinking is None else {"enable_thinking": thinking})
 
 
-def _turns(tokenizer: ChatTokenizer, thinking: bool | None = None) -> TurnTokens:
+def _turns(tokenizer: Tokenizer, thinking: bool | None = None) -> TurnTokens:
     # The template is part of the key: a tokenizer may be given another.
-    return _cached_turns(tokenizer, str(getattr(tokenizer, "chat_template", "")), thinking)
+    return _cached_turns(
+        cast(ChatTokenizer, tokenizer), str(getattr(tokenizer, "chat_template", "")), thinking
+    )
 
 
-def _turn_ids(tokenizer: ChatTokenizer, turns: TurnTokens, text: str) -> tuple[int, ...]:
+def _turn_ids(tokenizer: Tokenizer, turns: TurnTokens, text: str) -> tuple[int, ...]:
     """The tokens of one turn of the model, after what the generation prompt wrote of it."""
     if turns.begin.rstrip().endswith(_OPEN):
         opened = turns.begin[turns.begin.rindex(_OPEN) :]
@@ -201,7 +209,7 @@ def _drawn(count: int, fraction: float, source: str) -> list[int]:
 
 
 def _placed(
-    tokenizer: ChatTokenizer, messages: tuple[Message, ...]
+    tokenizer: Tokenizer, messages: tuple[Message, ...]
 ) -> tuple[str, list[tuple[int, int]]]:
     """A conversation as the template writes it, and where in it the messages' contents stand."""
     marked: list[Message] = [
@@ -238,10 +246,10 @@ def _placed(
     )
 
 
-def _written(tokenizer: ChatTokenizer, messages: Sequence[Message]) -> str:
+def _written(tokenizer: Tokenizer, messages: Sequence[Message]) -> str:
     try:
         return str(
-            tokenizer.apply_chat_template(
+            cast(ChatTokenizer, tokenizer).apply_chat_template(
                 [dict(message) for message in messages], tokenize=False, enable_thinking=False
             )
         )

@@ -1,0 +1,247 @@
+"""Models and tokenizers, from checkpoints or made from nothing."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from peft import LoraConfig
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    set_seed,
+)
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.utils import logging
+
+from agentworld_sim.errors import UsageError, nearest
+from agentworld_trainers.recipes import Recipe, StageName
+from agentworld_trainers.recipes._schema import ModelPart
+from agentworld_trainers.stages._rendering import verify_template
+from agentworld_trainers.stages._run import Run
+
+
+@contextmanager
+def without_bars() -> Generator[None]:
+    """Keeps transformers from drawing a bar for every file it reads or writes."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def load(run: Run, stage: StageName) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """What a stage begins with: the model of the stage before it, or the recipe's, and its tokenizer.
+
+    Raises:
+        UsageError: it cannot be used; the message says why.
+    """
+    recipe = run.recipe
+    start = run.start_of(stage)
+    tokenizer = load_tokenizer(recipe.model, start, run.folder / "data" / "tokenizer")
+    if start is None and not recipe.model.path:
+        model = new_model(recipe.model.config, tokenizer, seed=recipe.seed)
+    else:
+        model = load_model(start or recipe.model.path, _frozen_dtype(recipe.model))
+        verify_architecture(model, recipe.model.config, str(start or recipe.model.path))
+    verify_vocabulary(model, tokenizer)
+    return model, tokenizer
+
+
+def load_tokenizer(
+    part: ModelPart, start: Path | None = None, trained: Path | None = None
+) -> PreTrainedTokenizerBase:
+    """The tokenizer: the starting checkpoint's, else the recipe's, else the one the data stage trained.
+
+    Raises:
+        UsageError: there is none, or it cannot write the conversations of a world model.
+    """
+    source = str(start or part.tokenizer or part.path)
+    if not source:
+        if trained is None or not trained.is_dir():
+            raise UsageError(
+                "the recipe names no tokenizer (`model.tokenizer`) and no checkpoint (`model.path`),"
+                " and the data stage trained none."
+            )
+        source = str(trained)
+    _verify_there(source)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(f"no tokenizer could be loaded from {source!r}: {error}") from error
+    verify_template(tokenizer)
+    return cast(PreTrainedTokenizerBase, tokenizer)
+
+
+def load_model(source: str | Path, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
+    """A language model from a checkpoint folder, or from the hub.
+
+    Raises:
+        UsageError: there is none, or weights are missing in it.
+    """
+    source = str(source)
+    _verify_there(source)
+    try:
+        # The return type does not know of the report.
+        with without_bars():
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
+                source, dtype=dtype, output_loading_info=True
+            )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise UsageError(f"no language model could be loaded from {source!r}: {error}") from error
+    model, report = loaded
+    missing, wrong = sorted(report["missing_keys"]), sorted(map(str, report["mismatched_keys"]))
+    if missing or wrong:
+        first = (missing or wrong)[0]
+        raise UsageError(
+            f"the checkpoint {source!r} is of another architecture than its configuration says"
+            f" ({type(model).__name__}): {len(missing)} weights are missing and {len(wrong)} have"
+            f" another shape, the first is {first!r}."
+        )
+    return cast(PreTrainedModel, model)
+
+
+def new_model(
+    config: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase, *, seed: int
+) -> PreTrainedModel:
+    """A model with random weights. The same configuration and seed give the same.
+
+    Args:
+        config: `model_type` and the fields of its transformers configuration. What depends on the
+            tokenizer (`vocab_size`, the numbers of special tokens) is filled in.
+        tokenizer: Its tokenizer.
+        seed: Of the weights.
+
+    Raises:
+        UsageError: there is no such type or field.
+    """
+    fields = dict(config)
+    kind = fields.pop("model_type", None)
+    if kind is None:
+        raise UsageError(
+            "the recipe says neither where the model is (`model.path`) nor how to make one"
+            ' (`model.config` with a `model_type`, for example "qwen3_moe").'
+        )
+    if kind not in CONFIG_MAPPING:
+        raise UsageError(f"there is no model type {kind!r}.{nearest(kind, CONFIG_MAPPING)}")
+    known = config_fields(CONFIG_MAPPING[kind])
+    for name in fields:
+        if name not in known:
+            raise UsageError(
+                f"`model.config.{name}`: {kind!r} has no such field.{nearest(name, known)}"
+            )
+    special = {
+        name: getattr(tokenizer, name)
+        for name in ("bos_token_id", "eos_token_id", "pad_token_id")
+        if name in known
+    }
+    try:
+        made = AutoConfig.for_model(kind, **{"vocab_size": len(tokenizer), **special, **fields})
+        set_seed(seed)
+        model = AutoModelForCausalLM.from_config(made, dtype=torch.float32)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise UsageError(f"no {kind!r} can be made from `model.config`: {error}") from error
+    return cast(PreTrainedModel, model)
+
+
+def lora_config(recipe: Recipe) -> LoraConfig | None:
+    """The adapters that are trained, if not all weights are."""
+    lora = recipe.model.lora
+    if lora is None:
+        return None
+    return LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=list(lora.targets),
+        task_type="CAUSAL_LM",
+    )
+
+
+def save_model(model: torch.nn.Module, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Writes a model and its tokenizer as a folder that transformers and vLLM load.
+
+    Adapters are merged into the weights, since a server may not take them (vLLM's Mixture of Experts on a
+    CPU); they are also written by themselves, into `adapter/`. The model cannot be trained on after that.
+    """
+    whole = cast(Any, model)
+    if hasattr(whole, "merge_and_unload"):
+        whole.save_pretrained(folder / "adapter")
+        whole = whole.merge_and_unload()
+    whole.generation_config.eos_token_id = tokenizer.eos_token_id
+    whole.generation_config.pad_token_id = tokenizer.pad_token_id
+    with without_bars():
+        whole.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def verify_architecture(model: PreTrainedModel, config: Mapping[str, Any], source: str) -> None:
+    """Compares a checkpoint with what the recipe says of the model.
+
+    Raises:
+        UsageError: it is of another architecture.
+    """
+    found: PreTrainedConfig = model.config
+    for name, expected in config.items():
+        value = found.model_type if name == "model_type" else getattr(found, name, expected)
+        if value != expected:
+            raise UsageError(
+                f"the checkpoint {source!r} is of another architecture: `{name}` is {value!r}, and"
+                f" `model.config` of the recipe says {expected!r}."
+            )
+
+
+def verify_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """
+    Raises:
+        UsageError: the tokenizer has tokens that the model has no embedding for.
+    """
+    rows = cast(torch.nn.Embedding, model.get_input_embeddings()).num_embeddings
+    if len(tokenizer) > rows:
+        raise UsageError(
+            f"the tokenizer has {len(tokenizer)} tokens and the model has embeddings for {rows}. Take the"
+            " checkpoint's own tokenizer, or make the model with a larger `vocab_size`."
+        )
+
+
+def _frozen_dtype(part: ModelPart) -> torch.dtype:
+    # Weights that are trained stay in float32: in bfloat16 a small step is rounded away.
+    frozen = part.lora is not None and part.dtype == "bfloat16"
+    return torch.bfloat16 if frozen else torch.float32
+
+
+def config_fields(config: type[PreTrainedConfig]) -> set[str]:
+    """Every field that a configuration or its model knows. Configurations take any field without a word."""
+    known = set(config().to_dict())
+    for base in config.__mro__:
+        known.update(inspect.get_annotations(base))
+    # Some fields (Qwen3-MoE's `head_dim`) are known to the model only.
+    mapping = cast(Mapping[Any, type[PreTrainedModel]], MODEL_FOR_CAUSAL_LM_MAPPING)
+    if config in mapping:
+        source = inspect.getsource(inspect.getmodule(mapping[config]) or mapping[config])
+        known.update(re.findall(r"config(?:\.|, \")(\w+)", source))
+    return known
+
+
+def _verify_there(source: str) -> None:
+    path = Path(source)
+    if path.is_dir():
+        return
+    # `owner/name` may be a name on the hub; anything else can only be a folder.
+    if source.count("/") == 1 and not source.startswith((".", "/", "~")):
+        return
+    beside = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+    raise UsageError(f"there is no folder {source!r}.{nearest(path.name, beside)}")

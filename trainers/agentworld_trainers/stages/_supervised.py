@@ -1,0 +1,326 @@
+"""Training on written rows: TRL's SFT trainer on tokens of ours.
+
+TRL keeps the loop, the optimiser, several processes, LoRA and the Mixture of Experts' balance loss. What is
+overridden:
+
+* The order of rows, which is written down beforehand (`row_order`): TRL's own sampler would do, but not
+  sorted by length and still the same after a resume.
+* The loss on a CPU. TRL's projects every position through the head there and works out the entropy; only
+  labelled positions are projected here. At 2 M parameters, 16 rows of 300 tokens of which 80 count, a step
+  takes 0.75 s of one core instead of 1.4.
+* Checkpoints, which are whole or not there, and the stop at a loss or gradient that is no number.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from datasets import Dataset
+from peft import PeftModel
+from torch import Tensor
+from torch.utils.data import SequentialSampler
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
+from transformers.trainer_callback import PrinterCallback
+from trl.trainer.sft_config import SFTConfig
+from trl.trainer.sft_trainer import SFTTrainer
+
+from agentworld_sim.errors import UsageError
+from agentworld_trainers.errors import TrainingDiverged
+from agentworld_trainers.recipes import Recipe
+from agentworld_trainers.recipes._schema import Supervised
+from agentworld_trainers.stages._callbacks import StageCallback
+from agentworld_trainers.stages._checkpoints import WholeCheckpoints, last_checkpoint, whole_folder
+from agentworld_trainers.stages._models import lora_config, save_model, without_bars
+from agentworld_trainers.stages._order import row_order
+from agentworld_trainers.stages._plots import plot_curves
+from agentworld_trainers.stages._rendering import RenderedRow, Unrenderable
+from agentworld_trainers.stages._run import StageFolder
+from agentworld_trainers.stages._threads import threads
+
+IGNORED = -100
+"""The label of a token that does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows in tokens, and what was left out."""
+
+    ids: tuple[array[int], ...]
+    labels: tuple[array[int], ...]
+    left_out: Mapping[str, int]
+    """How many rows, by reason."""
+
+    @property
+    def lengths(self) -> list[int]:
+        return [len(ids) for ids in self.ids]
+
+
+def tokenised(rows: Iterable[Callable[[], RenderedRow]], *, max_tokens: int, source: str) -> Rows:
+    """Renders rows and leaves out those that cannot be trained on.
+
+    Args:
+        rows: Renders a row, each.
+        max_tokens: Longest row.
+        source: Where they are from, for messages.
+
+    Raises:
+        UsageError: nothing is left.
+    """
+    ids: list[array[int]] = []
+    labels: list[array[int]] = []
+    left_out = {"too long": 0, "cannot be read back": 0, "nothing counts": 0}
+    longest = 0
+    for render in rows:
+        try:
+            row = render()
+        except Unrenderable:
+            left_out["cannot be read back"] += 1
+            continue
+        longest = max(longest, len(row.ids))
+        if len(row.ids) > max_tokens:
+            left_out["too long"] += 1
+        elif not any(row.mask[1:]):
+            left_out["nothing counts"] += 1
+        else:
+            ids.append(array("i", row.ids))
+            labels.append(
+                array(
+                    "i", [i if kept else IGNORED for i, kept in zip(row.ids, row.mask, strict=True)]
+                )
+            )
+    left_out = {reason: count for reason, count in left_out.items() if count}
+    if not ids:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
+        raise UsageError(
+            f"{source!r} has no row that can be trained on ({reasons or 'it is empty'}; the longest has"
+            f" {longest} tokens and `max_tokens` is {max_tokens})."
+        )
+    return Rows(tuple(ids), tuple(labels), left_out)
+
+
+class SupervisedTrainer(WholeCheckpoints, SFTTrainer):
+    """Trains on rows in a given order."""
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        config: SFTConfig,
+        rows: Rows,
+        order: Sequence[int],
+        *,
+        peft_config: Any = None,
+    ) -> None:
+        self._rows = rows
+        self._measured: list[tuple[Tensor, Tensor]] = []
+        super().__init__(
+            model=model,
+            args=config,
+            train_dataset=Dataset.from_dict({"row": list(order)}),
+            data_collator=self._collated,
+            processing_class=tokenizer,
+            peft_config=peft_config,
+        )
+        # Metrics go to callbacks; a library does not print.
+        self.remove_callback(PrinterCallback)
+
+    def _collated(self, examples: list[dict[str, int]]) -> dict[str, Tensor]:
+        """Pads rows to the longest of a batch, on the right.
+
+        Returns:
+            `input_ids`, `attention_mask` and `labels`, each [rows, tokens].
+        """
+        chosen = [example["row"] for example in examples]
+        width = max(len(self._rows.ids[row]) for row in chosen)
+        pad_id = cast(int, self._tokenizer.pad_token_id)
+        batch = {
+            "input_ids": torch.full((len(chosen), width), pad_id),
+            "attention_mask": torch.zeros((len(chosen), width), dtype=torch.long),
+            "labels": torch.full((len(chosen), width), IGNORED),
+        }
+        for place, row in enumerate(chosen):
+            ids = torch.tensor(self._rows.ids[row])
+            batch["input_ids"][place, : len(ids)] = ids
+            batch["attention_mask"][place, : len(ids)] = 1
+            batch["labels"][place, : len(ids)] = torch.tensor(self._rows.labels[row])
+        return batch
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> SequentialSampler:
+        return SequentialSampler(cast(Dataset, train_dataset or self.train_dataset))
+
+    # ------------------------------------------------------------------ loss
+
+    def compute_loss(
+        self,
+        model: Any,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        if return_outputs or model is not self.model or inputs["input_ids"].is_cuda:
+            # On a GPU TRL's kernel does the same and needs less memory. A wrapped model must be called
+            # itself, or its processes do not come together.
+            loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        else:
+            loss = self._labelled_loss(model, inputs, num_items_in_batch)
+        value = float((loss[0] if return_outputs else loss).detach())
+        if not math.isfinite(value):
+            raise self._diverged("loss", value)
+        return loss
+
+    def _labelled_loss(
+        self, model: Any, inputs: dict[str, Any], items: Tensor | int | None
+    ) -> Tensor:
+        whole: Any = cast(Any, model).get_base_model() if isinstance(model, PeftModel) else model
+        labels = inputs["labels"][:, 1:]
+        counted = labels != IGNORED
+        labels = labels[counted]
+        out = whole.base_model(
+            input_ids=inputs["input_ids"],
+            attention_mask=inputs["attention_mask"],
+            use_cache=False,
+            **({"output_router_logits": True} if self.aux_loss_enabled else {}),
+        )
+        logits = whole.get_output_embeddings()(out.last_hidden_state[:, :-1][counted]).float()
+        loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+        loss = loss / torch.as_tensor(labels.numel() if items is None else items).clamp(min=1)
+        with torch.no_grad():
+            right = (logits.argmax(-1) == labels).sum() / max(1, labels.numel())
+        self._metrics["train"]["accuracy"].append(float(right))
+        if self.aux_loss_enabled:
+            config = whole.config.get_text_config()
+            balance = cast(
+                Tensor,
+                load_balancing_loss_func(
+                    out.router_logits,
+                    config.num_experts,
+                    config.num_experts_per_tok,
+                    inputs["attention_mask"],
+                ),
+            )
+            self._metrics["train"]["balance_loss"].append(float(balance.detach()))
+            shares = 1 if items is None else self.current_gradient_accumulation_steps
+            loss = loss + self.router_aux_loss_coef * balance / shares
+        return loss
+
+    def _clip_grad_norm(self, model: Any) -> Any:
+        norm = super()._clip_grad_norm(model)
+        if norm is not None and not torch.isfinite(torch.as_tensor(norm)).all():
+            raise self._diverged("length of the gradient", float(norm))
+        return norm
+
+    def _diverged(self, what: str, value: float) -> TrainingDiverged:
+        last = last_checkpoint(Path(cast(str, self.args.output_dir)))
+        go_on = (
+            f"The last good checkpoint is {str(last)!r}" if last else "There is no checkpoint yet"
+        )
+        rate = self._get_learning_rate()
+        return TrainingDiverged(
+            f"the {what} of step {self.state.global_step + 1} is {value}, at a learning rate of"
+            f" {rate:.3g}. The weights were not changed by it. {go_on}; a smaller `learning_rate` or a"
+            " longer warm-up usually helps (a changed recipe begins anew, with `--fresh`)."
+        )
+
+
+def train_rows(
+    stage: StageFolder,
+    part: Supervised,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Rows,
+) -> Path:
+    """Trains on rows, from the last checkpoint if there is one, and returns the folder of the result."""
+    recipe = stage.recipe
+    last = last_checkpoint(stage.folder)
+    order = row_order(rows.lengths, steps=part.steps, batch_size=part.batch_size, seed=recipe.seed)
+    done = int(last.name.rpartition("-")[2]) if last else 0
+    stage.rewind(done)
+    for reason, count in rows.left_out.items():
+        stage.say(
+            f"{count} of {len(rows.ids) + sum(rows.left_out.values())} rows left out: {reason}"
+        )
+    with threads(part.threads), stage.progress(part.steps, done=done) as told:
+        trainer = SupervisedTrainer(
+            model,
+            tokenizer,
+            sft_config(part, recipe, stage.folder),
+            rows,
+            order,
+            peft_config=lora_config(recipe),
+        )
+        trainer.add_callback(StageCallback(stage, told, _tokens(rows, order, part.batch_size)))
+        if last:
+            told.say(f"taken up again at {last.name}")
+        with without_bars():
+            trainer.train(resume_from_checkpoint=str(last) if last else None)
+    trainer.accelerator.wait_for_everyone()
+    if trainer.args.should_save:
+        with whole_folder(stage.final) as partial:
+            save_model(trainer.accelerator.unwrap_model(trainer.model), tokenizer, partial)
+        plot_curves(stage.folder)
+    trainer.accelerator.wait_for_everyone()
+    return stage.final
+
+
+def sft_config(part: Supervised, recipe: Recipe, folder: Path) -> SFTConfig:
+    """The settings of a recipe, as TRL takes them."""
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    micro = part.micro_batch_size or max(1, part.batch_size // processes)
+    if part.batch_size % (micro * processes):
+        raise UsageError(
+            f"`batch_size` ({part.batch_size}) is no multiple of `micro_batch_size` ({micro}) x"
+            f" {processes} process(es)."
+        )
+    return SFTConfig(
+        output_dir=str(folder),
+        max_steps=part.steps,
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=part.batch_size // (micro * processes),
+        learning_rate=part.learning_rate,
+        lr_scheduler_type=part.schedule,
+        warmup_steps=part.warmup_steps,
+        weight_decay=part.weight_decay,
+        max_grad_norm=part.max_grad_norm,
+        activation_checkpointing=part.gradient_checkpointing,
+        gradient_checkpointing=False,
+        optim="adamw_torch",
+        bf16=recipe.model.dtype == "bfloat16",
+        seed=recipe.seed,
+        data_seed=recipe.seed,
+        save_strategy="steps",
+        save_steps=part.save_every,
+        save_total_limit=2,
+        logging_strategy="steps",
+        logging_steps=part.log_every,
+        # A loss that is no number ends the run; it is not replaced by an average.
+        logging_nan_inf_filter=False,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        max_length=None,
+        remove_unused_columns=False,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        disable_tqdm=True,
+        report_to="none",
+    )
+
+
+def _tokens(rows: Rows, order: Sequence[int], batch_size: int) -> Callable[[int], dict[str, float]]:
+    """How many tokens the first steps have read, and on how many of them the loss was."""
+    read = [len(ids) for ids in rows.ids]
+    counted = [sum(label != IGNORED for label in labels) for labels in rows.labels]
+    all_read = list(itertools.accumulate((read[row] for row in order), initial=0))
+    all_counted = list(itertools.accumulate((counted[row] for row in order), initial=0))
+
+    def of(step: int) -> dict[str, float]:
+        at = step * batch_size
+        return {"tokens": all_read[at], "loss_tokens": all_counted[at]}
+
+    return of
