@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,8 @@ def trainer(
         policy, tokenizer(), gspo_config(part, folder, **settings), TASKS, collect, **arguments
     )
     return made
+
+
+def changed(record: EpisodeRecord, **changes: Any) -> EpisodeRecord:
+    """The same episode with other fields."""
+    return replace(record, **changes)

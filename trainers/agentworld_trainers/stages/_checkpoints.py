@@ -5,15 +5,20 @@ A checkpoint is written into `checkpoint-N.partial`, flushed to the disk and ren
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentworld_sim.errors import UsageError
 from agentworld_trainers.errors import CheckpointFailed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 _NAME = re.compile(r"checkpoint-(\d+)")
 _PARTIAL = ".partial"
@@ -48,7 +53,7 @@ def keep_last(folder: Path, count: int | None) -> None:
 
 
 @contextmanager
-def whole_folder(final: Path) -> Iterator[Path]:
+def whole_folder(final: Path) -> Generator[Path]:
     """Gives a folder to write into, which gets its name only when everything is on the disk.
 
     Args:
@@ -88,6 +93,26 @@ def _flush(folder: Path) -> None:
                 os.fsync(file.fileno())
 
 
+def restore_weights(model: PreTrainedModel, folder: Path) -> None:
+    """Gives a model the weights of a checkpoint, all of them and bit by bit.
+
+    Raises:
+        UsageError: the checkpoint is of another architecture.
+    """
+    wrong = f"{str(folder)!r} is a checkpoint of another architecture"
+    try:
+        kind = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(f"{str(folder)!r} is no checkpoint of a model: {error}.") from None
+    if kind != model.config.model_type:
+        raise UsageError(f"{wrong}: a {kind!r}, and the model is a {model.config.model_type!r}.")
+    loaded = type(model).from_pretrained(folder, dtype=model.dtype)
+    try:
+        model.load_state_dict(loaded.state_dict())
+    except RuntimeError as error:
+        raise UsageError(f"{wrong}: {str(error).splitlines()[-1].strip()}") from None
+
+
 if TYPE_CHECKING:
     from transformers import Trainer as _Trainer
 else:
@@ -106,6 +131,21 @@ class WholeCheckpoints(_Trainer):
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """Writes none: the card belongs to a finished model, and TRL's is written beside checkpoints."""
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        from transformers import PreTrainedModel
+
+        target: Any = self.model if model is None else model
+        if (
+            not isinstance(target, PreTrainedModel)
+            or self.is_fsdp_enabled
+            or self.is_deepspeed_enabled
+        ):
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+            return
+        # transformers 5.23 saves one tensor per expert, and its own way of taking training up again finds
+        # none of them in a model that holds all experts in one: it goes on with those it began with.
+        restore_weights(target, Path(resume_from_checkpoint))
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         output = self.args.output_dir
