@@ -46,7 +46,7 @@ def test_all_weights_in_float32_on_one_gpu() -> None:
         gradients=1000 * 4,
         optimiser=1000 * 8,
         activations=2 * 17 * 10 * 200 * 4,
-        logits=200 * 50 * (4 + 8),
+        logits=200 * 50 * (4 + 4) + 50 * 10 * 4,
     )
 
 
@@ -57,7 +57,7 @@ def test_bfloat16_adds_a_copy_of_the_weights_and_halves_activations() -> None:
         gradients=1000 * 4,
         optimiser=1000 * 8,
         activations=2 * 17 * 10 * 200 * 2,
-        logits=200 * 50 * (2 + 8),
+        logits=200 * 50 * (2 + 4) + 50 * 10 * 4,
     )
 
 
@@ -105,7 +105,7 @@ def test_rollouts_in_the_process_keep_a_cache_of_the_episodes_under_way() -> Non
     assert memory_of(SIZE, ModelPart(), fewer, Hardware()).rollouts == 24 * 900 * 4
 
 
-def test_gspo_has_logits_in_pieces_and_the_gradient_of_the_head_in_float32() -> None:
+def test_logits_come_in_pieces_with_the_gradient_of_the_head_in_float32() -> None:
     memory = memory_of(SIZE, ModelPart(), RL, Hardware())
     assert memory.logits == 8 * 100 * 50 * 8 + 50 * 10 * 4
     large = replace(SIZE, vocabulary=1_000_000)

@@ -20,8 +20,9 @@ def plan(name: str, *changes: str) -> Plan:
 @pytest.mark.parametrize("name", shipped_recipes())
 def test_every_shipped_recipe_passes_a_dry_run(name: str) -> None:
     made = plan(name)
-    # Whose own trajectories are meant, a shipped recipe cannot know.
-    assert [w for w in made.warnings if not w.startswith("data.files: ")] == []
+    # What a shipped recipe cannot know, and what is not built yet.
+    accepted = ("data.files: ", "rl: nothing here brings the trained weights")
+    assert [warning for warning in made.warnings if not warning.startswith(accepted)] == []
     assert any(line.startswith(name) for line in report(made))
 
 
@@ -78,15 +79,15 @@ def test_a_folder_with_a_configuration_is_read_before_the_recipe(tmp_path: Path)
     [
         (
             ["hardware.gpus=2"],
-            "cpt: does not fit 2 x 141 GB: about",
+            "cpt: does not fit 2 x 80 GB: about",
         ),
         (
-            ["hardware.gpu_memory_gb=115"],
-            "cpt: leaves little room on 32 x 115 GB: about 109.7 GB on each GPU",
+            ["hardware.gpu_memory_gb=50"],
+            "cpt: leaves little room on 16 x 50 GB: about 48.5 GB on each GPU",
         ),
         (
-            ["cpt.max_tokens=65536"],
-            "The largest part is the logits. Lower cpt.max_tokens.",
+            ["cpt.max_tokens=262144"],
+            "The largest part is activations. Lower cpt.max_tokens.",
         ),
         (
             ["cpt.gradient_checkpointing=false"],
@@ -101,11 +102,11 @@ def test_a_folder_with_a_configuration_is_read_before_the_recipe(tmp_path: Path)
             "cpt: rows of 300,000 tokens are longer than the model's context of 262,144",
         ),
         (
-            ["hardware.rollout_gpus=1", "hardware.gpu_memory_gb=141"],
+            ["hardware.rollout_gpus=2"],
             "rl: the server's cache holds about",
         ),
         (
-            ["hardware.rollout_gpus=1", "hardware.gpu_memory_gb=70", "hardware.gpus=64"],
+            ["hardware.rollout_gpus=1", "hardware.gpu_memory_gb=70"],
             "do not fit. Raise hardware.rollout_gpus.",
         ),
         (
@@ -125,7 +126,7 @@ def test_a_folder_with_a_configuration_is_read_before_the_recipe(tmp_path: Path)
         ),
         (
             ["model.config.num_expert=8"],
-            "num_expert: Qwen3_5MoeTextConfig declares no such field. Did you mean 'num_experts'?",
+            "model.config.num_expert: Qwen3_5MoeTextConfig has no such field. Did you mean 'num_experts'?",
         ),
         (['data.files=["none.jsonl"]'], "data.files: 'none.jsonl' matches no file here"),
     ],
@@ -172,5 +173,5 @@ def test_the_report_is_a_table_for_people() -> None:
         "Qwen3_5MoeForCausalLM, 34.7B parameters; 2.9B compute for a token (8 of 256 experts)"
         in text
     )
-    assert "32 GPUs of 141 GB, spread over all; computed in bfloat16" in text
+    assert "16 GPUs of 80 GB, spread over all; computed in bfloat16" in text
     assert "rl                440    64        65,536     1.8B    28,160   922.7M" in text

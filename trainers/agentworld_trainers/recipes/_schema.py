@@ -46,7 +46,7 @@ class ModelPart(Part):
     """A checkpoint folder or hub name to begin with; empty: made from `config`."""
     config: dict[str, Any] = Field(default_factory=dict[str, Any])
     """For a model made from nothing: `model_type` and the fields of its transformers configuration. Beside
-    a `path`: what a dry run builds, so that nothing has to be downloaded for it."""
+    a `path`: what the checkpoint has to be, and what a dry run builds, without a download."""
     tokenizer: str = ""
     """A folder or hub name; by default the checkpoint's own, or the one the data stage trained."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -87,6 +87,11 @@ class DataPart(Part):
     have to be the predicted turn and, by itself, what stands before it."""
     masking: MaskSettings = MaskSettings()
     """Turn-level loss masking in continued pre-training."""
+    tokenizer: str = ""
+    """Import path `package.module:function` of what trains a tokenizer on the texts of all training rows,
+    which are its first argument. What it returns is saved by its own `save_pretrained`."""
+    tokenizer_settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Its other arguments, by name."""
 
 
 class Optimiser(Part):
@@ -138,7 +143,8 @@ class Rollouts(Part):
     """How episodes are sampled."""
 
     policy: Literal["in-process", "http"] = "in-process"
-    """What samples: the model that is being trained, or a server that has the same weights."""
+    """What samples: the model that is being trained, or a server that has the same weights. Weights are
+    compared before every rollout batch; bringing them to the server is yours to do."""
     url: str = ""
     """Of an OpenAI-compatible server with token ids (vLLM), for `http`."""
     model: str = ""
@@ -236,6 +242,11 @@ class AgentPart(Gspo):
     """What it is given."""
     prediction_loss: float = 0.0
     """Weight of the auxiliary loss on environment tokens (ECHO, arXiv 2605.24517)."""
+    measure_every: Positive | None = None
+    """Optimiser steps between measurements on held-out tasks; by default only before the first step and
+    after the last."""
+    measure_temperature: Annotated[float, Field(ge=0)] = 0.0
+    """Of the sampling when held-out tasks are measured; 0 takes the most probable token always."""
 
 
 class Sft(Supervised):

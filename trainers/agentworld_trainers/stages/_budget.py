@@ -9,9 +9,8 @@ The rules, all per GPU and in bytes:
 * Activations: 34 · hidden bytes per token and layer in 16 bit, twice that in float32 (Korthikanti et al.
   2022, arXiv 2205.05198, equation 1, without the attention matrix, which no kernel keeps whole). With
   gradient checkpointing, the input of every layer and the inside of one.
-* Logits: the vocabulary for every token of a backward pass, in the computed type, and twice in float32
-  (the loss's copy and its gradient). For long rows this is the largest part. GSPO never has them whole:
-  TRL works in pieces of 4,096 tokens and 32,768 words, and keeps the head's gradient in float32.
+* Logits are never whole: on a GPU TRL works in pieces of 4,096 tokens and 32,768 words, and keeps the
+  gradient of the head in float32.
 * Cache of rollouts: keys and values of the attention layers for every token, and the fixed state of
   linear-attention layers for every episode.
 
@@ -149,7 +148,7 @@ def memory_of(
         gradients=_share(size.trained * FLOAT32, shards),
         optimiser=_share(size.trained * ADAM, shards),
         activations=kept + inside if part.gradient_checkpointing else size.layers * inside,
-        logits=_logits(size, part, tokens, computed),
+        logits=_logits(size, tokens, computed),
         rollouts=_cache_here(size, part, hardware, computed),
     )
 
@@ -183,9 +182,7 @@ def tokens_of(part: Supervised | Gspo) -> Tokens:
     )
 
 
-def _logits(size: ModelSize, part: Supervised | Gspo, tokens: int, computed: int) -> int:
-    if isinstance(part, Supervised):
-        return tokens * size.vocabulary * (computed + 2 * FLOAT32)
+def _logits(size: ModelSize, tokens: int, computed: int) -> int:
     piece = min(tokens * size.vocabulary, PIECE)
     return piece * (computed + FLOAT32) + size.vocabulary * size.hidden * FLOAT32
 

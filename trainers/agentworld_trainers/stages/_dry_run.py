@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from agentworld_trainers.stages._budget import (
     stages_of,
     tokens_of,
 )
+from agentworld_trainers.stages._models import config_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,13 +139,11 @@ def _configuration(part: ModelPart) -> Any:
 
 
 def _unknown_fields(part: ModelPart, config: Any) -> Iterator[str]:
-    """transformers keeps a field that it does not know, so a misspelt one would go unnoticed. Some that
-    it does know are not declared: only what is near a declared one is spoken of."""
-    known = {field.name for field in fields(type(config))} | set(config.attribute_map)
-    for name in sorted({*part.config} - {"model_type"}):
+    """transformers keeps a field that it does not know, so a misspelt one would go unnoticed."""
+    known = config_fields(type(config))
+    for name in sorted({*part.config} - {"model_type"} - known):
         hint = nearest(name, known)
-        if name not in known and hint and name in config.to_dict():
-            yield f"model.config.{name}: {type(config).__name__} declares no such field.{hint}"
+        yield f"model.config.{name}: {type(config).__name__} has no such field.{hint}"
 
 
 def size_of(model: nn.Module, config: Any, lora: Lora | None = None) -> ModelSize:
@@ -260,8 +259,7 @@ def _memory_warnings(recipe: Recipe, plan: StagePlan) -> Iterator[str]:
 def _advice(recipe: Recipe, plan: StagePlan) -> str:
     memory, part = plan.memory, dict(stages_of(recipe))[plan.name]
     sizes = {
-        "logits": memory.logits,
-        "activations": memory.activations,
+        "activations": memory.activations + memory.logits,
         "weights": memory.weights + memory.gradients + memory.optimiser,
         "rollouts": memory.rollouts,
     }
@@ -269,8 +267,6 @@ def _advice(recipe: Recipe, plan: StagePlan) -> str:
     rows = "" if part.micro_batch_size == 1 else f"{plan.name}.micro_batch_size or "
     shorter = f"Lower {rows}{plan.name}.{longest}"
     match max(sizes, key=lambda name: sizes[name]):
-        case "logits":
-            return f"The largest part is the logits. {shorter}."
         case "activations" if not part.gradient_checkpointing:
             return f"Set {plan.name}.gradient_checkpointing=true."
         case "activations":
@@ -300,6 +296,11 @@ def _stage_warnings(recipe: Recipe, size: ModelSize, part: Supervised | Gspo) ->
     rollouts = part.rollouts
     if rollouts.policy == "http" and not rollouts.url:
         yield "rollouts.policy is 'http', but rollouts.url is empty"
+    elif rollouts.policy == "http":
+        yield (
+            "nothing here brings the trained weights to the server that samples. They are compared before"
+            " every rollout batch, and training stops where they differ until you have updated it"
+        )
     if rollouts.max_turn_tokens >= rollouts.max_episode_tokens:
         yield (
             f"a turn may have {rollouts.max_turn_tokens:,} tokens, which leaves no room for a prompt"
