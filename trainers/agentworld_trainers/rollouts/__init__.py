@@ -15,12 +15,19 @@ if TYPE_CHECKING:
     from agentworld_trainers.rollouts._record import EpisodeRecord, StopReason
     from agentworld_trainers.rollouts._scripted import ScriptedPolicy
     from agentworld_trainers.rollouts._settings import RolloutSettings
-    from agentworld_trainers.rollouts._tasks import Environment, EnvironmentReply, Opening, Task
+    from agentworld_trainers.rollouts._tasks import (
+        AgentTasks,
+        Environment,
+        EnvironmentReply,
+        Opening,
+        Task,
+    )
     from agentworld_trainers.rollouts._turn_tokens import ChatTokenizer, TurnTokens
     from agentworld_trainers.rollouts._verify import PolicyDrifted, verify_policy
     from agentworld_trainers.rollouts._world_task import WorldTask
 
 _MODULES = {
+    "AgentTasks": "_tasks",
     "ChatTokenizer": "_turn_tokens",
     "Completion": "_policy",
     "Environment": "_tasks",
@@ -47,6 +54,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "AgentTasks",
     "ChatTokenizer",
     "Completion",
     "Environment",

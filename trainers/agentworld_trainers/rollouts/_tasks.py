@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -82,3 +82,12 @@ class Task(Protocol):
     async def close(self) -> None:
         """Frees what the environments share."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentTasks:
+    """What a recipe's task function gives: it is called as `function(settings, seed)`."""
+
+    train: Sequence[Task]
+    held_out: Mapping[str, Sequence[Task]] = field(default_factory=dict[str, Sequence[Task]])
+    """What success is measured on, by the name of the measure."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SYSTEM = "You work on a computer through tools. When the task is done, answer without a tool call."
 """The system message, unless another is given."""
 
-WorldReward = Literal["all", "share"] | Callable[[World], Awaitable[Reward]]
+WorldReward = Literal["all", "share"] | Callable[[World], Awaitable[Reward | None]]
 """1 where all goals of the scenario are met and 0 otherwise; the share of them that is met; or a
 function of the world at the end."""
 
@@ -46,6 +46,7 @@ class WorldTaskSettings:
     system: str = SYSTEM
     """The system message; empty for none."""
     reward: WorldReward = "all"
+    """What an episode earns for the world that it leaves."""
     max_invalid_calls: int = 3
     """So many calls in a row that cannot be read, or name or take what is not there, end the episode."""
 
@@ -168,7 +169,7 @@ class WorldEnvironment:
             metrics={"steps": len(messages) - invalid, "invalid_calls": invalid},
         )
 
-    async def reward(self) -> Reward:
+    async def reward(self) -> Reward | None:
         wanted = self._settings.reward
         if not isinstance(wanted, str):
             return await wanted(self.world)

@@ -7,13 +7,21 @@ They are kept in `episodes/step-N.jsonl`, N being the optimiser step whose weigh
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
-from transformers import PreTrainedTokenizerBase, set_seed
+from transformers import (
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+    set_seed,
+)
 
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, TurnCredit, gspo_config
@@ -45,8 +53,9 @@ MakeTasks = Callable[[TurnTokens, StageFolder], Sequence[Task]]
 """Makes the tasks of a stage, each with a name of its own. Is given how prompts become tokens, and the
 stage's folder, for what must be the same when it is taken up again (`StageFolder.hold`)."""
 
-Play = Callable[[Sequence[Task]], list[EpisodeRecord]]
-"""Plays one episode of each task with the weights as they are, taking the most probable token always."""
+Play = Callable[..., list[EpisodeRecord]]
+"""Plays one episode of each task with the weights as they are: `play(tasks, temperature=0.0)`, where 0
+takes the most probable token always."""
 
 Measure = Callable[[Play], Mapping[str, float]]
 """Measures a policy on tasks that it is not trained on."""
@@ -66,6 +75,7 @@ def reinforce(
     *,
     runner: asyncio.Runner,
     measure: Measure | None = None,
+    measure_every: int | None = None,
     turn_credit: TurnCredit | None = None,
 ) -> Path:
     """Trains a stage with GSPO from its beginning, or on from its last checkpoint, to its end.
@@ -76,6 +86,7 @@ def reinforce(
         make_tasks: Makes what is played.
         runner: Plays; one event loop for all, so that connections stay open.
         measure: Is asked before the first step and after the last.
+        measure_every: And after every so many steps between.
         turn_credit: Spreads an episode's advantage over its turns.
 
     Returns:
@@ -111,14 +122,17 @@ def reinforce(
         )
         rollouts.model = trainer.model
         if measure is not None and not any(line["step"] == 0 for line in stage.metrics()):
-            stage.log(0, _named(measure(rollouts.play)))
+            _measured(stage, measure, rollouts, 0)
         with stage.progress(part.steps, done=done) as told:
             trainer.add_callback(StageCallback(stage, told))
+            if measure is not None and measure_every:
+                again = functools.partial(_measured, stage, measure, rollouts)
+                trainer.add_callback(_Between(again, measure_every))
             if last:
                 told.say(f"taken up again at {last.name}")
             trainer.train(resume_from_checkpoint=str(last) if last else None)
         if measure is not None:
-            stage.log(part.steps, _named(measure(rollouts.play)))
+            _measured(stage, measure, rollouts, part.steps)
         _finish(trainer, tokenizer, stage)
         return stage.final
 
@@ -133,8 +147,26 @@ def _config(recipe: Recipe, part: Gspo, folder: Path) -> GspoConfig:
     )
 
 
-def _named(measured: Mapping[str, float]) -> dict[str, float]:
-    return {HELD_OUT + name: value for name, value in measured.items()}
+def _measured(stage: StageFolder, measure: Measure, rollouts: _Rollouts, step: int) -> None:
+    found = measure(rollouts.play)
+    stage.log(step, {HELD_OUT + name: value for name, value in found.items()})
+
+
+class _Between(TrainerCallback):
+    """Measures now and then while training goes on."""
+
+    def __init__(self, measured: Callable[[int], None], every: int) -> None:
+        self._measured, self._every = measured, every
+
+    def on_step_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **kwargs: Any,
+    ) -> None:
+        if state.global_step % self._every == 0 and state.global_step < state.max_steps:
+            self._measured(state.global_step)
 
 
 def _finish(trainer: GspoTrainer, tokenizer: PreTrainedTokenizerBase, stage: StageFolder) -> None:
@@ -211,9 +243,9 @@ class _Rollouts:
                 failure.args = (f"{failure} {kept}",)
                 raise
 
-    def play(self, tasks: Sequence[Task]) -> list[EpisodeRecord]:
+    def play(self, tasks: Sequence[Task], temperature: float = 0.0) -> list[EpisodeRecord]:
         """Implements `Play`."""
-        return self._runner.run(self._played(tasks, 1, self._seed, 0, 0.0))
+        return self._runner.run(self._played(tasks, 1, self._seed, 0, temperature))
 
     async def _played(
         self,
