@@ -60,6 +60,7 @@ def tokenizer(
     """
     made = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(_trained()),
+        bos_token="<|endoftext|>",
         eos_token="<|im_end|>",
         pad_token="<|endoftext|>",
         additional_special_tokens=["<|im_start|>", *special],

@@ -85,6 +85,7 @@ class Episode:
         self._metrics: Counter[str] = Counter()
         self._seconds: dict[str, float] = {"environment": 0.0, "policy": 0.0}
         self._left = settings.episode_seconds
+        self._policy_is_timed = not isinstance(policy, WaitsForAll)
 
     async def play(self) -> EpisodeRecord:
         """Plays it to its end.
@@ -200,7 +201,7 @@ class Episode:
     @asynccontextmanager
     async def _waiting(self, what: Literal["environment", "policy"]) -> AsyncGenerator[None]:
         """Counts the time, and ends the wait at the deadline."""
-        timed = what == "environment" or not isinstance(self._policy, WaitsForAll)
+        timed = what == "environment" or self._policy_is_timed
         self.under_way.waiting(what)
         began = time.monotonic()
         limit = asyncio.timeout(max(self._left, 0.0) if timed else None)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from os.path import commonprefix
 from typing import Any, Protocol, cast
 
 from agentworld_sim.errors import UsageError
@@ -94,7 +95,7 @@ class TurnTokens:
         """What a policy wrote, without the token that ended it."""
         if ids and ids[-1] in self._ends:
             ids = ids[:-1]
-        return str(self.tokenizer.decode(list(ids), skip_special_tokens=False))
+        return self._decoded(ids)
 
     @cached_property
     def stop_ids(self) -> tuple[int, ...]:
@@ -118,9 +119,13 @@ class TurnTokens:
     @cached_property
     def _turn_end(self) -> int | None:
         """The token that the template writes after a turn, if it writes one."""
-        after = self._ids(self._cut(_dummies(), begins=False))
-        known = (*self.tokenizer.all_special_ids, self.tokenizer.eos_token_id)
-        return after[0] if after and after[0] in known else None
+        # What stands there whether the conversation ends or goes on: some templates end it with more.
+        question: Message = {"role": "user", "content": _DUMMY_ANSWER}
+        followed = self._ids(self._cut([*_dummies(), question]))
+        last = self._ids(self._cut(_dummies(), begins=False))
+        both = commonprefix([followed, last])
+        written = self._decoded(both).strip()
+        return both[0] if written and written == self._decoded(both[:1]) else None
 
     @cached_property
     def _ends(self) -> frozenset[int]:
@@ -140,6 +145,9 @@ class TurnTokens:
             return False
         # Another end token than the template's stands in its place: it is what was sampled.
         return first == ended_by or (first == self._turn_end and ended_by in self._ends)
+
+    def _decoded(self, ids: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=False))
 
     def _ids(self, text: str) -> tuple[int, ...]:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
