@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from agentworld_sim.model._conversation import MARKER
 from agentworld_trainers.data import samples_of
 from tests.trainers.data.worlds import CODING, TYPED, computed, imagined
 

@@ -1,0 +1,100 @@
+"""Sources of data for tests, and rows in AgentWorldBench form that we wrote ourselves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agentworld_sim import ToolCall
+from agentworld_trainers.data import Demonstration, SourceTrajectory
+from tests.trainers.data.worlds import computed
+
+SYSTEM = "You predict what a terminal shows."
+MARKER = "**Environment Observation:**\n"
+
+
+def row(actions: list[str], answers: list[str | None], turn: int, **changes: Any) -> dict[str, Any]:
+    """One row: the actions as a terminal's keystrokes, and what was seen."""
+    prompts = [
+        f"### Turn {number}\n**Action:**\n```json\n"
+        f"{json.dumps([{'keystrokes': action, 'duration': 0.1}])}\n```"
+        for number, action in enumerate(actions, 1)
+    ]
+    value: dict[str, Any] = {
+        "task": "count-lines",
+        "id": "count-lines-1",
+        "prompt": prompts,
+        "response": [None if one is None else MARKER + one for one in answers],
+        "current_prompt": prompts[turn - 1],
+        "system_str": SYSTEM,
+        "turn_idx": turn,
+        "total_turns": len(actions),
+    }
+    return {**value, **changes}
+
+
+def write_lines(path: Path, values: list[Any]) -> Path:
+    """A file of JSON Lines."""
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+    return path
+
+
+def trajectories(settings: Mapping[str, Any], seed: int) -> Iterator[SourceTrajectory]:
+    """Some worlds of several tasks, a few turns each; one task is fixed to the test side."""
+    for number in range(settings["count"]):
+        task = f"task-{number % settings.get('tasks', 4)}"
+        calls = [
+            ToolCall("Write", {"file_path": f"/srv/{task}-{number}.txt", "content": f"{number}\n"}),
+            ToolCall("Bash", {"command": f"cat /srv/{task}-{number}.txt | sed s/^/{seed}-/"}),
+            ToolCall("Bash", {"command": "ls /srv"}),
+        ]
+        made = asyncio.run(computed(calls, seed=seed + number))
+        fields = {name: getattr(made, name) for name in made.__dataclass_fields__}
+        fields |= {"id": f"{task}/{number}", "task": task}
+        fields |= {"thinking": {2: "It was just written."}}
+        if settings.get("fixed") == task:
+            fields["split"] = "test"
+        yield SourceTrajectory(**fields)
+
+
+def with_demonstrations(
+    settings: Mapping[str, Any], seed: int
+) -> list[SourceTrajectory | Demonstration]:
+    """The same, and a demonstration for each task."""
+    made: list[SourceTrajectory | Demonstration] = list(trajectories(settings, seed))
+    for number in range(settings.get("tasks", 4)):
+        message = {"role": "assistant", "content": "Done."}
+        made.append(
+            Demonstration.from_json(
+                {"id": f"d{number}", "task": f"task-{number}", "messages": [message]}
+            )
+        )
+    return made
+
+
+def wrong(settings: Mapping[str, Any], seed: int) -> list[int]:
+    """Gives no trajectories."""
+    return [seed]
+
+
+def nothing(settings: Mapping[str, Any], seed: int) -> int:
+    """Gives nothing to iterate over."""
+    return seed
+
+
+class Words:
+    """A tokenizer as far as the data stage knows one."""
+
+    def __init__(self, texts: list[str], size: int) -> None:
+        self.words = sorted({word for text in texts for word in text.split()})[:size]
+
+    def save_pretrained(self, folder: str) -> None:
+        (Path(folder) / "words.json").write_text(json.dumps(self.words))
+
+
+def tokenizer(texts: list[str], *, size: int = 10) -> Words:
+    """Trains a tokenizer."""
+    return Words(texts, size)

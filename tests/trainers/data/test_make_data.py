@@ -1,0 +1,162 @@
+"""The data stage: files of rows, the same bytes every time, train and evaluation apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentworld_sim.errors import UsageError
+from agentworld_trainers.data import Demonstration, Document, PredictionSample, read_rows
+from agentworld_trainers.recipes import Recipe
+from agentworld_trainers.stages import Run, make_data
+
+HERE = "tests.trainers.data.sources"
+FILES = ("cpt.jsonl", "sft.jsonl", "rl.jsonl", "eval.jsonl", "masking.json", "funnel.json")
+
+
+def recipe_of(folder: Path, **data: Any) -> Recipe:
+    chosen = {
+        "source": f"{HERE}:trajectories",
+        "settings": {"count": 8, "fixed": "task-1"},
+        "near_duplicate": 1.0,
+    }
+    return Recipe.model_validate(
+        {"name": "test", "seed": 5, "output": str(folder), "data": chosen | data}
+    )
+
+
+def made(folder: Path, **data: Any) -> Path:
+    recipe = recipe_of(folder, **data)
+    return make_data(recipe, Run(recipe))
+
+
+def samples(path: Path) -> list[PredictionSample]:
+    return list(read_rows(path, PredictionSample))
+
+
+def test_every_file_is_written_and_the_same_recipe_gives_the_same_bytes(tmp_path: Path) -> None:
+    one, two = made(tmp_path / "one"), made(tmp_path / "two")
+    for name in (*FILES, "masking.html", "funnel.txt"):
+        assert (one / name).read_bytes() == (two / name).read_bytes(), name
+        assert (one / name).stat().st_size > 0, name
+
+
+def test_no_task_and_no_sample_is_both_in_training_and_in_evaluation(tmp_path: Path) -> None:
+    data = made(tmp_path)
+    trained, held_out = samples(data / "sft.jsonl"), samples(data / "eval.jsonl")
+    assert "task-1" in {one.task for one in held_out}
+    assert not {one.task for one in trained} & {one.task for one in held_out}
+    assert not {one.id for one in trained} & {one.id for one in held_out}
+    documents = list(read_rows(data / "cpt.jsonl", Document))
+    assert {one.task for one in documents} == {one.task for one in trained}
+
+
+def test_the_pool_for_reinforcement_learning_has_one_turn_of_each_trajectory(
+    tmp_path: Path,
+) -> None:
+    data = made(tmp_path)
+    single, trained = samples(data / "rl.jsonl"), samples(data / "sft.jsonl")
+    assert len(single) == len({one.trajectory for one in single})
+    assert {one.trajectory for one in single} == {one.trajectory for one in trained}
+    assert {one.id for one in single} < {one.id for one in trained}
+    assert len({one.turn for one in single}) > 1
+
+
+def test_thinking_of_the_source_stands_in_the_rows(tmp_path: Path) -> None:
+    data = made(tmp_path)
+    thinking = {(one.turn, one.thinking) for one in samples(data / "sft.jsonl")}
+    assert (2, "It was just written.") in thinking
+    assert (1, "") in thinking
+
+
+def test_documents_keep_a_fraction_of_each_answer(tmp_path: Path) -> None:
+    data = made(tmp_path)
+    for document in read_rows(data / "cpt.jsonl", Document):
+        answers = [one for one in document.messages if one["role"] == "assistant"]
+        assert len(answers) == len(document.keep) == 3
+        assert set(document.keep) <= {0.05, 0.1, 0.5, 1.0}
+    report = json.loads((data / "masking.json").read_text())
+    assert report["turns"] == 3 * sum(1 for _ in read_rows(data / "cpt.jsonl", Document))
+
+
+def test_the_funnel_adds_up(tmp_path: Path) -> None:
+    data = made(tmp_path, near_duplicate=0.6)
+    funnel = json.loads((data / "funnel.json").read_text())
+    left = funnel["steps"][-1]["samples_left"]
+    assert funnel["samples"] == 24
+    assert left == funnel["rows"]["sft"] + funnel["rows"]["eval"] < 24
+    dropped = {step["step"]: step["samples"] for step in funnel["steps"]}
+    assert 24 - sum(dropped.values()) == left
+    table = (data / "funnel.txt").read_text()
+    assert "nearly equal to an earlier one" in table
+    assert "like " in table
+
+
+def test_demonstrations_of_training_tasks_stand_behind_the_samples(tmp_path: Path) -> None:
+    data = made(tmp_path, source=f"{HERE}:with_demonstrations")
+    lines = [json.loads(line) for line in (data / "sft.jsonl").read_text().splitlines()]
+    shown = [Demonstration.from_json(one) for one in lines if "observation" not in one]
+    assert lines[-len(shown) :] == [one.to_json() for one in shown]
+    assert "task-1" not in {one.task for one in shown}
+    assert {one.task for one in shown} <= {one.task for one in samples_of_lines(lines)}
+
+
+def samples_of_lines(lines: list[dict[str, Any]]) -> list[PredictionSample]:
+    return [PredictionSample.from_json(one) for one in lines if "observation" in one]
+
+
+def test_a_tokenizer_is_trained_on_the_texts_of_training_rows_alone(tmp_path: Path) -> None:
+    data = made(tmp_path, tokenizer=f"{HERE}:tokenizer", tokenizer_settings={"size": 1_000_000})
+    words = set(json.loads((data / "tokenizer" / "words.json").read_text()))
+    held_out = {word for one in samples(data / "eval.jsonl") for word in one.observation.split()}
+    trained = {word for one in samples(data / "sft.jsonl") for word in one.observation.split()}
+    assert trained <= words
+    assert not (held_out - trained) & words
+
+
+def test_what_is_made_is_left_as_it_is_and_made_anew_when_asked(tmp_path: Path) -> None:
+    data = made(tmp_path)
+    (data / "sft.jsonl").write_text("mine\n")
+    made(tmp_path)
+    assert (data / "sft.jsonl").read_text() == "mine\n"
+    recipe = recipe_of(tmp_path)
+    make_data(recipe, Run(recipe, fresh=True))
+    assert (data / "sft.jsonl").read_text() != "mine\n"
+
+
+def test_another_seed_draws_other_turns(tmp_path: Path) -> None:
+    recipes = [
+        recipe_of(tmp_path / str(seed), settings={"count": 8}).model_copy(update={"seed": seed})
+        for seed in (5, 6)
+    ]
+    one, two = (make_data(recipe, Run(recipe)) for recipe in recipes)
+    assert [s.turn for s in samples(one / "rl.jsonl")] != [
+        s.turn for s in samples(two / "rl.jsonl")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"source": f"{HERE}:wrong"}, "gave int as number 1"),
+        ({"source": f"{HERE}:nothing"}, "returned int"),
+        ({"source": f"{HERE}:trajectorys"}, "Did you mean 'trajectories'"),
+        ({"source": "files", "settings": {}}, "data.files is empty"),
+        ({"source": "files", "settings": {}, "files": ["no-such-*"]}, "matches no file"),
+        ({"source": "files", "settings": {"taks": "file"}}, "Did you mean 'task'"),
+        ({"prompts": "no/such/folder"}, "no folder of prompts"),
+        ({"min_turns": 9}, "no training rows are left of 8 trajectories with 24 turns"),
+        ({"tokenizer": f"{HERE}:nothing", "tokenizer_settings": {"seed": 1}}, "save_pretrained"),
+    ],
+)
+def test_bad_input_is_told_and_leaves_no_finished_stage(
+    tmp_path: Path, data: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        made(tmp_path, **data)
+    assert told in str(caught.value)
+    assert not (tmp_path / "data" / "funnel.json").exists()
+    assert not list(tmp_path.rglob("*.partial"))

@@ -1,0 +1,236 @@
+"""From trajectories of any form to the rows of each stage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any
+
+from agentworld_sim.model._prompts import PromptSet
+from agentworld_sim.tools import canonical_json
+from agentworld_trainers.data._duplicates import Duplicates, Sketch
+from agentworld_trainers.data._filters import FilterSettings, filtered
+from agentworld_trainers.data._funnel import Funnel
+from agentworld_trainers.data._prepared import Prepared, PreparedTurn, prepared_source, turns_of
+from agentworld_trainers.data._rows import Demonstration, Document, PredictionSample
+from agentworld_trainers.data._samples import PROMPT_TOKENS
+from agentworld_trainers.data._source import SourceTrajectory, Split
+from agentworld_trainers.data._split import drawn, split_of
+from agentworld_trainers.masking import MaskReport, MaskSettings, mask_turn
+
+Given = SourceTrajectory | Prepared | Demonstration
+"""What a source may give. `Prepared` is the library's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSettings:
+    """What a recipe says about its data."""
+
+    seed: int = 0
+    held_out: float = 0.1
+    near_duplicate: float = 0.9
+    prompts: PromptSet | None = None
+    prompt_tokens: int = PROMPT_TOKENS
+    filters: FilterSettings = field(default_factory=FilterSettings)
+    masking: MaskSettings = field(default_factory=MaskSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pools:
+    """The rows of each stage."""
+
+    documents: tuple[Document, ...]
+    """For continued pre-training: whole trajectories with their fractions."""
+    samples: tuple[PredictionSample, ...]
+    """For fine-tuning: every turn that is trained on."""
+    demonstrations: tuple[Demonstration, ...]
+    single: tuple[PredictionSample, ...]
+    """For reinforcement learning: one turn of each trajectory, drawn by the seed."""
+    held_out: tuple[PredictionSample, ...]
+    """For evaluation: every turn of the tasks that are held out."""
+    funnel: Mapping[str, Any]
+    report: MaskReport
+
+
+def make_pools(
+    given: Iterable[Given], settings: PoolSettings, tell: Callable[[int], None] = lambda _: None
+) -> Pools:
+    """Filters, splits and selects.
+
+    Args:
+        given: What the source gives, in an order that is the same every time.
+        settings: What the recipe says.
+        tell: Is told how many were read.
+
+    Raises:
+        UsageError: a row cannot be used.
+    """
+    funnel = Funnel()
+    kept: list[Prepared] = []
+    demonstrations: list[Demonstration] = []
+    seen: set[str] = set()
+    for count, one in enumerate(given, 1):
+        if isinstance(one, Demonstration):
+            demonstrations.append(one)
+        else:
+            prepared = _prepared(one, settings)
+            funnel.read(prepared.samples)
+            if prepared.id in seen:
+                place = prepared.place or prepared.id
+                funnel.drop("read twice", place, samples=prepared.samples, trajectories=1)
+                continue
+            seen.add(prepared.id)
+            passed = filtered(prepared, settings.filters, funnel)
+            if passed is not None:
+                kept.append(passed)
+        tell(count)
+    tasks: list[tuple[str, Split | None]] = [(one.task, one.split) for one in kept]
+    tasks += [(one.task, None) for one in demonstrations]
+    side = split_of(tasks, held_out=settings.held_out, seed=settings.seed)
+    samples = _distinct(kept, side, settings.near_duplicate, funnel)
+    report = MaskReport(settings.masking)
+    documents = _documents(kept, side, settings, report, funnel)
+    train = tuple(one for one in samples if side[one.task] == "train")
+    held_out = tuple(one for one in samples if side[one.task] == "test")
+    imitated = tuple(one for one in demonstrations if side[one.task] == "train")
+    single = _single(train, settings.seed)
+    _note(funnel, samples, len(demonstrations) - len(imitated))
+    counts = Counter(side.values())
+    rows = {
+        "cpt": len(documents),
+        "sft": len(train) + len(imitated),
+        "rl": len(single),
+        "eval": len(held_out),
+    }
+    told = {"tasks": {"train": counts["train"], "test": counts["test"]}, "rows": rows}
+    return Pools(
+        documents=documents,
+        samples=train,
+        demonstrations=imitated,
+        single=single,
+        held_out=held_out,
+        funnel={**funnel.to_json(), **told},
+        report=report,
+    )
+
+
+def _prepared(one: SourceTrajectory | Prepared, settings: PoolSettings) -> Prepared:
+    if isinstance(one, Prepared):
+        return one
+    return prepared_source(one, prompts=settings.prompts, prompt_tokens=settings.prompt_tokens)
+
+
+def _distinct(
+    kept: Sequence[Prepared], side: Mapping[str, Split], threshold: float, funnel: Funnel
+) -> list[PredictionSample]:
+    """The samples without those that are equal, or nearly, to an earlier one.
+
+    What is held out comes first: a training sample that is nearly one of these is left out, and not
+    the other way round.
+    """
+    found: list[PredictionSample] = []
+    ids: set[str] = set()
+    duplicates = Duplicates(threshold)
+    for one in sorted(kept, key=lambda one: side[one.task] != "test"):
+        before: dict[str | None, Sketch] = {}
+        for turn in one.turns:
+            part = Sketch.of(_text(turn))
+            context = before.get(turn.domain, Sketch.of(""))
+            before[turn.domain] = context | part
+            sample = turn.sample
+            if sample is None:
+                continue
+            place = f"{one.place or one.id}, turn {turn.number}"
+            if sample.id in ids:
+                funnel.drop("equal to an earlier one", place)
+                continue
+            ids.add(sample.id)
+            like = None
+            if threshold < 1:
+                like = duplicates.add(part, context, place, kind=_kind(sample))
+            if like is None:
+                found.append(sample)
+            else:
+                funnel.drop("nearly equal to an earlier one", f"{place}: like {like}")
+    return found
+
+
+def _text(turn: PreparedTurn) -> str:
+    arguments = canonical_json(dict(turn.call.arguments))
+    return f"{turn.call.name} {arguments}\n{turn.observation or ''}"
+
+
+def _kind(sample: PredictionSample) -> bytes:
+    """Samples with other rules or other tools are never the same."""
+    system = sample.messages[0]["content"] if sample.messages[0]["role"] == "system" else ""
+    return blake2b(system.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def _documents(
+    kept: Sequence[Prepared],
+    side: Mapping[str, Split],
+    settings: PoolSettings,
+    report: MaskReport,
+    funnel: Funnel,
+) -> tuple[Document, ...]:
+    """The training conversations that are not nearly an earlier one, with their fractions."""
+    found: list[Document] = []
+    duplicates = Duplicates(settings.near_duplicate)
+    equal: set[bytes] = set()
+    none = Sketch.of("")
+    for one in sorted(kept, key=lambda one: side[one.task] != "test"):
+        for document in one.documents:
+            turns = turns_of(document)
+            content = canonical_json(list(document.messages))
+            digest = blake2b(content.encode("utf-8", "surrogatepass")).digest()
+            whole = none
+            for action, observation in turns:
+                whole |= Sketch.of(f"{action}\n{observation}")
+            again = digest in equal
+            if settings.near_duplicate < 1 and not again:
+                again = duplicates.add(whole, none, document.id) is not None
+            equal.add(digest)
+            if again:
+                funnel.notes["conversations equal or nearly equal to an earlier one"] += 1
+            elif side[one.task] == "train":
+                found.append(_masked(document, turns, settings.masking, report))
+    return tuple(found)
+
+
+def _masked(
+    document: Document,
+    turns: Sequence[tuple[str, str]],
+    settings: MaskSettings,
+    report: MaskReport,
+) -> Document:
+    keep: list[float] = []
+    for number, (share, (action, observation)) in enumerate(
+        zip(document.keep, turns, strict=True), 1
+    ):
+        mask = mask_turn(action, observation, settings)
+        if share:
+            report.add(action, observation, mask, f"{document.id}, turn {number}")
+        keep.append(share * mask.keep)
+    return replace(document, keep=tuple(keep))
+
+
+def _single(samples: Sequence[PredictionSample], seed: int) -> tuple[PredictionSample, ...]:
+    """One sample of each trajectory: several of one collapse (arXiv 2606.24597)."""
+    drawn_by: dict[str, tuple[int, PredictionSample]] = {}
+    for sample in samples:
+        number = drawn(seed, "turn", sample.trajectory, str(sample.turn))
+        held = drawn_by.get(sample.trajectory)
+        if held is None or number < held[0]:
+            drawn_by[sample.trajectory] = (number, sample)
+    return tuple(sample for _, sample in drawn_by.values())
+
+
+def _note(funnel: Funnel, samples: Sequence[PredictionSample], left_out: int) -> None:
+    notes = {
+        "samples with thinking": sum(bool(one.thinking) for one in samples),
+        "samples without evidence for checks": sum(one.evidence is None for one in samples),
+        "demonstrations of held-out tasks, left out": left_out,
+    }
+    funnel.notes.update({what: count for what, count in notes.items() if count})

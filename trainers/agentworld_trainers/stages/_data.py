@@ -1,0 +1,161 @@
+"""The data stage: from sources of trajectories to the rows of every stage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sized
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentworld_sim.errors import UsageError, WorldFailure
+from agentworld_sim.model import PromptSet
+from agentworld_trainers._functions import function_at
+from agentworld_trainers.data._files import read_files
+from agentworld_trainers.data._filters import FilterSettings
+from agentworld_trainers.data._funnel import funnel_table
+from agentworld_trainers.data._pools import Given, Pools, PoolSettings, make_pools
+from agentworld_trainers.data._rows import Demonstration, Document, PredictionSample, write_rows
+from agentworld_trainers.data._source import SourceTrajectory
+from agentworld_trainers.stages._checkpoints import whole_folder
+
+if TYPE_CHECKING:
+    from agentworld_trainers.recipes import Recipe
+    from agentworld_trainers.stages._run import Run, StageFolder
+
+LAST = "funnel.json"
+"""Written last: where it is, the stage is finished."""
+
+
+def make_data(recipe: Recipe, run: Run) -> Path:
+    """Makes the rows of all stages and returns their folder.
+
+    `cpt.jsonl`, `sft.jsonl`, `rl.jsonl` and `eval.jsonl` hold rows; `funnel.json` (and `funnel.txt`, for
+    people) says what was left out; `masking.json` and `masking.html` what masking does. The same recipe
+    and the same inputs give the same bytes.
+
+    Raises:
+        UsageError: the source does not exist or gives what cannot be used, or nothing is left.
+    """
+    with run.stage("data") as stage:
+        if (stage.folder / LAST).exists():
+            stage.say(f"the data in {str(stage.folder)!r} is made already; `--fresh` makes it anew")
+            return stage.folder
+        try:
+            _make(recipe, stage)
+        except OSError as error:
+            raise WorldFailure(
+                f"the data cannot be written to {str(stage.folder)!r}: {error.strerror}. What was"
+                " written whole is kept; the same command goes on when there is room."
+            ) from error
+        return stage.folder
+
+
+def _make(recipe: Recipe, stage: StageFolder) -> None:
+    part = recipe.data
+    settings = PoolSettings(
+        seed=recipe.seed,
+        held_out=part.held_out,
+        near_duplicate=part.near_duplicate,
+        prompts=PromptSet.load(Path(part.prompts)) if part.prompts else None,
+        prompt_tokens=part.prompt_tokens,
+        filters=FilterSettings(
+            min_turns=part.min_turns,
+            silent_turns=part.silent_turns,
+            without_target=part.without_target,
+        ),
+        masking=part.masking,
+    )
+    given, total = _given(recipe)
+    if total:
+        with stage.progress(total, "trajectories") as told:
+            pools = make_pools(given, settings, told.step)
+    else:
+        pools = make_pools(given, settings)
+    _require_rows(pools, recipe)
+    folder = stage.folder
+    write_rows(folder / "cpt.jsonl", pools.documents)
+    write_rows(folder / "sft.jsonl", (*pools.samples, *pools.demonstrations))
+    write_rows(folder / "rl.jsonl", pools.single)
+    write_rows(folder / "eval.jsonl", pools.held_out)
+    _write(folder / "masking.json", _json(pools.report.to_json()))
+    _write(folder / "masking.html", pools.report.to_html())
+    if part.tokenizer:
+        _train_tokenizer(recipe, folder / "tokenizer", pools)
+    table = funnel_table(pools.funnel)
+    _write(folder / "funnel.txt", table)
+    _write(folder / LAST, _json(pools.funnel))
+    stage.say(table)
+
+
+def _given(recipe: Recipe) -> tuple[Iterable[Given], int]:
+    """What the recipe's source gives, and how much that is; 0 where nobody knows."""
+    part = recipe.data
+    if part.source == "files":
+        return read_files(part.files, part.settings), 0
+    source = function_at(part.source, purpose="data source", arguments=("settings", "seed"))
+    given: Any = source(part.settings, recipe.seed)
+    if not isinstance(given, Iterable):
+        raise UsageError(
+            f"the data source {part.source!r} returned {type(given).__name__}, and must return"
+            " trajectories: a list or a generator of SourceTrajectory."
+        )
+    return _checked(given, part.source), len(given) if isinstance(given, Sized) else 0
+
+
+def _checked(given: Iterable[Any], source: str) -> Iterator[Given]:
+    for number, one in enumerate(given, 1):
+        if not isinstance(one, SourceTrajectory | Demonstration):
+            raise UsageError(
+                f"the data source {source!r} gave {type(one).__name__} as number {number}, and must"
+                " give SourceTrajectory or Demonstration."
+            )
+        yield one
+
+
+def _require_rows(pools: Pools, recipe: Recipe) -> None:
+    if pools.samples or pools.demonstrations:
+        return
+    raise UsageError(
+        f"no training rows are left of {pools.funnel['trajectories']:,} trajectories with"
+        f" {pools.funnel['samples']:,} turns from the source {recipe.data.source!r}:\n"
+        f"{funnel_table(pools.funnel)}"
+    )
+
+
+def _train_tokenizer(recipe: Recipe, folder: Path, pools: Pools) -> None:
+    part = recipe.data
+    train = function_at(part.tokenizer, purpose="tokenizer trainer")
+    tokenizer: Any = train(_texts(pools), **part.tokenizer_settings)
+    if not hasattr(tokenizer, "save_pretrained"):
+        raise UsageError(
+            f"the tokenizer trainer {part.tokenizer!r} returned {type(tokenizer).__name__}, which has"
+            " no `save_pretrained`. It must return a tokenizer of transformers."
+        )
+    with whole_folder(folder) as partial:
+        tokenizer.save_pretrained(str(partial))
+
+
+def _texts(pools: Pools) -> list[str]:
+    """The texts of all training rows, each of them once."""
+    rows: list[PredictionSample | Document | Demonstration] = []
+    rows += (*pools.samples, *pools.documents, *pools.demonstrations)
+    found: dict[str, None] = {}
+    for row in rows:
+        found.update((message["content"], None) for message in row.messages)
+        if isinstance(row, PredictionSample):
+            found.update(((row.observation, None), (row.thinking, None)))
+    found.pop("", None)
+    return list(found)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
