@@ -75,6 +75,7 @@ def cli() -> None:
       agentworld serve --dry-run               what serving the world model takes
       agentworld doctor                        whether a model server is set up for it
       agentworld prompt show mine              what the model was asked, and what it said
+      agentworld train recipes                 world models and agents that can be trained
 
     \b
     Shell completion:

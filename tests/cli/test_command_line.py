@@ -43,13 +43,13 @@ def agentworld(tmp_path: Path, environment: dict[str, str]) -> Run:
 def test_help_teaches_and_names_every_command(agentworld: Run) -> None:
     done = agentworld("--help")
     assert done.returncode == 0
-    names = ("demo", "doctor", "mcp", "prompt", "serve", "shell", "version", "world")
+    names = ("demo", "doctor", "mcp", "prompt", "serve", "shell", "train", "version", "world")
     for word in (*names, "agentworld world diff mine --patch"):
         assert word in done.stdout
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "doctor", "mcp", "prompt", "serve", "shell", "version", "world"]
+    "command", ["demo", "doctor", "mcp", "prompt", "serve", "shell", "train", "version", "world"]
 )
 def test_every_command_has_help(agentworld: Run, command: str) -> None:
     done = agentworld(command, "--help")

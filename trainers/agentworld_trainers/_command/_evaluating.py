@@ -2,16 +2,118 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
+
+from agentworld_sim._extras import require
+from agentworld_sim.errors import UsageError
+from agentworld_trainers._command._errors import boundary
+
+if TYPE_CHECKING:
+    from agentworld_trainers.recipes import Recipe
+
+MAX_TOKENS = 1024
+"""Of an answer, where no recipe says."""
 
 
 @click.command("eval")
 @click.argument("checkpoint")
 @click.argument("what", required=False, metavar="[RECIPE|SAMPLES]")
-@click.option("--url", help="Ask this OpenAI-compatible server instead of loading the checkpoint.")
-def evaluate(checkpoint: str, what: str | None, url: str | None) -> None:
-    """Measure a checkpoint on held-out samples: exact, form valid, length.
+@click.option(
+    "--url",
+    help="Ask this OpenAI-compatible server; CHECKPOINT is then the model's name there.",
+)
+@click.option(
+    "--thinking/--no-thinking", default=None, help="Think first; by default as the recipe says."
+)
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Of an answer, thinking included.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N samples.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write every answer and all scores there, as JSON.",
+)
+def evaluate(
+    checkpoint: str,
+    what: str | None,
+    url: str | None,
+    thinking: bool | None,
+    max_tokens: int | None,
+    limit: int | None,
+    out: Path | None,
+) -> None:
+    """Measure how well a checkpoint predicts held-out observations.
 
-    SAMPLES is a file of samples (JSON Lines); by default that of the run the checkpoint is in.
+    CHECKPOINT is a folder (any stage's final/ or checkpoint-N/). SAMPLES is a file of samples (JSON
+    Lines); by default it is data/eval.jsonl of the run that the checkpoint, or the recipe, belongs to. The
+    most probable token is taken always, so the same checkpoint gives the same figures.
+
+    \b
+      agentworld train eval runs/pocket-world/sft/final
+      agentworld train eval runs/pocket-world/rl/checkpoint-20 --limit 50
+      agentworld train eval Qwen/Qwen-AgentWorld-35B-A3B samples.jsonl --url http://127.0.0.1:8000/v1
     """
-    raise NotImplementedError
+    from agentworld_trainers.data._rows import PredictionSample, read_rows
+
+    if url is None:
+        require("torch", extra="train")
+    path, recipe = _samples(checkpoint, what)
+    if max_tokens is None:
+        rl = recipe.rl if recipe else None
+        max_tokens = rl.rollouts.max_turn_tokens if rl else MAX_TOKENS
+    if thinking is None:
+        thinking = recipe.sft.thinking if recipe and recipe.sft else True
+    samples = list(islice(read_rows(path, PredictionSample), limit))
+    with boundary():
+        from agentworld_trainers.stages import evaluate as measured
+        from agentworld_trainers.stages._progress import progress
+
+        with progress(len(samples), "samples") as told:
+            report = measured(
+                url or checkpoint,
+                samples,
+                thinking=thinking,
+                max_tokens=max_tokens,
+                served_as=checkpoint if url else "",
+                told=told.step,
+            )
+    if out is not None:
+        report.write(out)
+    click.echo(report.table())
+
+
+def _samples(checkpoint: str, what: str | None) -> tuple[Path, Recipe | None]:
+    """The file of samples, and the recipe they belong to, if one is known."""
+    from agentworld_trainers.recipes import load_recipe
+
+    if what is not None and (what.endswith(".jsonl") or Path(what).suffix == ".json"):
+        return Path(what), _recipe_near(Path(checkpoint))
+    if what is not None:
+        recipe = load_recipe(what)
+        folder = Path(recipe.output or Path("runs") / recipe.name)
+        path = folder / "data" / "eval.jsonl"
+        if not path.is_file():
+            raise UsageError(
+                f"there is no {str(path)!r}. Make the recipe's data first"
+                f" (`agentworld train data {what}`), or name a file of samples (*.jsonl)."
+            )
+        return path, recipe
+    for folder in Path(checkpoint).absolute().parents:
+        if (folder / "data" / "eval.jsonl").is_file():
+            return folder / "data" / "eval.jsonl", _recipe_near(Path(checkpoint))
+    raise UsageError(
+        f"{checkpoint!r} is in no folder of a run with data/eval.jsonl. Name samples or a recipe:"
+        f" `agentworld train eval {checkpoint} SAMPLES.jsonl`."
+    )
+
+
+def _recipe_near(checkpoint: Path) -> Recipe | None:
+    """What the stage was told that made the checkpoint."""
+    from agentworld_trainers.recipes import load_recipe
+
+    file = checkpoint.absolute().parent / "recipe.toml"
+    return load_recipe(file) if file.is_file() else None
