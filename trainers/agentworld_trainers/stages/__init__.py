@@ -9,8 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agentworld_trainers.stages._agent import train_agent
     from agentworld_trainers.stages._cpt import train_cpt
+    from agentworld_trainers.stages._data import make_data
     from agentworld_trainers.stages._eval import EvalReport, evaluate
+    from agentworld_trainers.stages._rl import train_rl
     from agentworld_trainers.stages._run import Run, StageFolder
     from agentworld_trainers.stages._sft import train_sft
 

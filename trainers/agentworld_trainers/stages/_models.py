@@ -181,6 +181,10 @@ def save_model(model: torch.nn.Module, tokenizer: PreTrainedTokenizerBase, folde
     if hasattr(whole, "merge_and_unload"):
         whole.save_pretrained(folder / "adapter")
         whole = whole.merge_and_unload()
+    config = whole.config.get_text_config()
+    if getattr(config, "output_router_logits", False):
+        # TRL sets it for the balance loss; who only samples must not pay for it.
+        config.output_router_logits = False
     whole.generation_config.eos_token_id = tokenizer.eos_token_id
     whole.generation_config.pad_token_id = tokenizer.pad_token_id
     with without_bars():
