@@ -163,8 +163,31 @@ def read_rows(path: Path, kind: type[R]) -> Iterator[R]:
         raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
 
 
+def read_trained_rows(path: Path) -> Iterator[PredictionSample | Demonstration]:
+    """Streams the rows of supervised fine-tuning: predictions and demonstrations, in any order.
+
+    Raises:
+        UsageError: as `read_rows`.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                place = f"{path}, line {number}"
+                kind = PredictionSample if _has(line, "observation") else Demonstration
+                yield _row(line, kind, place)
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+
+
 def _row(line: str, kind: type[R], place: str) -> R:
     try:
         return kind.from_json(json.loads(line))
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{place}: not a {kind.__name__} ({error}).") from None
+
+
+def _has(line: str, key: str) -> bool:
+    try:
+        return key in json.loads(line)
+    except (ValueError, TypeError):
+        return False

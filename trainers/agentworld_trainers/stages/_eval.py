@@ -18,7 +18,7 @@ from typing import Any, Literal, cast
 
 from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.model import ModelSettings
-from agentworld_sim.model._chat import ChatMessage, ChatRequest
+from agentworld_sim.model._chat import ChatMessage, ChatRequest, Role
 from agentworld_sim.model._client import ChatClient
 from agentworld_sim.model._settings import KEY_VARIABLE
 from agentworld_trainers.data._rows import PredictionSample
@@ -297,7 +297,9 @@ async def _served(
 
     async def ask(sample: PredictionSample) -> Outcome:
         nonlocal done
-        messages: Any = [ChatMessage(one["role"], one["content"]) for one in sample.messages]
+        messages = [
+            ChatMessage(cast("Role", one["role"]), one["content"]) for one in sample.messages
+        ]
         reply = await client.ask(
             ChatRequest(messages=tuple(messages), max_tokens=max_tokens, seed=0, thinking=thinking)
         )

@@ -52,8 +52,8 @@ def plot_curves(folder: Path) -> Path | None:
         axis.set_visible(False)
     path = folder / "curves.png"
     partial = path.with_name("curves.partial.png")
-    figure.suptitle(str(folder), fontsize=9)
-    # No date: the same metrics give the same bytes.
+    figure.suptitle("/".join(folder.resolve().parts[-2:]), fontsize=9)
+    # Nothing of the library's version: the same metrics give the same bytes.
     figure.savefig(partial, metadata={"Software": None})
     partial.replace(path)
     return path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from transformers import PreTrainedTokenizerBase
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.data._rows import Demonstration, PredictionSample, read_rows
+from agentworld_trainers.data._rows import Demonstration, PredictionSample, read_trained_rows
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages._models import load
 from agentworld_trainers.stages._rendering import (
@@ -52,12 +51,11 @@ def train_sft(recipe: Recipe, run: Run) -> Path:
 def _rendering(
     path: Path, tokenizer: PreTrainedTokenizerBase, thinking: bool
 ) -> Iterator[Callable[[], RenderedRow]]:
-    if _holds_predictions(path):
-        for sample in read_rows(path, PredictionSample):
-            yield partial(_prediction, tokenizer, sample, thinking)
-    else:
-        for row in read_rows(path, Demonstration):
+    for row in read_trained_rows(path):
+        if isinstance(row, Demonstration):
             yield partial(render_demonstration, tokenizer, row)
+        else:
+            yield partial(_prediction, tokenizer, row, thinking)
 
 
 def _prediction(
@@ -66,13 +64,3 @@ def _prediction(
     rendered = render_prediction(tokenizer, sample, thinking=thinking)
     prompt, target = rendered.prompt_ids, rendered.target_ids
     return RenderedRow(prompt + target, (0,) * len(prompt) + (1,) * len(target))
-
-
-def _holds_predictions(path: Path) -> bool:
-    """Whether the first line is a prediction. What else it may be, reading it as a demonstration tells."""
-    with path.open(encoding="utf-8") as file:
-        line = file.readline()
-    try:
-        return "observation" in json.loads(line or "{}")
-    except ValueError:
-        return False
