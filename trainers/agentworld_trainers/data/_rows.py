@@ -173,8 +173,10 @@ def read_trained_rows(path: Path) -> Iterator[PredictionSample | Demonstration]:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 place = f"{path}, line {number}"
-                kind = PredictionSample if _has(line, "observation") else Demonstration
-                yield _row(line, kind, place)
+                if _has(line, "observation"):
+                    yield _row(line, PredictionSample, place)
+                else:
+                    yield _row(line, Demonstration, place)
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
 
