@@ -9,7 +9,7 @@ from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.model._conversation import TOLD_THE_TASK, Conversation, Written, parts_of
 from agentworld_sim.model._prompts import PromptSet
 from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Turn
+from agentworld_sim.turns import Action, Turn
 
 
 def domain_of(tool: ToolSpec) -> Domain:
@@ -39,6 +39,7 @@ class PromptWriter:
         tools: Mapping[str, ToolSpec],
         history: Sequence[Turn],
         records: str = "",
+        action: Action | None = None,
     ) -> Conversation:
         """The conversation that ends with a call.
 
@@ -48,6 +49,8 @@ class PromptWriter:
             tools: All tools of the world as bound, by name.
             history: All turns before, oldest first.
             records: Records of the world that matter for the call.
+            action: The call as it is written; a call read back from a record has lost the order of its
+                arguments, and the recorded action has it.
         """
         own = domain_of(tool)
         briefing = self._briefing
@@ -61,7 +64,7 @@ class PromptWriter:
             domain=own,
             system=self._system(own, offered, with_records=bool(records)),
             records=records,
-            parts=parts_of(history, own.action(call, tool), own, belongs),
+            parts=parts_of(history, action or own.action(call, tool), own, belongs),
             task=briefing.task if own.name in TOLD_THE_TASK else "",
             initial_state=briefing.initial_state.get(own.name, ""),
             secrets=briefing.secrets,

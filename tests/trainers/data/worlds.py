@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentworld_sim import Scenario, ToolCall, World
@@ -58,7 +58,10 @@ async def computed(calls: Sequence[ToolCall], **changes: Any) -> SourceTrajector
 
 
 async def imagined(
-    calls: Sequence[ToolCall], answers: Sequence[str], **changes: Any
+    calls: Sequence[ToolCall],
+    answers: Sequence[str],
+    settings: Mapping[str, Any] | None = None,
+    **changes: Any,
 ) -> tuple[list[list[dict[str, str]]], tuple[Turn, ...], World]:
     """What a model is sent in the same world when it answers every tool, and the world."""
     left = iter(answers)
@@ -69,7 +72,7 @@ async def imagined(
 
     made = scenario(**changes)
     with ScriptedModelServer(say) as server:
-        model = WorldModel(ModelSettings(url=server.url, retries=0))
+        model = WorldModel(ModelSettings(url=server.url, retries=0, **(settings or {})))
         engine = model.engine(made.model.to_briefing(made.instruction, made.machine.env))
         world = await World.create(made, engines=[engine])
         for call in calls:

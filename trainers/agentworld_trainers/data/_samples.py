@@ -61,7 +61,9 @@ def documents_of(source: SourceTrajectory, *, prompts: PromptSet | None = None) 
     documents: list[Document] = []
     for index in last.values():
         turn, tool = turns[index], source.tools[turns[index].call.name]
-        asked = writer.conversation(turn.call, tool, tools=source.tools, history=turns[:index])
+        asked = writer.conversation(
+            turn.call, tool, tools=source.tools, history=turns[:index], action=turn.action
+        )
         answer = asked.domain.write(turn.observation)
         said = replace(asked, parts=(*asked.parts[:-1], replace(asked.parts[-1], answer=answer)))
         documents.append(
@@ -102,7 +104,9 @@ def _samples(
         tool = source.tools.get(turn.call.name)
         if tool is not None:
             history = turns[:index]
-            asked = writer.conversation(turn.call, tool, tools=source.tools, history=history)
+            asked = writer.conversation(
+                turn.call, tool, tools=source.tools, history=history, action=turn.action
+            )
             messages = _messages(asked, prompt_tokens)
             observation = masked(
                 harmless(asked.domain.write(turn.observation)), source.briefing.secrets
@@ -134,7 +138,10 @@ def _told(turn: Turn, source: SourceTrajectory) -> Turn:
     if tool is None:
         return turn
     action = domain_of(tool).action(turn.call, tool)
-    return turn if action == turn.action else replace(turn, action=action)
+    # The same characters in another order are the same call: records do not keep the order of a call's
+    # arguments, but the recorded action does.
+    same = sorted(action.text) == sorted(turn.action.text)
+    return turn if same else replace(turn, action=action)
 
 
 def _messages(asked: Conversation, prompt_tokens: int) -> tuple[Message, ...]:
