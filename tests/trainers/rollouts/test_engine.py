@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -223,7 +224,7 @@ async def test_a_single_episode_that_fails_fails_the_rollout() -> None:
     async def fails(text: str, seed: int) -> EnvironmentReply:
         raise WorldFailure("down")
 
-    with pytest.raises(RolloutFailed, match="1 episodes|down"):
+    with pytest.raises(RolloutFailed, match="down"):
         await engine().run([ToldTask("t", fails)], group_size=1, seed=1)
 
 
@@ -263,13 +264,19 @@ async def test_a_timeout_of_the_environments_own_is_told_as_such() -> None:
 
 
 async def test_a_cancelled_rollout_hands_out_what_was_under_way_and_closes_it() -> None:
-    task = ToldTask("t", hangs)
+    reached = asyncio.Semaphore(0)
+
+    async def hangs_aloud(text: str, seed: int) -> EnvironmentReply:
+        reached.release()
+        return await hangs(text, seed)
+
+    task = ToldTask("t", hangs_aloud)
     ended: list[EpisodeRecord] = []
     rollout = asyncio.create_task(
         engine(in_flight=3).run([task], group_size=5, seed=1, on_episode=ended.append)
     )
-    while task.open < 3:
-        await asyncio.sleep(0)
+    for _ in range(3):
+        await reached.acquire()
     rollout.cancel()
     with pytest.raises(asyncio.CancelledError):
         await rollout

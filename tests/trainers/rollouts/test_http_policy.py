@@ -40,7 +40,7 @@ async def no_pause(seconds: float) -> None:
 def policy(server: CompletionServer | str, **settings: Any) -> HttpPolicy:
     url = server if isinstance(server, str) else server.url
     return HttpPolicy(
-        HttpPolicySettings(url=url, **{"stop_ids": (2,), **settings}),
+        HttpPolicySettings(url=url, stop_ids=(2,), **settings),
         environment={"AGENTWORLD_API_KEY": KEY},
         sleep=no_pause,
     )

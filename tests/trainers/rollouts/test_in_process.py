@@ -41,7 +41,7 @@ KINDS = (
 
 
 def made(kind: str = "qwen3", attention: str = "sdpa", **settings: Any) -> InProcessPolicy:
-    return InProcessPolicy(tiny(kind, attention=attention), **{"stop_ids": (STOP,), **settings})
+    return InProcessPolicy(tiny(kind, attention=attention), stop_ids=(STOP,), **settings)
 
 
 async def together(
@@ -83,7 +83,9 @@ async def test_later_turns_use_what_was_computed_of_earlier_ones(kind: str) -> N
     for _ in PROMPTS:
         policy.episode_began()
     prompts = PROMPTS
+    new = sum(map(len, set(PROMPTS)))
     for turn in range(3):
+        before = policy.tokens_read
         done = await together(policy, prompts, first=100 * turn, most=5 + 4 * turn)
         for prompt, one in zip(prompts, done, strict=True):
             wanted = fresh(policy.model, prompt, one, 1.0)
@@ -93,14 +95,14 @@ async def test_later_turns_use_what_was_computed_of_earlier_ones(kind: str) -> N
             (*prompt, *one.token_ids, *reply)
             for prompt, one, reply in zip(prompts, done, replies, strict=True)
         )
-        starts = policy._starts(prompts)
-        assert all(
-            start.known and start.known.tokens == len(prompt) - len(reply) - 1
-            for start, prompt, reply in zip(starts, prompts, replies, strict=True)
-        )
+        assert policy.tokens_read - before == new
+        # The last token of a turn was sampled and not read.
+        new = sum(len(reply) + 1 for reply in replies)
     for _ in PROMPTS:
         policy.episode_ended()
-    assert policy._known == {}
+    before = policy.tokens_read
+    await together(policy, prompts, most=1)
+    assert policy.tokens_read - before == sum(map(len, prompts))
 
 
 @pytest.mark.parametrize(("kind", "attention"), KINDS)
@@ -254,12 +256,18 @@ async def test_cancelled_requests_hold_up_nobody() -> None:
 
 
 async def test_a_cancelled_rollout_leaves_a_policy_that_can_be_used() -> None:
-    policy = made()
+    began = asyncio.Event()
+
+    class Telling(InProcessPolicy):
+        async def _answer(self, batch: Any) -> None:
+            began.set()
+            await super()._answer(batch)
+
+    policy = Telling(tiny(), stop_ids=(STOP,))
     made_of = tokenizer()
     engine = RolloutEngine(policy, made_of, RolloutSettings(max_turn_tokens=500))
     rollout = asyncio.create_task(engine.run([ToldTask("t", ends)], group_size=4, seed=1))
-    while policy._generating is None:
-        await asyncio.sleep(0)
+    await began.wait()
     rollout.cancel()
     with pytest.raises(asyncio.CancelledError):
         await rollout

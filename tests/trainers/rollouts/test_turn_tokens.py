@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import PreTrainedTokenizerFast
 
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.data._rows import Message
@@ -41,7 +40,7 @@ def played(
     return ids
 
 
-def whole(made: PreTrainedTokenizerFast, messages: list[Message], **variables: Any) -> list[int]:
+def whole(made: Any, messages: list[Message], **variables: Any) -> list[int]:
     """What the template makes of it at once, up to where the policy writes."""
     text = made.apply_chat_template(
         messages, tokenize=False, add_generation_prompt=True, **variables
@@ -58,7 +57,8 @@ def test_turns_one_by_one_give_the_tokens_of_the_whole_conversation(name: str) -
     ids = played(tokens, Opening(messages=(QUESTION,)), [(said[0], [answer]), (said[1], [answer])])
     messages: list[Message] = [QUESTION]
     for text in said:
-        messages += [{"role": "assistant", "content": text}, answer]
+        said_so: Message = {"role": "assistant", "content": text}
+        messages += [said_so, answer]
     assert ids == whole(made, messages)
 
 
@@ -202,7 +202,7 @@ def test_a_template_that_leaves_out_what_was_said_is_refused() -> None:
 def test_a_tokenizer_without_any_end_says_so() -> None:
     made = tokenizer("{% for message in messages %}{{ message.content }}\n{% endfor %}")
     made.eos_token = None
-    with pytest.raises(UsageError, match="no policy would ever stop|would never stop"):
+    with pytest.raises(UsageError, match="would never stop"):
         _ = TurnTokens(made).stop_ids
 
 

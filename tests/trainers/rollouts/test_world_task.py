@@ -201,7 +201,7 @@ async def test_a_tool_that_is_refused_cannot_be_offered() -> None:
 
 
 def test_a_scenario_without_goals_has_nothing_to_reward() -> None:
-    with pytest.raises(UsageError, match="'count' has no goals.*Add `goals:`"):
+    with pytest.raises(UsageError, match=r"'count' has no goals.*Add `goals:`"):
         WorldTask(scenario(goals=[]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
@@ -49,9 +50,7 @@ def _trained() -> str:
     return tokenizer.to_str()
 
 
-def tokenizer(
-    template: str | None = None, *, special: tuple[str, ...] = ()
-) -> PreTrainedTokenizerFast:
+def tokenizer(template: str | None = None, *, special: tuple[str, ...] = ()) -> Any:
     """A byte-level tokenizer whose turns end with `<|im_end|>`.
 
     Args:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Any, Protocol, cast
 
 from agentworld_sim.errors import UsageError
@@ -27,10 +27,10 @@ _DUMMY_ANSWER = "agentworld-dummy-answer"
 
 
 class ChatTokenizer(Protocol):
-    """What is used of a tokenizer; those of transformers have it."""
+    """What is used of a tokenizer; those of transformers have it, and `eos_token_id` if there is one."""
 
-    eos_token_id: Any
-    all_special_ids: Any
+    @property
+    def all_special_ids(self) -> Any: ...
 
     def apply_chat_template(self, conversation: Any, **options: Any) -> Any: ...
 
@@ -100,7 +100,7 @@ class TurnTokens:
     @cached_property
     def stop_ids(self) -> tuple[int, ...]:
         """The tokens at which a policy stops: the template's end of turn and the tokenizer's end token."""
-        ends = (self._turn_end, self.tokenizer.eos_token_id)
+        ends = (self._turn_end, cast("int | None", getattr(self.tokenizer, "eos_token_id", None)))
         found = tuple(dict.fromkeys(end for end in ends if end is not None))
         if not found:
             raise UsageError(
@@ -123,7 +123,8 @@ class TurnTokens:
         question: Message = {"role": "user", "content": _DUMMY_ANSWER}
         followed = self._ids(self._cut([*_dummies(), question]))
         last = self._ids(self._cut(_dummies(), begins=False))
-        both = commonprefix([followed, last])
+        pairs = zip(followed, last, strict=False)
+        both = [pair[0] for pair in takewhile(lambda pair: pair[0] == pair[1], pairs)]
         written = self._decoded(both).strip()
         return both[0] if written and written == self._decoded(both[:1]) else None
 

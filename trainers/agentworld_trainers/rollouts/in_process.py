@@ -80,6 +80,8 @@ class InProcessPolicy:
         self.temperature = temperature
         self.version = 0
         """The optimiser step of the weights; set by whoever trains them."""
+        self.tokens_read = 0
+        """Tokens of prompts that went through the model so far; what it remembered did not."""
         self._stops = frozenset(stop_ids)
         self._pad = pad_id
         self._most_rows = most_rows
@@ -167,7 +169,11 @@ class InProcessPolicy:
         keeps = remembers(self.model)
         active = batch
         with torch.inference_mode():
-            rows = rows_for(self.model, self._starts(list(prompts)), self._pad)
+            starts = self._starts(list(prompts))
+            self.tokens_read += sum(
+                len(one.ids) - (one.known.tokens if one.known else 0) for one in starts
+            )
+            rows = rows_for(self.model, starts, self._pad)
             logits = rows.begin()
             # Equal prompts are read once.
             copies = torch.tensor([prompts[one.prompt] for one in batch], device=logits.device)
