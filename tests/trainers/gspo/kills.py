@@ -26,7 +26,7 @@ from agentworld_trainers.rollouts._record import EpisodeRecord
 from agentworld_trainers.stages._checkpoints import last_checkpoint
 from tests.trainers.gspo import tiny
 
-STEPS = 16
+STEPS = 12
 MOMENTS = (
     "on_train_begin",
     "on_step_begin",
@@ -70,6 +70,7 @@ def train(folder: Path, pipe: int) -> None:
         learning_rate=1e-2, schedule="cosine", warmup_steps=2, save_every=3, log_every=2,
     )  # fmt: skip
     trainer = tiny.trainer(folder, part=part, change=change, callbacks=[tells], seed=7)
+    inner: Any = trainer
     write = trainer.write_more
 
     def write_more(inside: Path) -> None:
@@ -77,7 +78,7 @@ def train(folder: Path, pipe: int) -> None:
         write(inside)
         tells.tell()
 
-    trainer.write_more = write_more
+    inner.write_more = write_more
     last = last_checkpoint(folder)
     trainer.train(resume_from_checkpoint=str(last) if last else None)
     torch.save(trainer.policy.state_dict(), folder / "final.pt")
@@ -121,10 +122,10 @@ def experiment(folder: Path, kills: int, seed: int) -> dict[str, Any]:
     moments = run(whole, None)
     rng = random.Random(seed)
     resumed_at: list[int] = []
-    for _ in range(kills):
+    for kills_left in range(kills, 0, -1):
         last = last_checkpoint(broken)
         left = moments if last is None else moments * (STEPS - int(last.name[11:])) // STEPS
-        run(broken, rng.randint(1, max(2, left - 3)))
+        run(broken, rng.randint(1, max(2, min(left - 3, 3 * left // kills_left))))
         (broken / "final.pt").unlink(missing_ok=True)
         last = last_checkpoint(broken)
         resumed_at.append(int(last.name[11:]) if last else 0)

@@ -10,7 +10,12 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models
-from transformers import PreTrainedTokenizerFast, Qwen3MoeConfig, Qwen3MoeForCausalLM
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+)
 
 from agentworld_trainers.gspo_trainer import GspoTrainer, gspo_config
 from agentworld_trainers.recipes._schema import Gspo
@@ -56,7 +61,7 @@ def model(seed: int = 0) -> Qwen3MoeForCausalLM:
 
 
 def logprobs(
-    policy: Qwen3MoeForCausalLM, prompt: Sequence[int], response: Sequence[int]
+    policy: PreTrainedModel, prompt: Sequence[int], response: Sequence[int]
 ) -> list[float]:
     """What the policy itself says, as a sampler would."""
     ids = torch.tensor([[*prompt, *response]])
@@ -67,7 +72,7 @@ def logprobs(
 
 
 def episode(
-    name: str, index: int, step: int, policy: Qwen3MoeForCausalLM, **changes: Any
+    name: str, index: int, step: int, policy: PreTrainedModel, **changes: Any
 ) -> EpisodeRecord:
     """Two turns of random tokens with an answer of the environment between them."""
     rng = random.Random(f"{name} {index} {step}")

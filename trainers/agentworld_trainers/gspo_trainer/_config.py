@@ -61,13 +61,27 @@ class GspoConfig(GRPOConfig):
             iterations=self.num_iterations,
             epsilon_low=self.epsilon,
             epsilon_high=self.epsilon if self.epsilon_high is None else self.epsilon_high,
-            kl=self.beta,
-            ratio=self.importance_sampling_level,
-            aggregation=self.loss_type,
             scale=str(self.scale_rewards),
             router_loss=router_loss,
             environment_loss=self.prediction_loss,
         )
+
+
+FIXED: dict[str, tuple[Any, ...]] = {
+    "importance_sampling_level": ("sequence",),
+    "loss_type": ("grpo",),
+    "beta": (0.0,),
+    "delta": (None,),
+    "top_entropy_quantile": (1.0,),
+    "entropy_coef": (0.0,),
+    "use_adaptive_entropy": (False,),
+    "off_policy_mask_threshold": (None,),
+    "mask_truncated_completions": (False,),
+    "scale_rewards": ("group", "none"),
+    "use_vllm": (False,),
+    "shuffle_dataset": (False,),
+}
+"""TRL's settings that our loss or rollouts do not look at, and the values with which that is no loss."""
 
 
 def gspo_config(part: Gspo, folder: Path, *, seed: int = 0, **overrides: Any) -> GspoConfig:
@@ -83,9 +97,15 @@ def gspo_config(part: Gspo, folder: Path, *, seed: int = 0, **overrides: Any) ->
         UsageError: a field does not exist, or the sizes do not fit the number of processes.
     """
     known = GspoConfig.__dataclass_fields__
-    for name in overrides:
+    for name, value in overrides.items():
         if name not in known:
             raise UsageError(f"there is no training setting {name!r}.{nearest(name, known)}")
+        if name in FIXED and value not in FIXED[name]:
+            raise UsageError(
+                f"{name}={value!r} would change nothing here: `GspoTrainer` has a loss and"
+                f" rollouts of its own, and can {name}={' or '.join(map(repr, FIXED[name]))}. For TRL's"
+                " other methods use its `GRPOTrainer`."
+            )
     # accelerate starts one process per device and says how many there are in this variable.
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     rows = part.batch_size
