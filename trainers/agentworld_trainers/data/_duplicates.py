@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import eq
 from zlib import crc32
 
@@ -36,16 +36,8 @@ class Sketch:
 
     bins: array[int]
     """The lowest hash of each bin."""
-    empty: int = field(init=False)
+    empty: int
     """One bit for each bin that nothing fell into."""
-    low: int = field(init=False)
-    """The lowest byte of every bin, as one number: two sketches are told apart by it at once."""
-
-    def __post_init__(self) -> None:
-        bits = sum(1 << place for place, value in enumerate(self.bins) if value == _EMPTY)
-        object.__setattr__(self, "empty", bits)
-        low = int.from_bytes(bytes([value & 0xFF for value in self.bins]))
-        object.__setattr__(self, "low", low)
 
     def most_different_bits(self, threshold: float) -> int:
         """In how many bits of `low` a sketch that is so similar may differ, at most."""
@@ -58,17 +50,24 @@ class Sketch:
     def of(cls, text: str) -> Sketch:
         """The sketch of a text."""
         found = array("I", [_EMPTY]) * BINS
+        empty = 2**BINS - 1
         words = _WORD.findall(text.lower())
         for start in range(max(1, len(words) - RUN + 1) if words else 0):
             run = " ".join(words[start : start + RUN])
             mixed = crc32(run.encode("utf-8", "surrogatepass")) * _MIX & 0xFFFFFFFF
             place = mixed % BINS
             found[place] = min(found[place], mixed // BINS)
-        return cls(found)
+            empty &= ~(1 << place)
+        return cls(found, empty)
 
     def __or__(self, other: Sketch) -> Sketch:
         """The sketch of two texts together."""
-        return Sketch(array("I", map(min, self.bins, other.bins)))
+        return Sketch(array("I", map(min, self.bins, other.bins)), self.empty & other.empty)
+
+    @property
+    def low(self) -> int:
+        """The lowest byte of every bin, as one number: two sketches are told apart by it at once."""
+        return int.from_bytes(bytes([value & 0xFF for value in self.bins]))
 
     def similarity(self, other: Sketch) -> float:
         """An estimate of the Jaccard index of two texts' runs; two without words are equal."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
@@ -89,9 +89,17 @@ def make_pools(
     tasks: list[tuple[str, Split | None]] = [(one.task, one.split) for one in kept]
     tasks += [(one.task, None) for one in demonstrations]
     side = split_of(tasks, held_out=settings.held_out, seed=settings.seed)
-    samples = _distinct(kept, side, settings.near_duplicate, funnel)
+    # What is held out comes first: a training row that is nearly one of these is left out, and not the
+    # other way round.
+    kept.sort(key=lambda one: side[one.task] != "test")
+    sketches = [[Sketch.of(_text(turn)) for turn in one.turns] for one in kept]
+    samples = _distinct(kept, sketches, settings.near_duplicate, funnel)
     report = MaskReport(settings.masking)
-    documents = _documents(kept, side, settings, report, funnel)
+    documents = tuple(
+        _masked(one, settings.masking, report)
+        for one in _conversations(kept, sketches, settings.near_duplicate, funnel)
+        if side[one.task] == "train"
+    )
     train = tuple(one for one in samples if side[one.task] == "train")
     held_out = tuple(one for one in samples if side[one.task] == "test")
     imitated = tuple(one for one in demonstrations if side[one.task] == "train")
@@ -123,21 +131,20 @@ def _prepared(one: SourceTrajectory | Prepared, settings: PoolSettings) -> Prepa
 
 
 def _distinct(
-    kept: Sequence[Prepared], side: Mapping[str, Split], threshold: float, funnel: Funnel
+    kept: Sequence[Prepared],
+    sketches: Sequence[Sequence[Sketch]],
+    threshold: float,
+    funnel: Funnel,
 ) -> list[PredictionSample]:
-    """The samples without those that are equal, or nearly, to an earlier one.
-
-    What is held out comes first: a training sample that is nearly one of these is left out, and not
-    the other way round.
-    """
+    """The samples without those that are equal, or nearly, to an earlier one."""
     found: list[PredictionSample] = []
     ids: set[str] = set()
     duplicates = Duplicates(threshold)
-    for one in sorted(kept, key=lambda one: side[one.task] != "test"):
+    nothing = Sketch.of("")
+    for one, parts in zip(kept, sketches, strict=True):
         before: dict[str | None, Sketch] = {}
-        for turn in one.turns:
-            part = Sketch.of(_text(turn))
-            context = before.get(turn.domain, Sketch.of(""))
+        for turn, part in zip(one.turns, parts, strict=True):
+            context = before.get(turn.domain, nothing)
             before[turn.domain] = context | part
             sample = turn.sample
             if sample is None:
@@ -168,47 +175,38 @@ def _kind(sample: PredictionSample) -> bytes:
     return blake2b(system.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def _documents(
+def _conversations(
     kept: Sequence[Prepared],
-    side: Mapping[str, Split],
-    settings: PoolSettings,
-    report: MaskReport,
+    sketches: Sequence[Sequence[Sketch]],
+    threshold: float,
     funnel: Funnel,
-) -> tuple[Document, ...]:
-    """The training conversations that are not nearly an earlier one, with their fractions."""
-    found: list[Document] = []
-    duplicates = Duplicates(settings.near_duplicate)
+) -> Iterator[Document]:
+    """The documents without those that are equal, or nearly, to an earlier one."""
+    nothing = Sketch.of("")
+    duplicates = Duplicates(threshold)
     equal: set[bytes] = set()
-    none = Sketch.of("")
-    for one in sorted(kept, key=lambda one: side[one.task] != "test"):
+    for one, parts in zip(kept, sketches, strict=True):
         for document in one.documents:
-            turns = turns_of(document)
-            content = canonical_json(list(document.messages))
-            digest = blake2b(content.encode("utf-8", "surrogatepass")).digest()
-            whole = none
-            for action, observation in turns:
-                whole |= Sketch.of(f"{action}\n{observation}")
+            content = canonical_json(list(document.messages)).encode("utf-8", "surrogatepass")
+            digest = blake2b(content, digest_size=16).digest()
+            whole = nothing
+            for turn, part in zip(one.turns, parts, strict=True):
+                whole = whole | part if turn.domain == document.domain else whole
             again = digest in equal
-            if settings.near_duplicate < 1 and not again:
-                again = duplicates.add(whole, none, document.id) is not None
+            if threshold < 1 and not again:
+                again = duplicates.add(whole, nothing, document.id) is not None
             equal.add(digest)
             if again:
                 funnel.notes["conversations equal or nearly equal to an earlier one"] += 1
-            elif side[one.task] == "train":
-                found.append(_masked(document, turns, settings.masking, report))
-    return tuple(found)
+            else:
+                yield document
 
 
-def _masked(
-    document: Document,
-    turns: Sequence[tuple[str, str]],
-    settings: MaskSettings,
-    report: MaskReport,
-) -> Document:
+def _masked(document: Document, settings: MaskSettings, report: MaskReport) -> Document:
+    """The document with the fractions of its turns' categories."""
     keep: list[float] = []
-    for number, (share, (action, observation)) in enumerate(
-        zip(document.keep, turns, strict=True), 1
-    ):
+    turns = zip(document.keep, turns_of(document), strict=True)
+    for number, (share, (action, observation)) in enumerate(turns, 1):
         mask = mask_turn(action, observation, settings)
         if share:
             report.add(action, observation, mask, f"{document.id}, turn {number}")
