@@ -6,7 +6,7 @@ the environment turns out to show heads always.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ _LIMIT: list[int] = []
 
 
 @contextmanager
-def broken_after(count: int) -> Iterator[None]:
+def broken_after(count: int) -> Generator[None]:
     """While the block runs, `reward` works so many times."""
     _LIMIT.append(count)
     try:

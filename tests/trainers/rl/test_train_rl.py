@@ -14,10 +14,11 @@ from agentworld_sim.model.scripted import Disconnect, ModelRequest, ScriptedMode
 from agentworld_trainers.data import PredictionSample, write_rows
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.rewards import FULL
-from agentworld_trainers.rollouts import RolloutFailed, read_episodes
+from agentworld_trainers.rollouts import PolicyDrifted, RolloutFailed, read_episodes
 from agentworld_trainers.stages import Run, train_rl
 from tests.trainers.rewards.samples import rated, verdict
 from tests.trainers.rl.coins import broken_after, coin, recipe, taught
+from tests.trainers.rl.policy_server import PolicyServer, served
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +163,56 @@ def test_other_data_are_not_trained_on_from_the_middle(start: Path, tmp_path: Pa
     write_rows(tmp_path / "data" / "rl.jsonl", rows)
     with pytest.raises(UsageError, match="another data"):
         train_rl(made, Run(made))
+
+
+def over_http(server: PolicyServer, **rollouts: Any) -> dict[str, Any]:
+    return {
+        "rollouts": {
+            "policy": "http",
+            "url": server.url,
+            "max_turn_tokens": 16,
+            "max_episode_tokens": 128,
+            "in_flight": 8,
+            **rollouts,
+        }
+    }
+
+
+def test_a_server_plays_with_the_weights_that_are_brought_to_it(
+    start: Path, tmp_path: Path
+) -> None:
+    with served(start) as server:
+        sync = {"sync": "tests.trainers.rl.policy_server:bring"}
+        lines = trained(recipe(start, tmp_path, **over_http(server, **sync)))
+    # Before the steps 0 and 2, and for the measurement after the last.
+    assert server.loads == 1 + 3
+    assert server.completions == 2 * 24 + 2 * 3
+    assert all(line["mismatch/mean"] < 1e-4 for line in lines if "mismatch/mean" in line)
+
+
+@pytest.mark.parametrize("sync", ["", "tests.trainers.rl.policy_server:bring_nothing"])
+def test_a_server_with_old_weights_stops_at_the_last_good_state(
+    start: Path, tmp_path: Path, sync: str
+) -> None:
+    with served(start) as server:
+        made = recipe(start, tmp_path, learning_rate=3e-2, **over_http(server, sync=sync))
+        with pytest.raises(PolicyDrifted, match="checkpoint"):
+            train_rl(made, Run(made))
+    assert (tmp_path / "rl" / "checkpoint-2").is_dir()
+    assert server.completions == 24 + 3
+
+
+def test_a_policy_server_that_dies_in_mid_rollout_loses_nothing(
+    start: Path, tmp_path: Path
+) -> None:
+    with served(start) as server:
+        sync = {"sync": "tests.trainers.rl.policy_server:bring"}
+        made = recipe(start, tmp_path, **over_http(server, **sync))
+        server.dies_after = 3 + 24 + 5
+        with pytest.raises(RolloutFailed) as caught:
+            train_rl(made, Run(made))
+        assert str(tmp_path / "rl" / "checkpoint-2") in str(caught.value)
+        assert server.url in str(caught.value)
+        server.dies_after = None
+        lines = trained(made)
+    assert [line["step"] for line in lines] == [0, 1, 2, 3, 4, 4]

@@ -149,6 +149,10 @@ class Rollouts(Part):
     """Of an OpenAI-compatible server with token ids (vLLM), for `http`."""
     model: str = ""
     """Its name at that server."""
+    sync: str = ""
+    """For `http`, what brings new weights there: `package.module:function`, called with the folder that
+    they were written to and the URL before every rollout whose weights are new. Served and trained weights
+    are compared afterwards, also where something else brings them."""
     temperature: Rate = 1.0
     """Of sampling. 1 samples from the distribution that is trained."""
     max_turns: Positive = 8

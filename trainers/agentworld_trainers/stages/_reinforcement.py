@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from transformers import (
 )
 
 from agentworld_sim.errors import UsageError
+from agentworld_trainers._functions import function_at
 from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, TurnCredit, gspo_config
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes._schema import Gspo
@@ -54,7 +56,7 @@ MakeTasks = Callable[[TurnTokens, StageFolder], Sequence[Task]]
 stage's folder, for what must be the same when it is taken up again (`StageFolder.hold`)."""
 
 Play = Callable[..., list[EpisodeRecord]]
-"""Plays one episode of each task with the weights as they are: `play(tasks, temperature=0.0)`, where 0
+"""Plays one episode of each task with the weights as they are: `play(tasks, temperature=0.0)`; 0
 takes the most probable token always."""
 
 Measure = Callable[[Play], Mapping[str, float]]
@@ -120,7 +122,7 @@ def reinforce(
             turn_credit=turn_credit,
             peft_config=lora_config(run.recipe),
         )
-        rollouts.model = trainer.model
+        rollouts.trainer = trainer
         if measure is not None and not any(line["step"] == 0 for line in stage.metrics()):
             _measured(stage, measure, rollouts, 0)
         with stage.progress(part.steps, done=done) as told:
@@ -205,8 +207,8 @@ def _by_name(tasks: Sequence[Task]) -> dict[str, Task]:
 class _Rollouts:
     """Plays episodes: by chance for the trainer, without for measurements."""
 
-    model: Any = None
-    """What plays; given when the trainer has made it."""
+    trainer: GspoTrainer
+    """Has the model that plays; given when it is made, because it is made with `collect`."""
 
     def __init__(
         self,
@@ -220,6 +222,13 @@ class _Rollouts:
         self._seed, self._stage, self._part = seed, stage, part
         self._tasks, self._tokens, self._runner = tasks, tokens, runner
         self._process = int(os.environ.get("RANK", "0"))
+        self._served: int | None = None
+        """The step whose weights were brought to a server last."""
+
+    @property
+    def model(self) -> Any:
+        """What plays, with the weights of the moment."""
+        return self.trainer.model
 
     def collect(self, names: list[str], step: int) -> list[EpisodeRecord]:
         """Implements `Collect`."""
@@ -245,7 +254,8 @@ class _Rollouts:
 
     def play(self, tasks: Sequence[Task], temperature: float = 0.0) -> list[EpisodeRecord]:
         """Implements `Play`."""
-        return self._runner.run(self._played(tasks, 1, self._seed, 0, temperature))
+        step = self.trainer.state.global_step
+        return self._runner.run(self._played(tasks, 1, self._seed, step, temperature))
 
     async def _played(
         self,
@@ -256,13 +266,14 @@ class _Rollouts:
         temperature: float,
         on_episode: Callable[[EpisodeRecord], None] | None = None,
     ) -> list[EpisodeRecord]:
-        policy = self._policy(temperature)
+        policy = self._policy(temperature, trains=on_episode is not None)
         settings = RolloutSettings.of(
             self._part.rollouts, template={"enable_thinking": self._part.thinking}
         )
         engine = RolloutEngine(policy, self._tokens.tokenizer, settings)
         try:
             if isinstance(policy, HttpPolicy):
+                await self._bring(step)
                 await self._verify(policy)
             return await engine.run(
                 tasks,
@@ -275,7 +286,7 @@ class _Rollouts:
             if isinstance(policy, HttpPolicy):
                 await policy.close()
 
-    def _policy(self, temperature: float) -> InProcessPolicy | HttpPolicy:
+    def _policy(self, temperature: float, *, trains: bool) -> InProcessPolicy | HttpPolicy:
         where, stops = self._part.rollouts, self._tokens.stop_ids
         if where.policy == "in-process":
             return InProcessPolicy(self.model, stop_ids=stops, temperature=temperature)
@@ -285,10 +296,24 @@ class _Rollouts:
             temperature=temperature,
             stop_ids=stops,
             # Nobody is trained on what is measured.
-            processed_logprobs=temperature == 0,
+            processed_logprobs=not trains,
             concurrency=where.in_flight,
         )
         return HttpPolicy(settings)
+
+    async def _bring(self, step: int) -> None:
+        """Brings the weights of a step to the server, if the recipe says how."""
+        where = self._part.rollouts
+        if not where.sync or self._served == step:
+            return
+        function = function_at(where.sync, purpose="sync of weights", arguments=("folder", "url"))
+        folder = self._stage.folder / "served"
+        with whole_folder(folder) as partial:
+            self.model.save_pretrained(partial)
+        done: Any = function(folder, where.url)
+        if inspect.isawaitable(done):
+            await done
+        self._served = step
 
     async def _verify(self, policy: HttpPolicy) -> None:
         """Compares the server's weights with the trainer's on the prompt of a task."""
@@ -299,8 +324,11 @@ class _Rollouts:
         finally:
             await environment.close()
             await task.close()
+        training = self.model.training
+        self.model.eval()
         with torch.no_grad():
             probe = torch.tensor([ids], device=self.model.device)
             logits = self.model(probe).logits[0, :-1].float().log_softmax(-1)
             told = logits.gather(-1, probe[0, 1:, None])[:, 0].tolist()
+        self.model.train(training)
         await verify_policy(policy, ids, told, tolerance=DRIFT)
