@@ -89,6 +89,8 @@ def canonical_json(value: object) -> str:
 
 def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
     """Raises `ArgumentsError`, naming the argument, when `arguments` do not fit the tool's schema."""
+    if _plainly_fit(tool.input_schema, arguments):
+        return
     from agentworld_sim._schema_limits import TooComplex
 
     try:
@@ -108,6 +110,55 @@ def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
         if unknown:
             message += nearest(unknown[0], known)
     raise ArgumentsError(message)
+
+
+_PLAIN_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
+_TEXTS = ("title", "description")
+
+
+def _plainly_fit(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Whether a schema of plain types, as most tools have, is well formed and met. `False` says nothing.
+
+    Holding them against each other by jsonschema takes longer than many a command.
+    """
+    properties: Any = schema.get("properties")
+    required: Any = schema.get("required", ())
+    return (
+        schema.get("type") == "object"
+        and schema.keys() <= {"type", "properties", "required", *_TEXTS}
+        and isinstance(properties, dict)
+        and isinstance(required, (list, tuple))
+        and _texts_are_texts(schema)
+        and all(type(name) is str and name in arguments for name in cast("list[Any]", required))
+        and len(set(cast("list[str]", required))) == len(cast("list[str]", required))
+        and all(
+            isinstance(part, dict) and _is_plain(cast("dict[str, Any]", part))
+            for part in cast("dict[str, Any]", properties).values()
+        )
+        and all(
+            name in properties and type(value) in _PLAIN_TYPES[properties[name]["type"]]
+            for name, value in arguments.items()
+        )
+    )
+
+
+def _is_plain(part: Mapping[str, Any]) -> bool:
+    kind: Any = part.get("type")
+    return (
+        isinstance(kind, str)
+        and kind in _PLAIN_TYPES
+        and part.keys() <= {"type", "default", *_TEXTS}
+        and _texts_are_texts(part)
+    )
+
+
+def _texts_are_texts(schema: Mapping[str, Any]) -> bool:
+    return all(isinstance(schema.get(name, ""), str) for name in _TEXTS)
 
 
 def schema_problem(schema: Mapping[str, Any], value: Any) -> str | None:

@@ -25,7 +25,26 @@ def sendable(text: str) -> str:
 
 def action_json(value: object) -> str:
     """An action's JSON, indented as in the examples of the released model's prompts."""
-    return sendable(json.dumps(value, ensure_ascii=False, indent=2))
+    return sendable(_indented(value, "\n"))
+
+
+def _indented(value: object, line: str) -> str:
+    """As `json.dumps(…, ensure_ascii=False, indent=2)`, which is far slower than without `indent`."""
+    if isinstance(value, dict) and value:
+        entries = cast("dict[Any, object]", value)
+        if all(isinstance(key, str) for key in entries):
+            inner = line + "  "
+            parts = [
+                f"{inner}{json.dumps(key, ensure_ascii=False)}: {_indented(one, inner)}"
+                for key, one in entries.items()
+            ]
+            return f"{{{','.join(parts)}{line}}}"
+        return json.dumps(entries, ensure_ascii=False, indent=2).replace("\n", line)
+    if isinstance(value, (list, tuple)) and value:
+        inner = line + "  "
+        items = [f"{inner}{_indented(one, inner)}" for one in cast("list[object]", value)]
+        return f"[{','.join(items)}{line}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def called(call: ToolCall) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import ArgumentsError, ToolSpec, UsageError
@@ -71,3 +72,42 @@ def test_a_tool_without_arguments_says_only_what_is_wrong() -> None:
 def test_a_value_that_fits_has_no_problem() -> None:
     assert schema_problem({"type": "integer"}, 3) is None
     assert schema_problem({"type": "integer"}, "3") == "'3' is not of type 'integer'"
+
+
+_PLAIN = st.fixed_dictionaries(
+    {"type": st.sampled_from(["string", "integer", "number", "boolean", "object", 3])},
+    optional={
+        "description": st.just("x") | st.just(1),
+        "enum": st.just(["a"]),
+        "default": st.none(),
+    },
+)
+_NAMES = st.sampled_from(["a", "b", "c"])
+
+
+@given(
+    schema=st.fixed_dictionaries(
+        {"type": st.sampled_from(["object", "object", "string"])},
+        optional={
+            "properties": st.dictionaries(_NAMES, _PLAIN, max_size=3),
+            "required": st.lists(_NAMES, max_size=2),
+            "additionalProperties": st.booleans(),
+        },
+    ),
+    arguments=st.dictionaries(
+        _NAMES, st.sampled_from(["a", 1, 1.0, 1.5, True, None, []]), max_size=3
+    ),
+)
+@settings(max_examples=400)
+def test_plain_schemas_are_held_as_by_jsonschema(
+    schema: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    def problem(asked: dict[str, Any]) -> type[Exception] | None:
+        try:
+            check_arguments(ToolSpec(name="t", input_schema=asked), arguments)
+        except (ArgumentsError, UsageError) as error:
+            return type(error)
+        return None
+
+    # A keyword that nobody knows changes nothing, but is not plain.
+    assert problem(schema) == problem({**schema, "x-not-plain": True})
