@@ -145,6 +145,8 @@ def _config(recipe: Recipe, part: Gspo, folder: Path) -> GspoConfig:
         folder,
         seed=recipe.seed,
         bf16=recipe.model.dtype == "bfloat16",
+        # Without saying so, transformers takes bfloat16 on GPUs only.
+        use_cpu=not torch.cuda.is_available(),
         dataloader_pin_memory=torch.cuda.is_available(),
     )
 

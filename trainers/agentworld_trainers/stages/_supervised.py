@@ -294,6 +294,8 @@ def sft_config(part: Supervised, recipe: Recipe, folder: Path) -> SFTConfig:
         gradient_checkpointing=False,
         optim="adamw_torch",
         bf16=recipe.model.dtype == "bfloat16",
+        # Without saying so, transformers takes bfloat16 on GPUs only.
+        use_cpu=not torch.cuda.is_available(),
         seed=recipe.seed,
         data_seed=recipe.seed,
         save_strategy="steps",
