@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agentworld_sim import ToolCall
+from agentworld_sim import ToolCall, ToolSpec
+from agentworld_sim.state._changes import StateChange
+from agentworld_sim.turns import Action, Observation, Turn
 from agentworld_trainers.data import Demonstration, SourceTrajectory
+from agentworld_trainers.data._prepared import Prepared, prepared_source
 from tests.trainers.data.worlds import computed
 
 SYSTEM = "You predict what a terminal shows."
@@ -98,3 +102,31 @@ class Words:
 def tokenizer(texts: list[str], *, size: int = 10) -> Words:
     """Trains a tokenizer."""
     return Words(texts, size)
+
+
+PAGE = """### Page
+- Page URL: http://shop.test/
+- Page Title: Shop
+### Snapshot
+```yaml
+- button "Buy" [ref=e{ref}]
+- text: {text}
+```"""
+
+
+def browsing(*answers: str, **changes: Any) -> Prepared:
+    """A session with a browser, written by hand."""
+    call = ToolCall("browser_click", {"element": "Buy", "ref": "e1"})
+    turns = tuple(
+        Turn(
+            parent="",
+            call=replace(call, arguments={**call.arguments, "ref": f"e{number}"}),
+            action=Action(""),
+            observation=Observation(text=answer, provenance="real"),
+            change=StateChange(clock_us=0),
+        )
+        for number, answer in enumerate(answers)
+    )
+    tool = ToolSpec(name="browser_click", domain="web")
+    source = SourceTrajectory(id="t", task="t", turns=turns, tools={tool.name: tool}, **changes)
+    return prepared_source(source)

@@ -22,6 +22,7 @@ from agentworld_trainers.data import (
     read_rows,
     samples_of,
 )
+from agentworld_trainers.data._evidence import told_action, told_call
 from agentworld_trainers.data._files import read_files
 from agentworld_trainers.data._prepared import Prepared
 from agentworld_trainers.recipes import Recipe
@@ -209,3 +210,25 @@ def test_all_worlds_of_a_store_become_rows(tmp_path: Path) -> None:
     evidence = trained[0].evidence
     assert evidence is not None
     assert evidence["history"][1]["observation"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("action", "name", "arguments"),
+    [
+        ('{"name": "Read", "arguments": {"path": "/a"}}', "Read", {"path": "/a"}),
+        ('[{"keystrokes": "ls\\n"}]', "keystrokes", {"keystrokes": [{"keystrokes": "ls\n"}]}),
+        ("[]", "keystrokes", {"keystrokes": []}),
+        ('{"action_type": "click", "index": 3}', "action", {"action_type": "click", "index": 3}),
+        ("browser_click(ref='e1')", "browser_click", {}),
+        ("x = 1\ny = 2", "action", {"code": "x = 1\ny = 2"}),
+        ("7", "action", {"code": "7"}),
+    ],
+)
+@pytest.mark.parametrize("fence", ["", "json"])
+def test_the_call_of_a_row_is_read_from_its_action(
+    action: str, name: str, arguments: dict[str, Any], fence: str
+) -> None:
+    written = f"```{fence}\n{action}\n```\n\nAnswer in tags." if fence else action
+    told = told_action(f"### Turn 3\n**Current State:**\nx\n\n**Action:**\n{written}")
+    assert told == action
+    assert told_call(told) == ToolCall(name, arguments)

@@ -8,18 +8,16 @@ from typing import Any
 
 import pytest
 
-from agentworld_sim import ToolCall, ToolSpec, World
+from agentworld_sim import ToolCall, World
 from agentworld_sim.controls import Fault
 from agentworld_sim.errors import UsageError
 from agentworld_sim.model import Briefing
-from agentworld_sim.state._changes import StateChange
-from agentworld_sim.turns import Action, Observation, Turn
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from agentworld_trainers.data._bench_rows import prepared_row
 from agentworld_trainers.data._filters import FilterSettings, filtered
 from agentworld_trainers.data._funnel import STEPS, Funnel, funnel_table
 from agentworld_trainers.data._prepared import Prepared, prepared_source
-from tests.trainers.data.sources import row
+from tests.trainers.data.sources import PAGE, browsing, row
 from tests.trainers.data.worlds import CODING, computed, scenario
 
 
@@ -96,34 +94,6 @@ async def test_silent_turns_are_kept_unless_the_recipe_says_otherwise() -> None:
     left, dropped = passed(prepared, silent_turns="leave-out")
     assert [*silent, *left] == [*silent, *(n for n in (1, 2, 3) if n not in silent)]
     assert dropped.get("silent", 0) == len(silent)
-
-
-PAGE = """### Page
-- Page URL: http://shop.test/
-- Page Title: Shop
-### Snapshot
-```yaml
-- button "Buy" [ref=e{ref}]
-- text: {text}
-```"""
-
-
-def browsing(*answers: str, **changes: Any) -> Prepared:
-    """A session with a browser, written by hand."""
-    call = ToolCall("browser_click", {"element": "Buy", "ref": "e1"})
-    turns = tuple(
-        Turn(
-            parent="",
-            call=replace(call, arguments={**call.arguments, "ref": f"e{number}"}),
-            action=Action(""),
-            observation=Observation(text=answer, provenance="real"),
-            change=StateChange(clock_us=0),
-        )
-        for number, answer in enumerate(answers)
-    )
-    tool = ToolSpec(name="browser_click", domain="web")
-    source = SourceTrajectory(id="t", task="t", turns=turns, tools={tool.name: tool}, **changes)
-    return prepared_source(source)
 
 
 def test_turns_that_leave_a_screen_as_it_was_are_no_targets() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_trainers.data import Demonstration, Document, PredictionSample, read_rows
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages import Run, make_data
@@ -160,3 +160,12 @@ def test_bad_input_is_told_and_leaves_no_finished_stage(
     assert told in str(caught.value)
     assert not (tmp_path / "data" / "funnel.json").exists()
     assert not list(tmp_path.rglob("*.partial"))
+    assert made(tmp_path).is_dir(), "with the mistake corrected it goes on at once"
+
+
+def test_a_disk_that_cannot_be_written_is_our_failure_and_not_the_users(tmp_path: Path) -> None:
+    (tmp_path / "data" / "rl.jsonl.partial").mkdir(parents=True)
+    with pytest.raises(WorldFailure, match="cannot be written"):
+        made(tmp_path)
+    assert (tmp_path / "data" / "sft.jsonl").exists()
+    assert not (tmp_path / "data" / "funnel.json").exists()

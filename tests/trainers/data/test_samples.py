@@ -10,6 +10,9 @@ from agentworld_sim.model import ModelSettings, PromptSet, WorldModel
 from agentworld_sim.model.scripted import ScriptedModelServer, ScriptedReply
 from agentworld_sim.world import World
 from agentworld_trainers.data import SourceTrajectory, documents_of, imagined_tools, samples_of
+from agentworld_trainers.data._prepared import turns_of
+from agentworld_trainers.data._samples import told_as
+from tests.trainers.data.sources import browsing
 from tests.trainers.data.worlds import CODING, TYPED, computed, imagined, scenario
 
 MARKER = "**Environment Observation:**\n"
@@ -151,3 +154,14 @@ async def test_a_document_is_the_whole_conversation_of_each_domain() -> None:
     last = [one for one in samples_of(source) if one.domain == "swe"][-1]
     assert coding.messages[:-1] == last.messages
     assert coding.messages[-1]["content"] == MARKER + last.observation
+
+
+async def test_the_turns_of_a_document_are_bare_actions_and_observations() -> None:
+    source = await computed(CODING)
+    (document,) = documents_of(source)
+    told = [(turn.action.text, turn.observation.text) for turn in told_as(source)]
+    assert turns_of(document) == told
+    screen = browsing("### Page\n- Page URL: a", "### Page\n- Page URL: b").documents[0]
+    assert [action for action, _ in turns_of(screen)] == [
+        f'browser_click(element="Buy", ref="e{number}")' for number in range(2)
+    ]

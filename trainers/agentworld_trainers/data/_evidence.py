@@ -122,8 +122,6 @@ def checks_of(name: DomainName) -> tuple[Check, ...]:
 
 def told_call(text: str) -> ToolCall:
     """The call that a written action amounts to, as far as it tells; for rows that hold only text."""
-    fenced = _FENCE.search(text)
-    text = fenced["text"] if fenced else text
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
@@ -141,9 +139,12 @@ def told_call(text: str) -> ToolCall:
 
 
 def told_action(message: str) -> str:
-    """The action in a user message of the wire form; all of the message where none is marked."""
+    """The action in a user message of the wire form, without its fence; all of the message where none is
+    marked."""
     found = _ACTION.search(message)
-    return found["text"] if found else message
+    text = found["text"] if found else message
+    fenced = _FENCE.match(text)
+    return fenced["text"] if fenced else text
 
 
 def told_turns(messages: Sequence[Message]) -> tuple[Turn, ...]:

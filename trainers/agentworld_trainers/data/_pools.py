@@ -68,24 +68,7 @@ def make_pools(
         UsageError: a row cannot be used.
     """
     funnel = Funnel()
-    kept: list[Prepared] = []
-    demonstrations: list[Demonstration] = []
-    seen: set[str] = set()
-    for count, one in enumerate(given, 1):
-        if isinstance(one, Demonstration):
-            demonstrations.append(one)
-        else:
-            prepared = _prepared(one, settings)
-            funnel.read(prepared.samples)
-            if prepared.id in seen:
-                place = prepared.place or prepared.id
-                funnel.drop("read twice", place, samples=prepared.samples, trajectories=1)
-                continue
-            seen.add(prepared.id)
-            passed = filtered(prepared, settings.filters, funnel)
-            if passed is not None:
-                kept.append(passed)
-        tell(count)
+    kept, demonstrations = _read(given, settings, funnel, tell)
     tasks: list[tuple[str, Split | None]] = [(one.task, one.split) for one in kept]
     tasks += [(one.task, None) for one in demonstrations]
     side = split_of(tasks, held_out=settings.held_out, seed=settings.seed)
@@ -122,6 +105,31 @@ def make_pools(
         funnel={**funnel.to_json(), **told},
         report=report,
     )
+
+
+def _read(
+    given: Iterable[Given], settings: PoolSettings, funnel: Funnel, tell: Callable[[int], None]
+) -> tuple[list[Prepared], list[Demonstration]]:
+    """The trajectories that the filters let pass, and the demonstrations."""
+    kept: list[Prepared] = []
+    demonstrations: list[Demonstration] = []
+    seen: set[str] = set()
+    for count, one in enumerate(given, 1):
+        tell(count)
+        if isinstance(one, Demonstration):
+            demonstrations.append(one)
+            continue
+        prepared = _prepared(one, settings)
+        funnel.read(prepared.samples)
+        if prepared.id in seen:
+            place = prepared.place or prepared.id
+            funnel.drop("read twice", place, samples=prepared.samples, trajectories=1)
+            continue
+        seen.add(prepared.id)
+        passed = filtered(prepared, settings.filters, funnel)
+        if passed is not None:
+            kept.append(passed)
+    return kept, demonstrations
 
 
 def _prepared(one: SourceTrajectory | Prepared, settings: PoolSettings) -> Prepared:

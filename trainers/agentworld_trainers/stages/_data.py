@@ -16,6 +16,7 @@ from agentworld_trainers.data._funnel import funnel_table
 from agentworld_trainers.data._pools import Given, Pools, PoolSettings, make_pools
 from agentworld_trainers.data._rows import Demonstration, Document, PredictionSample, write_rows
 from agentworld_trainers.data._source import SourceTrajectory
+from agentworld_trainers.recipes._load import FILE
 from agentworld_trainers.stages._checkpoints import whole_folder
 
 if TYPE_CHECKING:
@@ -42,7 +43,11 @@ def make_data(recipe: Recipe, run: Run) -> Path:
             return stage.folder
         try:
             _make(recipe, stage)
-        except OSError as error:
+        except BaseException as error:
+            # Nothing stands on unfinished data: the next try may be told something else.
+            (stage.folder / FILE).unlink(missing_ok=True)
+            if not isinstance(error, OSError):
+                raise
             raise WorldFailure(
                 f"the data cannot be written to {str(stage.folder)!r}: {error.strerror}. What was"
                 " written whole is kept; the same command goes on when there is room."
