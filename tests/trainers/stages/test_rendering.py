@@ -98,7 +98,7 @@ def test_what_is_rendered_is_read_back_as_the_observation(
         rendered = render_prediction(tokenizer, sample, thinking=True)
     except Unrenderable:
         return
-    turns = TurnTokens(tokenizer)  # type: ignore[arg-type]
+    turns = TurnTokens(tokenizer)
     written = turns.text(rendered.target_ids)
     assert parse_reply(written).text == observation
     # A server without a reasoning parser, too: the whole turn, what the prompt opened included.
@@ -191,7 +191,7 @@ def test_a_demonstration_has_the_tokens_of_a_rollout(template: str) -> None:
     tokenizer = tiny.tokenizer(template)
     row = tiny.demonstration(3)
     rendered = render_demonstration(tokenizer, row)
-    turns = TurnTokens(tokenizer, {"enable_thinking": False})  # type: ignore[arg-type]
+    turns = TurnTokens(tokenizer, {"enable_thinking": False})
     said = [
         (
             *tokenizer.encode(row.messages[at]["content"], add_special_tokens=False),

@@ -53,7 +53,8 @@ def _bytes() -> str:
     return made.to_str()
 
 
-def tokenizer(template: str = "qwen3") -> PreTrainedTokenizerFast:
+def tokenizer(template: str = "qwen3") -> Any:
+    """A tokenizer of bytes with a chat template; transformers does not declare all that it has."""
     made = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(_bytes()),
         eos_token="<|im_end|>",

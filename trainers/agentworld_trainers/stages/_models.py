@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
@@ -152,8 +153,9 @@ def new_model(
         made = AutoConfig.for_model(kind, **{"vocab_size": len(tokenizer), **special, **fields})
         set_seed(seed)
         model = AutoModelForCausalLM.from_config(made, dtype=torch.float32)
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise UsageError(f"no {kind!r} can be made from `model.config`: {error}") from error
+    except (StrictDataclassError, ValueError, TypeError, RuntimeError) as error:
+        why = " ".join(str(error).split())
+        raise UsageError(f"no {kind!r} can be made from `model.config`: {why}") from error
     return cast(PreTrainedModel, model)
 
 

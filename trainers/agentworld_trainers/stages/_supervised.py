@@ -291,7 +291,6 @@ def sft_config(part: Supervised, recipe: Recipe, folder: Path) -> SFTConfig:
         weight_decay=part.weight_decay,
         max_grad_norm=part.max_grad_norm,
         activation_checkpointing=part.gradient_checkpointing,
-        gradient_checkpointing=False,
         optim="adamw_torch",
         bf16=recipe.model.dtype == "bfloat16",
         # Without saying so, transformers takes bfloat16 on GPUs only.
