@@ -22,3 +22,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "filterwarnings",
         "ignore:`is_gradient_checkpointing` is deprecated:FutureWarning",
     )
+    config.addinivalue_line(
+        # And it switches checkpointing off for a rollout, and on again, by the old names.
+        "filterwarnings",
+        r"ignore:`gradient_checkpointing_(en|dis)able` is deprecated:FutureWarning",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,9 @@ def _run(recipe: Recipe, stages: list[str], *, fresh: bool) -> None:
     if stages != ["data"]:
         # Said before the data are made, not after.
         require("torch", extra="train")
-    with boundary(recipe):
+    with boundary(recipe), warnings.catch_warnings():
+        # TRL 1.16 uses names that transformers 5.23 calls deprecated; nobody who trains can do anything.
+        warnings.filterwarnings("ignore", r"`(is_)?gradient_checkpointing", FutureWarning)
         from agentworld_trainers.stages import Run
 
         run = Run(recipe, fresh=fresh)

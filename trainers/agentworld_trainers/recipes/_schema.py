@@ -143,8 +143,7 @@ class Rollouts(Part):
     """How episodes are sampled."""
 
     policy: Literal["in-process", "http"] = "in-process"
-    """What samples: the model that is being trained, or a server that has the same weights. Weights are
-    compared before every rollout batch; bringing them to the server is yours to do."""
+    """What samples: the model that is being trained, or a server that has the same weights."""
     url: str = ""
     """Of an OpenAI-compatible server with token ids (vLLM), for `http`."""
     model: str = ""
@@ -178,6 +177,8 @@ class Judge(Part):
     """Its name at that server; the only one there by default."""
     weight: Share = 0.9
     """Of the rubric; the rest is the rule's. Published: 9 to 1 (arXiv 2606.24597)."""
+    prompts: str = ""
+    """Folder with `<domain>/judge_system_prompt.txt`; the shipped prompt for domains that it lacks."""
 
 
 class RewardPart(Part):

@@ -296,10 +296,10 @@ def _stage_warnings(recipe: Recipe, size: ModelSize, part: Supervised | Gspo) ->
     rollouts = part.rollouts
     if rollouts.policy == "http" and not rollouts.url:
         yield "rollouts.policy is 'http', but rollouts.url is empty"
-    elif rollouts.policy == "http":
+    elif rollouts.policy == "http" and not rollouts.sync:
         yield (
-            "nothing here brings the trained weights to the server that samples. They are compared before"
-            " every rollout batch, and training stops where they differ until you have updated it"
+            "no rollouts.sync brings the trained weights to the server that samples: unless something"
+            " else does, training stops at its second rollout batch, where they differ"
         )
     if rollouts.max_turn_tokens >= rollouts.max_episode_tokens:
         yield (
