@@ -58,7 +58,10 @@ def prepared_row(row: Mapping[str, Any], *, place: str, domain: DomainName | Non
     system: str = row["system_str"]
     # Rows about several turns of one trajectory repeat its texts and have different ids.
     trajectory = "bench-" + hashed("row", [own, system, actions[:1], answers[:1]])[:16]
-    task = str(row.get("task") or row.get("id") or trajectory)
+    task = str(row.get("task") or "")
+    if not task or task.lower() in get_args(DomainName):
+        # The name of a domain would put all of its rows on one side.
+        task = str(row.get("id") or trajectory)
     answers += [None] * (len(actions) - len(answers))
     turns: list[PreparedTurn] = []
     for index, action in enumerate(actions):
