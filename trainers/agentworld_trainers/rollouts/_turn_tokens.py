@@ -26,6 +26,9 @@ _DUMMY = "agentworld-dummy-turn"
 _DUMMY_ANSWER = "agentworld-dummy-answer"
 
 
+_MOST_REPLIES = 4096
+
+
 class ChatTokenizer(Protocol):
     """What is used of a tokenizer; those of transformers have it, and `eos_token_id` if there is one."""
 
@@ -57,6 +60,8 @@ class TurnTokens:
         """
         self.tokenizer = tokenizer
         self._variables = dict(template or {})
+        self._replies: dict[tuple[tuple[str, str], ...], tuple[int, ...]] = {}
+        """Tokens of replies by what they say: episodes of a group are often told the same."""
         if not getattr(tokenizer, "chat_template", "unknown"):
             raise UsageError(
                 "the tokenizer has no chat template, so no conversation can be written for its model."
@@ -86,9 +91,15 @@ class TurnTokens:
         Raises:
             UsageError: the chat template refuses the messages.
         """
-        if not self._has_tool_role:
-            messages = [_as_user(message) for message in messages]
-        ids = self._ids(self._cut([*_dummies(), *messages]))
+        said = tuple((message["role"], message["content"]) for message in messages)
+        ids = self._replies.get(said)
+        if ids is None:
+            if not self._has_tool_role:
+                messages = [_as_user(message) for message in messages]
+            ids = self._ids(self._cut([*_dummies(), *messages]))
+            if len(self._replies) >= _MOST_REPLIES:
+                self._replies.clear()
+            self._replies[said] = ids
         return ids[1:] if ids and self._is_end(ended_by, ids[0]) else ids
 
     def text(self, ids: Sequence[int]) -> str:
