@@ -137,6 +137,10 @@ def test_a_judge_that_is_not_there_is_told_before_anything_is_played(
             {"reward": {"function": "a:b", "judge": {"url": "http://127.0.0.1:1/v1"}}},
             "Leave one of them out",
         ),
+        (
+            {"reward": {"judge": {"url": "http://127.0.0.1:1/v1", "prompts": "gone"}}},
+            "no folder of judge prompts at 'gone'",
+        ),
         ({"rollouts": {"max_episode_tokens": 4}}, "not one task"),
     ],
 )
@@ -216,3 +220,15 @@ def test_a_policy_server_that_dies_in_mid_rollout_loses_nothing(
         server.dies_after = None
         lines = trained(made)
     assert [line["step"] for line in lines] == [0, 1, 2, 3, 4, 4]
+
+
+def test_adapters_are_trained_in_bfloat16_and_merged(start: Path, tmp_path: Path) -> None:
+    plain = recipe(start, tmp_path, steps=2).model_dump()
+    plain["model"] |= {"dtype": "bfloat16", "lora": {"rank": 4}}
+    made = Recipe.model_validate(plain)
+    lines = trained(made)
+    assert (tmp_path / "rl" / "final" / "adapter").is_dir()
+    before = load_file(start / "model.safetensors")
+    assert before.keys() == weights(made).keys()
+    assert any(not torch.equal(value, before[name]) for name, value in weights(made).items())
+    assert lines[1]["mismatch/left_out"] == 0.0

@@ -64,7 +64,8 @@ def reward_of(part: RewardPart) -> tuple[RewardFunction, Judge | None]:
         return own_reward(part.function), None
     if part.judge is None:
         return PredictionReward(), None
-    judge = Judge.at(part.judge.url, part.judge.model)
+    prompts = Path(part.judge.prompts) if part.judge.prompts else None
+    judge = Judge.at(part.judge.url, part.judge.model, prompts=prompts)
     return PredictionReward(judge=judge, judge_weight=part.judge.weight), judge
 
 
