@@ -96,13 +96,15 @@ def agent_tasks(settings: Mapping[str, Any], seed: int) -> AgentTasks:
 
     Args:
         settings: How many tasks of each group: `train`, `instances`, `templates` (and `demonstrated`,
-            which is for the data).
+            which is for the data); and `seed`, so that the tasks stay the same when the recipe's seed
+            changes.
         seed: Where all random choices start.
 
     Raises:
         UsageError: there is no such setting.
     """
-    groups = shell_tasks(settings, seed)
+    counts = {name: value for name, value in settings.items() if name != "seed"}
+    groups = shell_tasks(counts, settings.get("seed", seed))
     made = {group: [task.task() for task in groups[group]] for group in GROUPS[1:]}
     held_out = {group: made[group] for group in GROUPS[2:]}
     return AgentTasks(train=made["train"], held_out=held_out)
@@ -150,14 +152,15 @@ def _drawn(
     number = 0
     while number < count:
         family = random.choices(families, [WEIGHTS[name] for name in families])[0]
-        task = _written(family, random.choice(names[family]), group, number, random)
+        task = written(family, random.choice(names[family]), group, number, random)
         if task.content not in seen:
             seen.add(task.content)
             number += 1
             yield task
 
 
-def _written(family: str, name: str, group: Group, number: int, random: Random) -> ShellTask:
+def written(family: str, name: str, group: Group, number: int, random: Random) -> ShellTask:
+    """A task of one template, with the choices that `random` makes."""
     draft = Draft(Random(random.getrandbits(64)))
     FAMILIES[family][name](draft)
     # Something that has nothing to do with the task, and must stay.

@@ -292,6 +292,7 @@ def sft_config(part: Supervised, recipe: Recipe, folder: Path) -> SFTConfig:
         max_grad_norm=part.max_grad_norm,
         activation_checkpointing=part.gradient_checkpointing,
         optim="adamw_torch",
+        adam_beta2=part.adam_beta2,
         bf16=recipe.model.dtype == "bfloat16",
         # Without saying so, transformers takes bfloat16 on GPUs only.
         use_cpu=not torch.cuda.is_available(),
