@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from agentworld_sim import SqliteStore, ToolCall, World
+from agentworld_sim._tool_forms import spec_of
 from agentworld_sim.checks import judge_all
+from agentworld_sim.engines import FunctionEngine
 from agentworld_sim.errors import UsageError
 from agentworld_sim.turns import Trajectory
 from agentworld_trainers.data import (
@@ -213,6 +215,51 @@ def test_all_worlds_of_a_store_become_rows(tmp_path: Path) -> None:
     evidence = trained[0].evidence
     assert evidence is not None
     assert evidence["history"][1]["observation"]["text"]
+
+
+LISTED = {"name": "lookup", "inputSchema": {"type": "object", "properties": {}}}
+
+
+@pytest.mark.parametrize("listed", [[LISTED], {"tools": [LISTED]}], ids=["list", "listing"])
+def test_tools_that_were_added_to_a_world_are_declared_by_a_listing(
+    tmp_path: Path, listed: Any
+) -> None:
+    store = SqliteStore(tmp_path / "worlds.sqlite")
+    said = FunctionEngine({"lookup": lambda arguments, values: "found"})
+
+    async def play() -> None:
+        async with await World.create(scenario(), store=store, engines=[said]) as world:
+            world.add_tools([spec_of(LISTED)])
+            for _ in range(2):
+                await world.step(ToolCall("lookup", {}))
+
+    asyncio.run(play())
+    store.close()
+    (tmp_path / "tools.json").write_text(json.dumps(listed))
+    pattern = str(tmp_path / "worlds.sqlite")
+    (without,) = trajectories_of(pattern)
+    assert "lookup" not in without.tools
+    (source,) = trajectories_of(pattern, tools=str(tmp_path / "tools.json"))
+    assert [one.domain for one in samples_of(source)] == ["mcp", "mcp"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "cannot be read"),
+        ("{", "is not JSON"),
+        ("{}", "no list of tools"),
+        ("[1]", "1 is no"),
+    ],
+)
+def test_a_listing_that_cannot_be_read_is_told(
+    tmp_path: Path, content: str | None, told: str
+) -> None:
+    SqliteStore(tmp_path / "worlds.sqlite").close()
+    if content is not None:
+        (tmp_path / "tools.json").write_text(content)
+    with pytest.raises(UsageError, match=told):
+        trajectories_of(str(tmp_path / "worlds.sqlite"), tools=str(tmp_path / "tools.json"))
 
 
 @pytest.mark.parametrize(

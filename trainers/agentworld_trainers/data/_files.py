@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agentworld_sim._opening import initial_state
+from agentworld_sim._tool_forms import spec_of
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.model._briefing import Briefing
 from agentworld_sim.scenario import Scenario
@@ -44,6 +45,9 @@ class FileSettings(BaseModel):
     scenario: str = ""
     """The scenario of trajectories that are JSON Lines: a file, a folder or a shipped name. It has the
     tools and the first state; a store has them itself."""
+    tools: str = ""
+    """A JSON file of tools that worlds had beside those of their scenarios, for example of a graph: a list,
+    or a listing `{"tools": […]}`, in the form of MCP, of a model's API or of scenarios."""
     domain: DomainName | None = None
     """Of rows in AgentWorldBench form that do not name theirs."""
     task: Literal["file", "folder", "scenario"] = "file"
@@ -104,7 +108,7 @@ def _read(path: Path, settings: FileSettings) -> Iterator[SourceTrajectory | Pre
     try:
         with path.open("rb") as file:
             if file.read(len(_SQLITE)) == _SQLITE:
-                yield from _worlds(path)
+                yield from _worlds(path, settings)
                 return
         with path.open(encoding="utf-8") as lines:
             yield from _lines(lines, path, settings)
@@ -114,14 +118,16 @@ def _read(path: Path, settings: FileSettings) -> Iterator[SourceTrajectory | Pre
         raise UsageError(f"{str(path)!r} is not UTF-8, so it holds no trajectories.") from None
 
 
-def _worlds(path: Path) -> Iterator[SourceTrajectory]:
+def _worlds(path: Path, settings: FileSettings) -> Iterator[SourceTrajectory]:
     """All worlds of a store, each up to its head."""
     from agentworld_sim._sync import run_sync
 
+    others = _other_tools(settings)
     store = SqliteStore(path)
     try:
         for record in store.worlds():
             world = run_sync(World.open(record.id, store=store, model=False))
+            world.add_tools(others)
             turns = run_sync(world.trajectory()).turns
             scenario = world.scenario
             yield SourceTrajectory(
@@ -162,6 +168,26 @@ def _lines(
                 raise UsageError(_neither(value, place))
             domain = settings.domain or domain_of_file(path)
             yield prepared_row(value, place=place, domain=domain)
+
+
+def _other_tools(settings: FileSettings) -> list[ToolSpec]:
+    """The tools that the settings name."""
+    if not settings.tools:
+        return []
+    place = f"data.settings.tools: {settings.tools!r}"
+    try:
+        value: Any = json.loads(Path(settings.tools).read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"{place} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise UsageError(f"{place} is not JSON: {error}.") from None
+    listed: Any = cast("dict[str, Any]", value).get("tools") if isinstance(value, dict) else value
+    if not isinstance(listed, list):
+        raise UsageError(f"{place} holds no list of tools, nor an object with one under 'tools'.")
+    try:
+        return [spec_of(tool) for tool in cast("list[Any]", listed)]
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
 
 
 def _object(line: str, place: str) -> Mapping[str, Any]:
@@ -231,6 +257,7 @@ class _Known:
 
             scenario = Scenario.load(self._settings.scenario)
             world = run_sync(World.create(scenario, model=False))
+            world.add_tools(_other_tools(self._settings))
             tools = world.tools
             run_sync(world.close())
             blobs = NewBlobs(MemoryBlobs())

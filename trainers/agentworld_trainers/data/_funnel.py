@@ -25,7 +25,8 @@ STEPS: tuple[Step, ...] = get_args(Step)
 WHY: Mapping[Step, str] = {
     "read twice": "trajectories that stand in the input more than once",
     "too few turns": "trajectories with fewer turns than `min_turns`",
-    "undeclared tool": "trajectories that call a tool which is not declared",
+    "undeclared tool": "trajectories that call a tool which is not declared (a store knows the tools of"
+    " its scenarios; others are named by data.settings.tools)",
     "broken screen": "trajectories of a screen with a state that is empty or not whole",
     "no target": "turns without an observation to predict",
     "enforced by a control": "turns whose answer a control gave or changed",
