@@ -29,7 +29,7 @@ Where this file leaves the paper, or settles what the paper leaves open:
   A_it and gives no rule for them.
 * The loss on environment tokens (`prediction_loss`; ECHO, arXiv 2605.24517) stands outside of J and is
   added to the loss with a weight of its own.
-* There is no KL term, as in the paper's experiments.
+* There is no KL term; the paper leaves it out of its formulas.
 
 Shapes: B rows (responses), T response positions, padded anywhere.
 """
@@ -246,7 +246,7 @@ def departures(
             f" {EPSILON_LOW:g} and {EPSILON_HIGH:g}."
         )
     if kl:
-        said.append(f"kl={kl:g}: the paper has no KL term.")
+        said.append(f"kl={kl:g}: the paper's objective is written without a KL term.")
     if ratio != "sequence":
         said.append(f"ratio={ratio!r}: the paper's ratio is that of the whole sequence.")
     if aggregation != "grpo":
@@ -260,8 +260,8 @@ def departures(
         )
     if router_loss:
         said.append(
-            f"router_loss={router_loss:g}: a load-balancing loss is added; the paper stabilises"
-            " Mixture-of-Experts training by the sequence ratio alone."
+            f"router_loss={router_loss:g}: a load-balancing loss of the experts is added, which is no"
+            " part of the paper's objective."
         )
     if environment_loss:
         said.append(

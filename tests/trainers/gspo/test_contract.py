@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from transformers import Trainer
 from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from agentworld_sim.errors import UsageError
+from agentworld_trainers import gspo_trainer
 from tests.trainers.gspo import tiny
 
 UPGRADE = (
@@ -58,6 +62,24 @@ def test_trl_still_has_what_is_overridden_and_called(place: tuple[type, str]) ->
     if wanted is not None:
         problem = UPGRADE.format(name=function.__qualname__, what=f"its parameters are {has}")
         assert has[: len(wanted)] == wanted, problem
+
+
+def test_torch_and_trl_are_loaded_when_they_are_asked_for() -> None:
+    script = (
+        "import sys, agentworld_trainers.gspo_trainer, agentworld_trainers.stages._checkpoints as c;"
+        "assert c.WholeCheckpoints;"
+        "print([m for m in ('torch', 'trl', 'transformers', 'datasets') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_without_trl_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trl", None)
+    with pytest.raises(UsageError, match=r"pip install 'agentworld-sim\[train\]'"):
+        _ = gspo_trainer.GspoTrainer
 
 
 def test_the_release_of_trl_is_the_one_that_was_read() -> None:

@@ -290,11 +290,11 @@ def test_settings_of_the_paper_are_no_departure() -> None:
         ({"mini_batches": 1}, "the ratio is always 1 and the clip never acts"),
         ({"iterations": 2}, "goes through a rollout batch once"),
         ({"epsilon_low": 0.2}, "epsilon_low=0.2, epsilon_high=0.0004: the paper clips at 0.0003"),
-        ({"kl": 0.1}, "no KL term"),
+        ({"kl": 0.1}, "written without a KL term"),
         ({"ratio": "token"}, "ratio is that of the whole sequence"),
         ({"aggregation": "dapo"}, "every sequence weighs the same"),
         ({"scale": "none"}, "divides advantages by the group's standard deviation"),
-        ({"router_loss": 0.001}, "load-balancing loss is added"),
+        ({"router_loss": 0.001}, "load-balancing loss of the experts is added"),
         ({"environment_loss": 0.05}, "arXiv 2605.24517"),
     ],
 )

@@ -128,7 +128,7 @@ def test_a_batch_of_dead_groups_changes_no_weight_and_is_logged(
     dead = tiny.trainer(tmp_path / "b", part=part(steps=4), change=change)
     dead.train()
     assert unequal(weights(alive), weights(dead)) == []
-    assert "step 2: nothing to learn from in this rollout batch" in caplog.text
+    assert "step 3: nothing to learn from in this rollout batch" in caplog.text
     assert [log["groups/live"] for log in dead.state.log_history if "groups/live" in log] == [1, 0]
 
 
@@ -155,7 +155,7 @@ def test_when_no_episode_could_be_played_training_stops(tmp_path: Path) -> None:
     with pytest.raises(RolloutFailed) as error:
         tiny.trainer(tmp_path, change=change).train()
     assert str(error.value) == (
-        "none of the 8 episodes of step 0 could be played; the first: connection refused. There is no"
+        "none of the 8 episodes for step 1 could be played; the first: connection refused. There is no"
         " checkpoint before it."
     )
 
@@ -260,8 +260,8 @@ def test_credit_per_turn_needs_the_token_form(tmp_path: Path) -> None:
         ({"epsilon_low": 0.2, "epsilon_high": 0.2}, {}, "the paper clips at"),
         ({}, {"num_iterations": 2}, "goes through a rollout batch once"),
         ({}, {"scale_rewards": "none"}, "divides advantages by"),
-        ({}, {"router_aux_loss_coef": 0.001}, "a load-balancing loss is added"),
-        ({}, {"router_aux_loss_coef": None}, "a load-balancing loss is added"),
+        ({}, {"router_aux_loss_coef": 0.001}, "a load-balancing loss of the experts is added"),
+        ({}, {"router_aux_loss_coef": None}, "a load-balancing loss of the experts is added"),
     ],
 )
 def test_a_setting_that_leaves_the_paper_is_warned_about(

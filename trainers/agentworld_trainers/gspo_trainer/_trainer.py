@@ -144,7 +144,7 @@ class GspoTrainer(ExactTrainer):
         failed = [record for record in self._records if record.reward is None]
         if len(failed) == len(names):
             raise RolloutFailed(
-                f"none of the {len(names)} episodes of step {self.state.global_step} could be played;"
+                f"none of the {len(names)} episodes for step {self.state.global_step + 1} could be played;"
                 f" the first: {failed[0].error or failed[0].stop_reason}. {self.resume_hint()}"
             )
         pad_id = self._tokenizer.pad_token_id
@@ -226,7 +226,7 @@ class GspoTrainer(ExactTrainer):
 
     def _note_mismatch(self, gap: Tensor, live: Tensor, left_out: Tensor, mask: Tensor) -> None:
         rows = mask.bool().any(-1)
-        sums = torch.stack([gap.abs().sum(), rows.sum(), left_out.sum(), live.sum()]).double()
+        sums = torch.stack([gap.abs().sum(), rows.sum(), left_out.sum(), live.sum()]).float()
         total, count, out, alive = self._sum(sums).tolist()
         metrics = self._metrics["train"]
         metrics["mismatch/mean"].append(total / max(count, 1))
@@ -235,7 +235,7 @@ class GspoTrainer(ExactTrainer):
             _log.warning(
                 "step %d: %d of %d episodes are left out: sampler and trainer differ by more than %g"
                 " per token. Are the sampler's weights those of the trainer, and its temperature?",
-                self.state.global_step,
+                self.state.global_step + 1,
                 int(out),
                 int(alive),
                 self.config.mismatch_limit,
@@ -277,7 +277,7 @@ class GspoTrainer(ExactTrainer):
             _log.warning(
                 "step %d: nothing to learn from in this rollout batch: the rewards of every group are"
                 " equal. Its steps change no weight.",
-                self.state.global_step,
+                self.state.global_step + 1,
             )
 
     # ------------------------------------------------------------------ loss
@@ -332,7 +332,7 @@ class GspoTrainer(ExactTrainer):
                 mask.sum(),
             ]
         )
-        self._note_loss(self._sum(sums.detach().double()).tolist())
+        self._note_loss(self._sum(sums.detach().float()).tolist())
         return loss
 
     def _note_loss(self, sums: list[float]) -> None:
