@@ -20,7 +20,7 @@ from agentworld_trainers.data._rows import write_rows
 from agentworld_trainers.errors import TrainingDiverged
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages._cpt import train_cpt
-from agentworld_trainers.stages._models import new_model
+from agentworld_trainers.stages._models import load_model, new_model
 from agentworld_trainers.stages._order import row_order
 from agentworld_trainers.stages._rendering import RenderedRow
 from agentworld_trainers.stages._run import Run, read_metrics
@@ -253,6 +253,12 @@ def test_adapters_are_trained_alone_and_merged_at_the_end(tmp_path: Path) -> Non
     assert before.keys() == after.keys()
     assert (final / "adapter" / "adapter_model.safetensors").is_file()
     assert type(AutoModelForCausalLM.from_pretrained(final)).__name__ == "Qwen3MoeForCausalLM"
+    # A checkpoint of adapters alone is loaded with the model it stands on.
+    half = load_model(tmp_path / "run" / "sft" / "checkpoint-6")
+    ids = {"input_ids": torch.tensor([[5, 6, 7, 8]])}
+    merged = load_model(final)
+    with torch.no_grad():
+        torch.testing.assert_close(half(**ids).logits, merged(**ids).logits, rtol=1e-4, atol=1e-4)
     # Taken up again in the middle, it comes to the same, dropout included.
     shutil.rmtree(final)
     shutil.rmtree(tmp_path / "run" / "sft" / "checkpoint-6")

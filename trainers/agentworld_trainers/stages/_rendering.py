@@ -120,8 +120,9 @@ def render_document(tokenizer: Tokenizer, row: Document, seed: int) -> RenderedR
     its tokens.
 
     Raises:
-        Unrenderable: the fractions do not fit the messages.
-        UsageError: the chat template cannot hold it, or changes what the messages say.
+        Unrenderable: the fractions do not fit the messages, or the chat template changes what they say
+            (Qwen3's takes out whatever stands before `</think>`).
+        UsageError: the chat template cannot hold it.
     """
     assistants = [i for i, message in enumerate(row.messages) if message["role"] == "assistant"]
     if len(assistants) != len(row.keep):
@@ -240,10 +241,7 @@ def _placed(
         pieces = zip(between, contents, strict=True)
         if "".join(before + content for before, content in pieces) + rest == text:
             return text, spans
-    raise UsageError(
-        "the chat template changes what messages say (not only blanks around them), so it cannot be"
-        " told which tokens are whose. Use another template."
-    )
+    raise Unrenderable("the chat template changes what its messages say")
 
 
 def _written(tokenizer: Tokenizer, messages: Sequence[Message]) -> str:
