@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -397,9 +396,11 @@ async def test_no_tasks_are_no_episodes() -> None:
         ({"episode_seconds": 0}, "episode_seconds must be more than 0, not 0"),
     ],
 )
-def test_limits_that_let_nothing_happen_are_refused(settings: dict[str, int], message: str) -> None:
+def test_limits_that_let_nothing_happen_are_refused(
+    settings: dict[str, float], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
-        RolloutSettings(**settings)
+        RolloutSettings(**settings)  # pyright: ignore[reportArgumentType]
 
 
 async def test_a_group_of_nobody_is_refused() -> None:
