@@ -20,7 +20,10 @@ MODULES = (
     "model",
     "fidelity",
 )
-TABLE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "figures.md"
+TRAINING = ("masking", "gspo_step", "rollouts")
+"""Those that need the environment of `make bench-train`."""
+
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 
 
 def table(rows: list[Row]) -> str:
@@ -41,17 +44,23 @@ def table(rows: list[Row]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measures ours beside the alternative.")
-    parser.add_argument("modules", nargs="*", default=MODULES, help="which benchmarks to run")
-    parser.add_argument("--write", action="store_true", help=f"write {TABLE.name} in the docs")
+    parser.add_argument("modules", nargs="*", help="which benchmarks to run")
+    parser.add_argument(
+        "--training", action="store_true", help="those of training, which need torch"
+    )
+    parser.add_argument("--write", action="store_true", help="write the table into the docs")
     chosen = parser.parse_args()
     rows: list[Row] = []
-    for module in chosen.modules:
+    for module in chosen.modules or (TRAINING if chosen.training else MODULES):
         print(f"measuring {module} …", flush=True)
         rows += import_module(f"bench.{module}").rows()
     print(table(rows))
     if chosen.write:
-        TABLE.write_text(
-            "# Figures\n\nMedians of one run of `make bench`, ours and the alternative measured in"
+        title, target = "Figures", "bench"
+        if chosen.training:
+            title, target = "Figures of training", "bench-train"
+        (REFERENCE / f"{title.lower().replace(' ', '-')}.md").write_text(
+            f"# {title}\n\nMedians of one run of `make {target}`, ours and the alternative measured in"
             f" the same run, on {platform.machine()} with Python {platform.python_version()} and 2"
             f" cores.\n\n{table(rows)}\n",
             encoding="utf-8",
