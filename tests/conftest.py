@@ -19,6 +19,7 @@ def no_settings_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
         "AGENTWORLD_MODEL_URL",
         "AGENTWORLD_MODEL",
         "AGENTWORLD_API_KEY",
+        "AGENTWORLD_PROMPTS",
         "AGENTWORLD_STORE",
     ):
         monkeypatch.delenv(name, raising=False)

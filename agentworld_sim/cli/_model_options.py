@@ -107,7 +107,7 @@ def model_options(command: F) -> F:
             "--prompts",
             metavar="DIR",
             type=click.Path(path_type=Path),
-            help="Prompt templates of your own: DIR/<domain>/system_prompt.txt.",
+            help="Prompt templates of your own: DIR/<domain>/system_prompt.txt (AGENTWORLD_PROMPTS).",
         ),
         click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of one reply."),
         click.option(

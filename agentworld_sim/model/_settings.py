@@ -15,6 +15,7 @@ from agentworld_sim.errors import UsageError, nearest
 URL_VARIABLE = "AGENTWORLD_MODEL_URL"
 MODEL_VARIABLE = "AGENTWORLD_MODEL"
 KEY_VARIABLE = "AGENTWORLD_API_KEY"
+PROMPTS_VARIABLE = "AGENTWORLD_PROMPTS"
 
 _BASE_URL = "Give the base URL of an OpenAI-compatible API, for example http://127.0.0.1:8000/v1"
 
@@ -86,8 +87,8 @@ class ModelSettings:
     ) -> ModelSettings | None:
         """The settings that options and environment variables give; `None` when no URL is set.
 
-        An option wins over `AGENTWORLD_MODEL_URL`, `AGENTWORLD_MODEL` and `AGENTWORLD_API_KEY`. The
-        key comes from the environment only.
+        An option wins over `AGENTWORLD_MODEL_URL`, `AGENTWORLD_MODEL` and `AGENTWORLD_PROMPTS`. The
+        key comes from the environment only, from `AGENTWORLD_API_KEY`.
 
         Args:
             url: Instead of `AGENTWORLD_MODEL_URL`.
@@ -113,6 +114,7 @@ class ModelSettings:
             url=found,
             model=model or variables.get(MODEL_VARIABLE, ""),
             api_key=variables.get(KEY_VARIABLE, ""),
+            prompts=Path(prompts) if (prompts := variables.get(PROMPTS_VARIABLE)) else None,
         )
         return replace(
             settings, **{name: value for name, value in others.items() if value is not None}
