@@ -10,7 +10,8 @@ from transformers import Qwen3MoeConfig
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import load_recipe, shipped_recipes
 from agentworld_trainers.recipes._schema import ModelPart
-from agentworld_trainers.stages._dry_run import Plan, dry_run, meta_model, report, size_of
+from agentworld_trainers.stages._dry_run import dry_run, meta_model, size_of
+from agentworld_trainers.stages._plan import Plan, report
 
 
 def plan(name: str, *changes: str) -> Plan:
@@ -129,6 +130,19 @@ def test_a_folder_with_a_configuration_is_read_before_the_recipe(tmp_path: Path)
             "model.config.num_expert: Qwen3_5MoeTextConfig has no such field. Did you mean 'num_experts'?",
         ),
         (['data.files=["none.jsonl"]'], "data.files: 'none.jsonl' matches no file here"),
+        (["data.prompts=nowhere"], "data.prompts: there is no folder 'nowhere' here"),
+        (
+            ["rl.rollouts.sync=os.path:joyn"],
+            "rl.rollouts.sync: the function 'os.path:joyn' does not exist: 'os.path' has no 'joyn'. Did",
+        ),
+        (
+            ["data.source=no_such_module:f"],
+            "data.source: the function 'no_such_module:f'",
+        ),
+        (
+            ["model.path=", "model.config.vocab_size="],
+            "model.config.vocab_size is left to the tokenizer; 248,320 is reckoned with",
+        ),
     ],
 )
 def test_what_is_in_the_way_is_told(changes: list[str], warning: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentworld_trainers.rollouts import EpisodeRecord
 
 STAGES = ("cpt", "sft", "rl", "agent")
-GLANCE = ("loss", "reward", "reward_std", "groups/live", "entropy")
+GLANCE = ("loss", "accuracy", "reward", "groups/live", "held_out/exact", "held_out/success")
 """Metrics that say at a glance whether a stage works."""
 
 

@@ -89,7 +89,8 @@ def _stages(recipe: Recipe, asked: str) -> list[str]:
 def _print_plan(recipe: Recipe, stages: list[str]) -> None:
     require("torch", extra="train")
     with boundary(recipe):
-        from agentworld_trainers.stages._dry_run import dry_run, report
+        from agentworld_trainers.stages._dry_run import dry_run
+        from agentworld_trainers.stages._plan import report
 
         # The data stage builds no model: what it makes is for all that follow.
         plan = dry_run(recipe, None if stages == ["data"] else stages)

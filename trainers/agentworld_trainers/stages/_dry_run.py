@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,12 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_trainers._functions import function_at
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes._schema import Gspo, Lora, ModelPart, Supervised
 from agentworld_trainers.stages._budget import (
     FULL,
-    Memory,
     ModelSize,
-    Server,
-    Tokens,
     memory_of,
     row_tokens,
     server_of,
@@ -30,26 +27,7 @@ from agentworld_trainers.stages._budget import (
     tokens_of,
 )
 from agentworld_trainers.stages._models import config_fields
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StagePlan:
-    """What one stage takes."""
-
-    name: str
-    memory: Memory
-    server: Server | None
-    tokens: Tokens
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a recipe takes."""
-
-    recipe: Recipe
-    size: ModelSize
-    stages: tuple[StagePlan, ...]
-    warnings: tuple[str, ...]
+from agentworld_trainers.stages._plan import Plan, StagePlan, gigabytes
 
 
 def dry_run(recipe: Recipe, stages: Sequence[str] | None = None) -> Plan:
@@ -211,6 +189,11 @@ def _cache_size(config: Any) -> tuple[int, int]:
 
 def _model_warnings(recipe: Recipe, size: ModelSize) -> Iterator[str]:
     model = recipe.model
+    if not model.path and "vocab_size" not in model.config:
+        yield (
+            f"model.config.vocab_size is left to the tokenizer; {size.vocabulary:,} is reckoned with, the"
+            " default of the class"
+        )
     if model.lora and not size.adapters:
         yield (
             f"no linear layer ends with {', '.join(model.lora.targets)}: there is nothing for"
@@ -225,9 +208,31 @@ def _model_warnings(recipe: Recipe, size: ModelSize) -> Iterator[str]:
 
 
 def _data_warnings(recipe: Recipe) -> Iterator[str]:
+    prompts = recipe.data.prompts
+    if prompts and not Path(prompts).is_dir():
+        yield f"data.prompts: there is no folder {prompts!r} here"
+    for key, path in _functions(recipe):
+        try:
+            function_at(path, purpose="function")
+        except UsageError as error:
+            yield f"{key}: {error}"
     for name in recipe.data.files:
         if recipe.data.source == "files" and not glob(name, recursive=True):
             yield f"data.files: {name!r} matches no file here"
+
+
+def _functions(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """The import paths of a recipe, by key."""
+    found = {"data.tokenizer": recipe.data.tokenizer}
+    if recipe.data.source != "files":
+        found["data.source"] = recipe.data.source
+    if recipe.agent:
+        found["agent.tasks"] = recipe.agent.tasks
+    for name, part in stages_of(recipe):
+        if isinstance(part, Gspo):
+            found[f"{name}.reward.function"] = part.reward.function
+            found[f"{name}.rollouts.sync"] = part.rollouts.sync
+    return ((key, path) for key, path in found.items() if path)
 
 
 def _memory_warnings(recipe: Recipe, plan: StagePlan) -> Iterator[str]:
@@ -310,102 +315,3 @@ def _stage_warnings(recipe: Recipe, size: ModelSize, part: Supervised | Gspo) ->
         yield "with one mini-batch the ratio is always 1 and the clip never acts"
     if part.steps % part.mini_batches:
         yield f"{part.steps} steps are no whole number of rollout batches of {part.mini_batches} steps"
-
-
-def report(plan: Plan) -> list[str]:
-    """The plan, for people."""
-    recipe, size, hardware = plan.recipe, plan.size, plan.recipe.hardware
-    model = f"{size.class_name}, {billions(size.parameters)} parameters"
-    if size.experts:
-        model += (
-            f"; {billions(size.active)} compute for a token ({size.experts_per_token} of"
-            f" {size.experts} experts)"
-        )
-    if size.adapters:
-        model += f"; {billions(size.adapters)} trained (LoRA)"
-    spread = ", spread over all" if hardware.sharding == "full" else ""
-    gpus = "1 GPU" if hardware.gpus == 1 else f"{hardware.gpus} GPUs"
-    lines = [
-        f"{recipe.name}: {model}",
-        f"{gpus} of {hardware.gpu_memory_gb:g} GB{spread}; computed in {recipe.model.dtype}",
-        "",
-        *_table([_MEMORY_HEAD, *map(_memory_row, plan.stages)]),
-        "",
-        *_table([_TOKEN_HEAD, *map(_token_row, plan.stages)]),
-    ]
-    for stage in plan.stages:
-        if stage.server:
-            lines.append(
-                f"\n{stage.name}: the server that samples takes, on each of"
-                f" {hardware.rollout_gpus} GPUs, {gigabytes(stage.server.weights)} of weights and up"
-                f" to {gigabytes(stage.server.cache)} of cache."
-            )
-    lines += ["", "All figures are estimates from above: every row as long as it may be."]
-    return lines + [f"warning: {warning}" for warning in plan.warnings]
-
-
-_MEMORY_HEAD = (
-    "memory per GPU",
-    "weights",
-    "gradients",
-    "optimiser",
-    "activations",
-    "logits",
-    "rollout cache",
-    "peak",
-)
-_TOKEN_HEAD = ("tokens at most", "steps", "rows", "tokens a row", "trained", "episodes", "sampled")
-
-
-def _memory_row(stage: StagePlan) -> tuple[str, ...]:
-    memory = stage.memory
-    sizes = (
-        memory.weights,
-        memory.gradients,
-        memory.optimiser,
-        memory.activations,
-        memory.logits,
-        memory.rollouts,
-        memory.peak,
-    )
-    return (stage.name, *map(gigabytes, sizes))
-
-
-def _token_row(stage: StagePlan) -> tuple[str, ...]:
-    tokens = stage.tokens
-    numbers = (
-        f"{tokens.steps:,}",
-        f"{tokens.rows:,}",
-        f"{tokens.row_tokens:,}",
-        billions(tokens.trained),
-        f"{tokens.episodes:,}" if tokens.episodes else "",
-        billions(tokens.sampled) if tokens.sampled else "",
-    )
-    return (stage.name, *numbers)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            [row[0].ljust(widths[0])]
-            + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        ).rstrip()
-        for row in rows
-    ]
-
-
-def gigabytes(size: int) -> str:
-    """`80.0 GB`; small sizes in MB."""
-    if not size:
-        return "0"
-    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
-
-
-def billions(count: int) -> str:
-    """`34.7B`, `596M` or `762,240`."""
-    if count >= 1e12:
-        return f"{count / 1e12:.1f}T"
-    if count >= 1e9:
-        return f"{count / 1e9:.1f}B"
-    return f"{count / 1e6:.1f}M" if count >= 1e6 else f"{count:,}"
