@@ -1,0 +1,1 @@
+"""Experiments whose raw numbers are committed with what they show."""
