@@ -39,7 +39,12 @@ class Arm:
 
 ARMS: Final[Mapping[str, Arm]] = {
     "direct": Arm(title="agent GSPO"),
-    "warm-up": Arm(title="prediction GSPO, then agent GSPO", warm_up=True),
+    "warm-up": Arm(
+        title="prediction GSPO, then agent GSPO",
+        # The warm-up has taken the tokens of these sixteen steps, and a few more.
+        overrides=("agent.steps=80", "agent.measure_every=40"),
+        warm_up=True,
+    ),
     "auxiliary": Arm(
         title="agent GSPO with the loss on environment tokens",
         overrides=("agent.prediction_loss=0.05",),

@@ -60,23 +60,11 @@ def test_it_goes_on_from_its_checkpoint_as_if_it_had_not_been_stopped(tmp_path: 
     assert [line["step"] for line in metrics(parts)] == [line["step"] for line in metrics(whole)]
 
 
-@pytest.mark.filterwarnings("ignore::agentworld_trainers.gspo.PaperDeparture")
-def test_the_loss_on_environment_tokens_is_an_alternative(tmp_path: Path) -> None:
-    made = recipe(
-        tmp_path,
-        steps=2,
-        prediction_loss=0.1,
-        tasks="tests.trainers.agent.tiny:none_held_out",
-        settings={"train": 4},
-    )
-    train_agent(made, Run(made))
-    assert all(line["prediction_loss"] > 0 for line in metrics(made) if "prediction_loss" in line)
-    assert any("prediction_loss" in line for line in metrics(made))
-
-
 def test_a_reward_function_that_fails_ends_the_run_with_its_own_words(tmp_path: Path) -> None:
     made = recipe(tmp_path, reward={"function": "tests.trainers.agent.tiny:broken"})
-    with pytest.raises(UsageError, match=r"failed on a world of the scenario .*KeyError: 'missing'"):
+    with pytest.raises(
+        UsageError, match=r"failed on a world of the scenario .*KeyError: 'missing'"
+    ):
         train_agent(made, Run(made))
 
 

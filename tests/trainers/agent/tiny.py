@@ -8,11 +8,9 @@ from typing import Any
 
 from agentworld_sim import World
 from agentworld_sim.goals import check_goals
-from agentworld_trainers.pocket import agent_tasks
 from agentworld_trainers.pocket._agent_tasks import shell_tasks
 from agentworld_trainers.pocket._tokenizer import train_tokenizer
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.rollouts import AgentTasks
 
 SETTINGS: Mapping[str, int] = {"train": 6, "instances": 2, "templates": 1, "seed": 3}
 
@@ -69,7 +67,3 @@ def broken(world: World) -> float:
 
 def of_another_kind(settings: Mapping[str, Any], seed: int) -> list[int]:
     return [1]
-
-
-def none_held_out(settings: Mapping[str, Any], seed: int) -> AgentTasks:
-    return AgentTasks(train=agent_tasks(settings, seed).train)
