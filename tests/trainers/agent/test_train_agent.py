@@ -85,8 +85,8 @@ def test_a_reward_function_that_fails_ends_the_run_with_its_own_words(tmp_path: 
             "an agent is rewarded for the state that it leaves",
         ),
         (
-            {"reward": {"function": "tests.trainers.agent.tiny:recipe"}},
-            "is called as recipe\\(world\\)|reward function",
+            {"reward": {"function": "tests.trainers.agent.tiny:of_another_kind"}},
+            r"is called as of_another_kind\(world\), which its signature",
         ),
     ],
 )
