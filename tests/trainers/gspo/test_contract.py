@@ -37,6 +37,7 @@ OVERRIDES: dict[tuple[type, str], list[str] | None] = {
     (GRPOTrainer, "_save_checkpoint"): ["model", "trial"],
     (GRPOTrainer, "_load_optimizer_and_scheduler"): ["checkpoint"],
     (Trainer, "_get_grad_norm"): ["model", "grad_norm"],
+    (Trainer, "_run_epoch"): None,
 }
 """What is overridden, and the parameters it is called with; `None` where any may come."""
 
@@ -103,6 +104,10 @@ SAID: dict[tuple[type, str], list[str]] = {
     (Trainer, "_run_epoch"): [
         "self._get_grad_norm(model, grad_norm=grad_norm)",
         "model.zero_grad()",
+    ],
+    (Trainer, "_inner_training_loop"): [
+        "self._run_epoch(\n                model=model,",
+        "if self.control.should_training_stop:",
     ],
     (Trainer, "_save_checkpoint"): ['f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"'],
 }

@@ -106,6 +106,17 @@ def test_an_interrupt_within_a_rollout_batch_is_taken_up_within_it(
     assert_equal(weights(resumed), weights(whole))
 
 
+def test_a_training_that_ended_within_a_rollout_batch_does_not_go_on(tmp_path: Path) -> None:
+    part = SHORT.model_copy(update={"steps": 3, "learning_rate": 1e-2})
+    whole = tiny.trainer(tmp_path, part=part)
+    whole.train()
+    # As after a kill between the last checkpoint and what follows the training.
+    again = tiny.trainer(tmp_path, part=part)
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
+    assert again.state.global_step == 3
+    assert_equal(weights(again), weights(whole))
+
+
 def test_a_full_disk_leaves_the_last_good_checkpoint_and_says_so(tmp_path: Path) -> None:
     whole = tiny.trainer(tmp_path / "whole")
     whole.train()
