@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from peft import LoraConfig
 from torch import Tensor
 
 from agentworld_sim.errors import UsageError
@@ -113,6 +114,40 @@ def test_a_failed_episode_changes_nothing_but_who_is_compared(tmp_path: Path) ->
     assert log["episodes/failed"] == log["stop/env_error"] == 0.25
     assert log["groups/live"] == 1.0
     assert math.isfinite(log["reward"])
+
+
+@pytest.mark.parametrize("lora", [False, True])
+def test_positions_are_counted_from_the_first_token_however_rows_are_padded(
+    tmp_path: Path, lora: bool
+) -> None:
+    adapters = {"peft_config": LoraConfig(r=2, target_modules=["q_proj"])} if lora else {}
+    trainer = tiny.trainer(tmp_path, part=part(), **adapters)
+    padded: list[bool] = []
+
+    def look(module: Any, args: tuple[Any, ...], settings: dict[str, Any]) -> None:
+        mask = settings.get("attention_mask")
+        # What plays here reads one row at a time and pads nothing.
+        if mask is None:
+            return
+        padded.append(bool((mask[:, 0] == 0).any()))
+        for positions, seen in zip(settings["position_ids"], mask.bool(), strict=True):
+            assert positions[seen].tolist() == list(range(int(seen.sum())))
+
+    whole: Any = trainer.policy
+    inner = (whole.get_base_model() if lora else whole).model
+    inner.register_forward_pre_hook(look, with_kwargs=True)
+    trainer.train()
+    assert any(padded)
+
+
+def test_parts_of_the_reward_that_belong_to_one_task_are_no_metrics(tmp_path: Path) -> None:
+    def change(record: EpisodeRecord) -> EpisodeRecord:
+        return tiny.changed(record, reward_parts={"exact": 1.0, f"goal/1. of {record.task}": 1.0})
+
+    trainer = tiny.trainer(tmp_path, part=part(), change=change)
+    trainer.train()
+    names = {name for log in trainer.state.log_history for name in log}
+    assert {name for name in names if name.startswith("reward/")} == {"reward/exact"}
 
 
 def test_a_batch_of_dead_groups_changes_no_weight_and_is_logged(

@@ -41,8 +41,8 @@ async def test_an_agent_that_meets_all_goals_earns_one() -> None:
     (record,) = await played(WorldTask(scenario()), COUNTS, "Done.")
     assert (record.task, record.reward, record.stop_reason) == ("count", 1.0, "done")
     assert record.reward_parts == {
-        "1. /srv/out.txt: contains '5'": 1.0,
-        "2. $ wc -l < /srv/out.txt": 1.0,
+        "goal/1. /srv/out.txt: contains '5'": 1.0,
+        "goal/2. $ wc -l < /srv/out.txt": 1.0,
     }
     assert record.env_metrics["steps"] == 1
     assert record.messages == (

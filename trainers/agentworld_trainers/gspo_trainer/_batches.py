@@ -66,14 +66,22 @@ def for_trl(records: Sequence[EpisodeRecord], pad_id: int) -> dict[str, list[lis
 
 
 def episode_metrics(record: EpisodeRecord) -> dict[str, float]:
-    """What is counted of one episode; means over a rollout batch are logged."""
+    """What is counted of one episode; means over a rollout batch are logged.
+
+    Parts of the reward that belong to one task (`goal/…`) are left out: there would be as many metrics as
+    there are goals of all tasks. They stand in the records.
+    """
     return {
         **{
             f"stop/{reason}": float(record.stop_reason == reason) for reason in get_args(StopReason)
         },
         "episodes/failed": float(record.reward is None),
         "episodes/turns": float(len(record.turn_spans)),
-        **{f"reward/{name}": value for name, value in record.reward_parts.items()},
+        **{
+            f"reward/{name}": value
+            for name, value in record.reward_parts.items()
+            if "/" not in name
+        },
         **{f"environment/{name}": value for name, value in record.env_metrics.items()},
     }
 

@@ -12,6 +12,7 @@ class Reward:
 
     value: float
     parts: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Named parts, before weights; for metrics and people."""
+    """Named parts, before weights; for metrics and people. Those with a slash in their names (`goal/…`) belong
+    to one task: they are kept in its records and are no metrics."""
     reason: str = ""
     """Why, in one line, for people."""

@@ -175,7 +175,8 @@ class WorldEnvironment:
             return await wanted(self.world)
         results = await check_goals(self.world)
         parts = {
-            f"{n}. {result.goal}"[:80]: float(result.met) for n, result in enumerate(results, 1)
+            f"goal/{n}. {result.goal}"[:80]: float(result.met)
+            for n, result in enumerate(results, 1)
         }
         share = sum(parts.values()) / len(results)
         reason = "; ".join(f"{one.goal}: {one.reason}" for one in results if not one.met)
