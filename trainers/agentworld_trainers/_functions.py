@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
-from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.errors import AgentworldError, UsageError, nearest
 
 
 def function_at(path: str, *, purpose: str, arguments: tuple[str, ...] = ()) -> Callable[..., Any]:
@@ -51,6 +53,33 @@ def function_at(path: str, *, purpose: str, arguments: tuple[str, ...] = ()) -> 
     return found
 
 
+@contextmanager
+def running(path: str, purpose: str) -> Generator[None]:
+    """Has what a user's own function raises leave as a message of one line.
+
+    Args:
+        path: The function's import path.
+        purpose: What it is for, in words: `data source`.
+
+    Raises:
+        UsageError: the block raised something that does not say by itself whose fault it is.
+    """
+    try:
+        yield
+    except (AgentworldError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise UsageError(
+            f"the {purpose} {path!r} failed: {_where(error)}{type(error).__name__}: {error}"
+        ) from error
+
+
+def _where(error: BaseException) -> str:
+    """The line that raised it."""
+    frames = extract_tb(error.__traceback__)
+    return f"{os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}: " if frames else ""
+
+
 def _module(name: str, path: str, purpose: str) -> ModuleType:
     here = os.getcwd()
     if here not in sys.path:
@@ -70,9 +99,10 @@ def _module(name: str, path: str, purpose: str) -> ModuleType:
             f"{nearest(missing, _siblings(missing))} Modules are looked for in {here!r} and where"
             " Python finds its own."
         ) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        # A script that runs when it is imported may end the process, too.
         raise UsageError(
-            f"the {purpose} {path!r} cannot be imported: {type(error).__name__}: {error}."
+            f"the {purpose} {path!r} cannot be imported: {_where(error)}{type(error).__name__}: {error}."
         ) from error
 
 

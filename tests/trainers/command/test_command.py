@@ -141,6 +141,7 @@ def test_what_a_stage_began_with_cannot_change_but_begins_anew(
     command: Command, recipe: Path, tmp_path: Path
 ) -> None:
     (stage := tmp_path / "run" / "sft").mkdir()
+    (stage / "checkpoint-1").mkdir()
     made = Recipe.model_validate({"name": "tiny", "sft": {"steps": 3}})
     (stage / "recipe.toml").write_text(canonical_toml(made))
     code, _, err = command("sft", str(recipe))
@@ -215,8 +216,10 @@ def test_a_full_disk_is_a_failure_with_what_is_kept() -> None:
     told = r"the disk is full \(here\). The same command"
     with pytest.raises(WorldFailure, match=told), boundary(RECIPE):
         raise OSError(errno.ENOSPC, "No space left on device", "here")
-    with pytest.raises(PermissionError), boundary(RECIPE):
+    with pytest.raises(WorldFailure, match=r"'here': no. The same command"), boundary(RECIPE):
         raise PermissionError(errno.EACCES, "no", "here")
+    with pytest.raises(OSError, match="nowhere"), boundary(RECIPE):
+        raise OSError("nowhere")
 
 
 def test_a_full_gpu_says_what_to_lower() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +63,27 @@ def trajectories(settings: Mapping[str, Any], seed: int) -> Iterator[SourceTraje
         if settings.get("fixed") == task:
             fields["split"] = "test"
         yield SourceTrajectory(**fields)
+
+
+def forks(settings: Mapping[str, Any], seed: int) -> Iterator[SourceTrajectory]:
+    """A session that is held out, and one of another task that begins with all of it and goes on."""
+    begun = [
+        ToolCall("Write", {"file_path": "/srv/a.txt", "content": "secret words\n"}),
+        ToolCall("Bash", {"command": "cat /srv/a.txt"}),
+        ToolCall("Bash", {"command": "ls /srv"}),
+    ]
+    more = [ToolCall("Bash", {"command": f"seq {number} 9"}) for number in range(1, 6)]
+    for task, calls in (("held", begun), ("long", [*begun, *more])):
+        made = asyncio.run(computed(calls, seed=seed))
+        yield replace(made, id=task, task=task, split="test" if task == "held" else "train")
+
+
+def of_changing_moods(settings: Mapping[str, Any], seed: int) -> Iterator[SourceTrajectory]:
+    """Gives a trajectory, and then fails as the settings say."""
+    yield asyncio.run(computed([ToolCall("Bash", {"command": "ls /srv"})]))
+    if settings["mood"] == "leaves":
+        sys.exit(3)
+    raise KeyError("mood")
 
 
 def with_demonstrations(

@@ -10,6 +10,7 @@ import pytest
 
 from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_trainers.data import Demonstration, Document, PredictionSample, read_rows
+from agentworld_trainers.data._rows import read_trained_rows
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages import Run, make_data
 
@@ -52,6 +53,18 @@ def test_no_task_and_no_sample_is_both_in_training_and_in_evaluation(tmp_path: P
     assert not {one.id for one in trained} & {one.id for one in held_out}
     documents = list(read_rows(data / "cpt.jsonl", Document))
     assert {one.task for one in documents} == {one.task for one in trained}
+
+
+@pytest.mark.parametrize("near_duplicate", [0.9, 1.0])
+def test_a_longer_session_does_not_tell_what_is_held_out(
+    tmp_path: Path, near_duplicate: float
+) -> None:
+    data = made(tmp_path, source=f"{HERE}:forks", near_duplicate=near_duplicate)
+    assert [one.turn for one in samples(data / "eval.jsonl")] == [1, 2, 3]
+    assert min(one.turn for one in samples(data / "sft.jsonl")) == 4
+    assert min(one.turn for one in samples(data / "rl.jsonl")) > 3
+    (document,) = read_rows(data / "cpt.jsonl", Document)
+    assert document.keep[:3] == (0.0, 0.0, 0.0) and all(document.keep[3:])
 
 
 def test_the_pool_for_reinforcement_learning_has_one_turn_of_each_trajectory(
@@ -169,3 +182,62 @@ def test_a_disk_that_cannot_be_written_is_our_failure_and_not_the_users(tmp_path
         made(tmp_path)
     assert (tmp_path / "data" / "sft.jsonl").exists()
     assert not (tmp_path / "data" / "funnel.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("mood", "told"),
+    [("raises", r"sources\.py, line \d+: KeyError: 'mood'$"), ("leaves", "SystemExit: 3$")],
+)
+def test_a_source_that_breaks_is_named_with_its_line(tmp_path: Path, mood: str, told: str) -> None:
+    with pytest.raises(UsageError, match="data source .*of_changing_moods' failed: .*" + told):
+        made(tmp_path, source=f"{HERE}:of_changing_moods", settings={"mood": mood})
+    # Nothing stands on it: the corrected recipe is taken.
+    assert (made(tmp_path) / "funnel.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"messages": "abc"}, "'messages' is str, and must be a list"),
+        ({"messages": []}, "'messages' is empty"),
+        ({"messages": [1]}, "'messages' holds int"),
+        ({"messages": [{"role": "user"}]}, "a message without a content"),
+        ({"observation": 5}, "'observation' is int, and must be a text"),
+        ({"thinking": None}, "'thinking' is NoneType"),
+        ({"turn": "1"}, "'turn' is str"),
+        ({"domain": "swee"}, "'swee'. Did you mean 'swe'?"),
+        ({"evidence": []}, "'evidence' is list"),
+        ({"taskk": "x"}, "no 'taskk'. Did you mean 'task'?"),
+    ],
+)
+def test_a_row_with_a_wrong_value_is_named(
+    tmp_path: Path, changes: dict[str, Any], told: str
+) -> None:
+    row = {"id": "i", "task": "t", "trajectory": "r", "turn": 1, "domain": "swe"}
+    row |= {"messages": [{"role": "user", "content": "ls"}], "observation": "a"}
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row) + "\n" + json.dumps(row | changes) + "\n")
+    with pytest.raises(UsageError, match="line 2: ") as raised:
+        list(read_rows(path, PredictionSample))
+    assert told in str(raised.value)
+
+
+def test_a_file_that_was_not_written_whole_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": "i", "mess')
+    with pytest.raises(UsageError, match=r"line 1: not JSON .*The line has no end"):
+        list(read_trained_rows(path))
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="is not UTF-8"):
+        list(read_rows(path, PredictionSample))
+    path.write_text("[1, 2]\n")
+    with pytest.raises(UsageError, match="line 1: list is no row"):
+        list(read_trained_rows(path))
+
+
+def test_a_prediction_without_its_target_passes_for_no_demonstration(tmp_path: Path) -> None:
+    path = tmp_path / "sft.jsonl"
+    row = {"id": "i", "task": "t", "trajectory": "r", "turn": 1, "domain": "swe"}
+    path.write_text(json.dumps(row | {"messages": [{"role": "user", "content": "ls"}]}) + "\n")
+    with pytest.raises(UsageError, match="the PredictionSample has no 'observation'"):
+        list(read_trained_rows(path))

@@ -14,8 +14,14 @@ from agentworld_sim.model.scripted import Disconnect, ModelRequest, ScriptedMode
 from agentworld_trainers.data import PredictionSample, write_rows
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.rewards import FULL
-from agentworld_trainers.rollouts import PolicyDrifted, RolloutFailed, read_episodes
+from agentworld_trainers.rollouts import (
+    EpisodeRecord,
+    PolicyDrifted,
+    RolloutFailed,
+    read_episodes,
+)
 from agentworld_trainers.stages import Run, train_rl
+from agentworld_trainers.stages._rl import accuracy
 from tests.trainers.rewards.samples import rated, verdict
 from tests.trainers.rl.coins import broken_after, coin, recipe, taught
 from tests.trainers.rl.policy_server import PolicyServer, served
@@ -51,6 +57,19 @@ def test_it_learns_what_the_environment_says(start: Path, tmp_path: Path) -> Non
     assert {record.reward for record in records} == {0.0, FULL}
     assert all(len(record.turn_spans) == 1 for record in records)
     assert all("heads" not in record.messages[1]["content"] for record in records)
+
+
+def test_a_failure_of_the_server_is_no_wrong_prediction() -> None:
+    def played(reward: float | None, **parts: float) -> EpisodeRecord:
+        return EpisodeRecord(
+            task="coin", group="0/coin", index=0, seed=0, prompt_ids=(1,), response_ids=(),
+            loss_mask=(), logprobs=(), turn_spans=(), reward=reward, reward_parts=parts,
+            stop_reason="env_error" if reward is None else "done",
+        )  # fmt: skip
+
+    right, wrong = played(FULL, exact=1.0, form=1.0), played(0.0, exact=0.0, form=1.0)
+    assert accuracy([right, played(None), wrong]) == {"exact": 0.5, "form": 1.0}
+    assert accuracy([played(None)]) == {}
 
 
 def test_it_goes_on_after_a_failure_as_if_there_had_been_none(start: Path, tmp_path: Path) -> None:
@@ -160,9 +179,10 @@ def test_a_recipe_without_the_stage_is_told(tmp_path: Path) -> None:
 
 
 def test_other_data_are_not_trained_on_from_the_middle(start: Path, tmp_path: Path) -> None:
-    made = recipe(start, tmp_path, steps=2, reward={"function": "tests.trainers.rl.coins:reward"})
-    with broken_after(0), pytest.raises(UsageError, match="licence"):
+    made = recipe(start, tmp_path, reward={"function": "tests.trainers.rl.coins:reward"})
+    with broken_after(24), pytest.raises(UsageError, match="licence"):
         train_rl(made, Run(made))
+    assert (tmp_path / "rl" / "checkpoint-2").is_dir()
     rows: list[PredictionSample] = [coin(number, "tails") for number in range(4)]
     write_rows(tmp_path / "data" / "rl.jsonl", rows)
     with pytest.raises(UsageError, match="another data"):

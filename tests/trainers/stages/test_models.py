@@ -84,7 +84,7 @@ def test_a_missing_folder_names_the_nearest(checkpoint: Path) -> None:
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no language model could be loaded"):
+    with pytest.raises(UsageError, match=r"no checkpoint: it has no 'config\.json'"):
         load_model(tmp_path)
     with pytest.raises(UsageError, match="no tokenizer could be loaded"):
         load_tokenizer(ModelPart(path=str(tmp_path)))

@@ -32,11 +32,49 @@ def test_a_stage_keeps_the_recipe_and_a_line_of_metrics_per_step(tmp_path: Path)
 
 
 def test_another_recipe_in_the_same_folder_is_refused_with_what_differs(tmp_path: Path) -> None:
-    Run(made(tmp_path, sft=PLAIN)).stage("sft").close()
+    with Run(made(tmp_path, sft=PLAIN)).stage("sft") as stage:
+        (stage.folder / "checkpoint-1").mkdir()
     with pytest.raises(UsageError, match=r"`sft\.batch_size` was 2 and is 4.*--fresh"):
         Run(made(tmp_path, sft={**PLAIN, "batch_size": 4})).stage("sft")
     with pytest.raises(UsageError, match=r"`seed` was 0 and is 1"):
         Run(made(tmp_path, sft=PLAIN, seed=1)).stage("sft")
+
+
+def test_a_mistake_that_made_nothing_can_be_corrected(tmp_path: Path) -> None:
+    with Run(made(tmp_path, sft=PLAIN)).stage("sft") as stage:
+        stage.log(0, {"held_out/exact": 0.5})
+        stage.hold("data", "wrong")
+        stage.hold("data", "right")
+        assert stage.metrics() == []
+        stage.log(0, {"held_out/exact": 0.25})
+    again = made(tmp_path, sft={**PLAIN, "batch_size": 4})
+    with Run(again).stage("sft") as stage:
+        assert stage.metrics() == []
+        stage.hold("data", "another")
+    assert load_recipe(tmp_path / "sft") == again
+
+
+def test_a_damaged_copy_of_the_recipe_is_told(tmp_path: Path) -> None:
+    with Run(made(tmp_path, sft=PLAIN)).stage("sft") as stage:
+        (stage.folder / "recipe.toml").write_text('name = "r')
+    with pytest.raises(UsageError, match=r"recipe\.toml'.* is damaged: .*--fresh"):
+        Run(made(tmp_path, sft=PLAIN)).stage("sft")
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"written to '.*file/sft': Not a directory.*--output"):
+        Run(made(tmp_path / "file", sft=PLAIN)).stage("sft")
+
+
+def test_beginning_anew_moves_nothing_while_a_later_stage_is_written(tmp_path: Path) -> None:
+    run = Run(made(tmp_path, sft=PLAIN, rl={}))
+    run.stage("sft").close()
+    with run.stage("rl"):
+        fresh = Run(made(tmp_path, sft=PLAIN, rl={}), fresh=True)
+        with pytest.raises(UsageError, match=r"another process is writing .*rl"):
+            fresh.stage("sft")
+    assert {path.name for path in tmp_path.iterdir()} == {"sft", "rl"}
 
 
 def test_what_decides_nothing_may_differ_and_so_may_other_stages(tmp_path: Path) -> None:
@@ -69,6 +107,26 @@ def test_a_stage_begins_with_the_last_one_before_it_that_is_finished(tmp_path: P
     (tmp_path / "sft" / "final").mkdir(parents=True)
     assert run.start_of("agent") == run.start_of("rl") == tmp_path / "sft" / "final"
     assert run.start_of("cpt") is None
+
+
+def test_a_stage_does_not_begin_with_random_weights_where_another_comes_first(
+    tmp_path: Path,
+) -> None:
+    run = Run(made(tmp_path, sft=PLAIN, rl={}))
+    with pytest.raises(UsageError, match=r"'rl' would begin with random weights: 'sft'.*`sft=`"):
+        run.start_of("rl")
+    assert run.start_of("sft") is None
+    assert Run(made(tmp_path, sft=PLAIN, model={"path": "mine"})).start_of("rl") is None
+
+
+def test_a_stage_is_not_taken_up_with_another_beginning(tmp_path: Path) -> None:
+    run = Run(made(tmp_path, sft=PLAIN, model={"path": "mine"}))
+    with run.stage("rl") as stage:
+        run.hold_start("rl", run.start_of("rl"))
+        (stage.folder / "checkpoint-1").mkdir()
+    (tmp_path / "sft" / "final").mkdir(parents=True)
+    with run.stage("rl"), pytest.raises(UsageError, match="begun with another start"):
+        run.hold_start("rl", run.start_of("rl"))
 
 
 def test_two_processes_do_not_write_one_stage(tmp_path: Path) -> None:
@@ -110,6 +168,7 @@ def test_a_fact_must_be_the_same_when_a_stage_is_taken_up_again(tmp_path: Path) 
     with run.stage("sft") as stage:
         stage.hold("data", "abc")
         stage.hold("data", "abc")
+        (stage.folder / "checkpoint-1").mkdir()
     with run.stage("sft") as stage, pytest.raises(UsageError, match="begun with another data"):
         stage.hold("data", "abd")
 

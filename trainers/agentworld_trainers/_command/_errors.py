@@ -46,9 +46,11 @@ def boundary(recipe: Recipe | None = None) -> Generator[None]:
         click.echo(f"\nstopped. {_kept(recipe)}", err=True)
         raise
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise WorldFailure(f"the disk is full ({error.filename}). {_kept(recipe)}") from error
+        if error.filename is None:
             raise
-        raise WorldFailure(f"the disk is full ({error.filename}). {_kept(recipe)}") from error
+        raise WorldFailure(f"{error.filename!r}: {error.strerror}. {_kept(recipe)}") from error
     except RuntimeError as error:
         if type(error).__name__ != "OutOfMemoryError":
             raise

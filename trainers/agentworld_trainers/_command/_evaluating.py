@@ -67,6 +67,9 @@ def evaluate(
         max_tokens = rl.rollouts.max_turn_tokens if rl else MAX_TOKENS
     if thinking is None:
         thinking = recipe.sft.thinking if recipe and recipe.sft else True
+    if out is not None:
+        # Said before the answers are sampled, not after.
+        _verify_writable(out)
     samples = list(islice(read_rows(path, PredictionSample), limit))
     with boundary():
         from agentworld_trainers.stages import evaluate as measured
@@ -102,13 +105,32 @@ def _samples(checkpoint: str, what: str | None) -> tuple[Path, Recipe | None]:
                 f" (`agentworld train data {what}`), or name a file of samples (*.jsonl)."
             )
         return path, recipe
-    for folder in Path(checkpoint).absolute().parents:
+    run = Path(checkpoint)
+    if (run / "data" / "eval.jsonl").is_file():
+        there = sorted(one.parent for one in run.glob("*/*/config.json"))
+        raise UsageError(
+            f"{checkpoint!r} is the folder of a run. Name a checkpoint in it:"
+            f" {', '.join(map(str, there)) or 'there is none yet'}."
+        )
+    for folder in run.absolute().parents:
         if (folder / "data" / "eval.jsonl").is_file():
             return folder / "data" / "eval.jsonl", _recipe_near(Path(checkpoint))
     raise UsageError(
         f"{checkpoint!r} is in no folder of a run with data/eval.jsonl. Name samples or a recipe:"
         f" `agentworld train eval {checkpoint} SAMPLES.jsonl`."
     )
+
+
+def _verify_writable(out: Path) -> None:
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial = out.with_name(out.name + ".partial")
+        partial.touch()
+        partial.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"--out: nothing can be written to {str(out)!r}: {error.strerror}."
+        ) from error
 
 
 def _recipe_near(checkpoint: Path) -> Recipe | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
@@ -19,6 +20,9 @@ from agentworld_trainers.data._samples import PROMPT_TOKENS
 from agentworld_trainers.data._source import SourceTrajectory, Split
 from agentworld_trainers.data._split import drawn, split_of
 from agentworld_trainers.masking import MaskReport, MaskSettings, mask_turn
+
+_Place = tuple[str, int]
+"""A trajectory, and the number of a turn in it."""
 
 Given = SourceTrajectory | Prepared | Demonstration
 """What a source may give. `Prepared` is the library's own."""
@@ -76,12 +80,14 @@ def make_pools(
     # other way round.
     kept.sort(key=lambda one: side[one.task] != "test")
     sketches = [[Sketch.of(_text(turn)) for turn in one.turns] for one in kept]
-    samples = _distinct(kept, sketches, settings.near_duplicate, funnel)
+    held = {one.id for one in kept if side[one.task] == "test"}
+    samples, told = _distinct(kept, sketches, settings.near_duplicate, funnel, held)
+    told |= _told_word_for_word(kept, held)
     report = MaskReport(settings.masking)
     documents = tuple(
-        _masked(one, settings.masking, report)
-        for one in _conversations(kept, sketches, settings.near_duplicate, funnel)
-        if side[one.task] == "train"
+        _masked(_silenced(document, one, told), settings.masking, report)
+        for one, document in _conversations(kept, sketches, settings.near_duplicate, funnel)
+        if one.id not in held
     )
     train = tuple(one for one in samples if side[one.task] == "train")
     held_out = tuple(one for one in samples if side[one.task] == "test")
@@ -95,14 +101,14 @@ def make_pools(
         "rl": len(single),
         "eval": len(held_out),
     }
-    told = {"tasks": {"train": counts["train"], "test": counts["test"]}, "rows": rows}
+    numbers = {"tasks": {"train": counts["train"], "test": counts["test"]}, "rows": rows}
     return Pools(
         documents=documents,
         samples=train,
         demonstrations=imitated,
         single=single,
         held_out=held_out,
-        funnel={**funnel.to_json(), **told},
+        funnel={**funnel.to_json(), **numbers},
         report=report,
     )
 
@@ -143,10 +149,14 @@ def _distinct(
     sketches: Sequence[Sequence[Sketch]],
     threshold: float,
     funnel: Funnel,
-) -> list[PredictionSample]:
-    """The samples without those that are equal, or nearly, to an earlier one."""
+    held: AbstractSet[str],
+) -> tuple[list[PredictionSample], set[_Place]]:
+    """The samples without those that are equal, or nearly, to an earlier one; and the turns of training
+    that nearly tell what is held out."""
     found: list[PredictionSample] = []
     ids: set[str] = set()
+    places: set[str] = set()
+    told: set[_Place] = set()
     duplicates = Duplicates(threshold)
     nothing = Sketch.of("")
     for one, parts in zip(kept, sketches, strict=True):
@@ -167,9 +177,56 @@ def _distinct(
                 like = duplicates.add(part, context, place, kind=_kind(sample))
             if like is None:
                 found.append(sample)
+                if one.id in held:
+                    places.add(place)
             else:
+                if like in places:
+                    told.add((one.id, turn.number))
                 funnel.drop("nearly equal to an earlier one", f"{place}: like {like}")
-    return found
+    return found, told
+
+
+def _told_word_for_word(kept: Sequence[Prepared], held: AbstractSet[str]) -> set[_Place]:
+    """The turns of training that follow the same words as a turn that is held out, and say the same.
+
+    A longer session, or a fork, may begin with all of a session that is held out.
+    """
+    known: set[bytes] = set()
+    for one in kept:
+        if one.id in held:
+            known.update(digest for document in one.documents for digest in _so_far(document))
+    return {
+        (one.id, number)
+        for one in kept
+        if one.id not in held
+        for document in one.documents
+        for number, digest in zip(_numbers(one, document), _so_far(document), strict=False)
+        if digest in known
+    }
+
+
+def _so_far(document: Document) -> Iterator[bytes]:
+    """For each turn, a digest of the conversation up to its answer."""
+    read = blake2b(digest_size=16)
+    for message in document.messages:
+        read.update(canonical_json(dict(message)).encode("utf-8", "surrogatepass"))
+        if message["role"] == "assistant":
+            yield read.digest()
+
+
+def _numbers(one: Prepared, document: Document) -> Iterator[int]:
+    """The numbers, in the trajectory, of a document's turns."""
+    return (turn.number for turn in one.turns if turn.domain == document.domain)
+
+
+def _silenced(document: Document, one: Prepared, told: AbstractSet[_Place]) -> Document:
+    """The document with nothing in the loss of what is held out."""
+    numbers = dict(enumerate(_numbers(one, document)))
+    keep = (
+        0.0 if (one.id, numbers.get(place)) in told else share
+        for place, share in enumerate(document.keep)
+    )
+    return replace(document, keep=tuple(keep))
 
 
 def _text(turn: PreparedTurn) -> str:
@@ -188,7 +245,7 @@ def _conversations(
     sketches: Sequence[Sequence[Sketch]],
     threshold: float,
     funnel: Funnel,
-) -> Iterator[Document]:
+) -> Iterator[tuple[Prepared, Document]]:
     """The documents without those that are equal, or nearly, to an earlier one."""
     nothing = Sketch.of("")
     duplicates = Duplicates(threshold)
@@ -207,7 +264,7 @@ def _conversations(
             if again:
                 funnel.notes["conversations equal or nearly equal to an earlier one"] += 1
             else:
-                yield document
+                yield one, document
 
 
 def _masked(document: Document, settings: MaskSettings, report: MaskReport) -> Document:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar, cast, get_args
 
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.tools import DomainName, canonical_json
 
 
@@ -67,8 +67,8 @@ class PredictionSample:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> PredictionSample:
-        fields: dict[str, Any] = {**value, "messages": tuple(value["messages"])}
-        return cls(**fields)
+        given: dict[str, Any] = {**value, "messages": tuple(value["messages"])}
+        return cls(**given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +94,10 @@ class Document:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Document:
-        fields: dict[str, Any] = dict(value)
+        given: dict[str, Any] = dict(value)
         for name in ("messages", "keep"):
-            fields[name] = tuple(fields[name])
-        return cls(**fields)
+            given[name] = tuple(given[name])
+        return cls(**given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +123,10 @@ class Demonstration:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Demonstration:
-        fields: dict[str, Any] = dict(value)
-        fields["messages"] = tuple(fields["messages"])
-        fields["tools"] = tuple(fields.get("tools", ()))
-        return cls(**fields)
+        given: dict[str, Any] = dict(value)
+        given["messages"] = tuple(given["messages"])
+        given["tools"] = tuple(given.get("tools", ()))
+        return cls(**given)
 
 
 Row = PredictionSample | Document | Demonstration
@@ -158,9 +158,10 @@ def read_rows(path: Path, kind: type[R]) -> Iterator[R]:
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
-                yield _row(line, kind, f"{path}, line {number}")
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+                place = f"{path}, line {number}"
+                yield _row(_object(line, place), kind, place)
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error) from None
 
 
 def read_trained_rows(path: Path) -> Iterator[PredictionSample | Demonstration]:
@@ -173,23 +174,82 @@ def read_trained_rows(path: Path) -> Iterator[PredictionSample | Demonstration]:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 place = f"{path}, line {number}"
-                if _has(line, "observation"):
-                    yield _row(line, PredictionSample, place)
+                value = _object(line, place)
+                # A row of a prediction without its target must not pass for the other kind.
+                if {"observation", "turn", "trajectory"} & set(value):
+                    yield _row(value, PredictionSample, place)
                 else:
-                    yield _row(line, Demonstration, place)
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+                    yield _row(value, Demonstration, place)
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error) from None
 
 
-def _row(line: str, kind: type[R], place: str) -> R:
+def _unreadable(path: Path, error: OSError | UnicodeDecodeError) -> UsageError:
+    why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+    return UsageError(f"{str(path)!r} cannot be read: {why}.")
+
+
+def _object(line: str, place: str) -> Mapping[str, Any]:
     try:
-        return kind.from_json(json.loads(line))
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{place}: not a {kind.__name__} ({error}).") from None
+        value: object = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        cut = "" if line.endswith("\n") else " The line has no end: the file was not written whole."
+        raise UsageError(f"{place}: not JSON ({error}).{cut}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"{place}: {type(value).__name__} is no row.")
+    return cast("dict[str, Any]", value)
 
 
-def _has(line: str, key: str) -> bool:
-    try:
-        return key in json.loads(line)
-    except (ValueError, TypeError):
-        return False
+def _row(value: Mapping[str, Any], kind: type[R], place: str) -> R:
+    known = {one.name: one for one in fields(kind)}
+    for name in value:
+        if name not in known:
+            raise UsageError(
+                f"{place}: a {kind.__name__} has no {name!r}.{nearest(name, known)} It has:"
+                f" {', '.join(known)}."
+            )
+    for name, one in known.items():
+        if name in value:
+            problem = _problem(name, value[name])
+            if problem:
+                raise UsageError(f"{place}: {name!r} {problem}.")
+        elif one.default is MISSING and one.default_factory is MISSING:
+            raise UsageError(f"{place}: the {kind.__name__} has no {name!r}.")
+    return kind.from_json(value)
+
+
+def _problem(name: str, value: Any) -> str:
+    """What is wrong with a value; empty if nothing is."""
+    if name in ("messages", "keep", "tools") and not isinstance(value, list):
+        return f"is {type(value).__name__}, and must be a list"
+    if name == "messages":
+        empty = "" if value else "is empty"
+        return next((text for text in map(_message_problem, value) if text), empty)
+    if name == "keep":
+        whole = all(isinstance(one, int | float) and not isinstance(one, bool) for one in value)
+        return "" if whole else "must hold numbers"
+    if name == "turn":
+        return "" if type(value) is int else f"is {type(value).__name__}, and must be a number"
+    if name == "domain":
+        known = get_args(DomainName)
+        hint = nearest(str(value), known)
+        return (
+            ""
+            if value in known
+            else f"is no domain: {value!r}.{hint} There are: {', '.join(known)}"
+        )
+    if name == "evidence":
+        return "" if isinstance(value, dict | None) else f"is {type(value).__name__}, and no object"
+    if name == "tools":
+        return "" if all(isinstance(one, dict) for one in value) else "must hold objects"
+    return "" if isinstance(value, str) else f"is {type(value).__name__}, and must be a text"
+
+
+def _message_problem(message: object) -> str:
+    if not isinstance(message, dict):
+        return f"holds {type(message).__name__}, and must hold messages with a role and a content"
+    one = cast("dict[str, Any]", message)
+    for name in ("role", "content"):
+        if not isinstance(one.get(name), str):
+            return f"holds a message without a {name}, or one that is no text"
+    return ""

@@ -97,8 +97,13 @@ def _find(recipe: str | Path) -> Path:
     known = shipped_recipes()
     if str(recipe) in known:
         return known[str(recipe)]
+    if path.is_dir():
+        within = sorted(str(one.parent) for one in path.glob(f"*/{FILE}"))
+        hint = f" The stages in it keep theirs: {', '.join(within)}." if within else ""
+        raise RecipeError(f"the folder {str(recipe)!r} holds no {FILE!r}.{hint}")
     what = "no such file" if "/" in str(recipe) or path.suffix else "no shipped recipe"
-    hint = nearest(path.stem, known)
+    beside = [one.name for one in path.parent.glob("*.toml")] if path.suffix else []
+    hint = nearest(path.name, beside) or nearest(path.stem, known)
     raise RecipeError(
         f"no recipe {str(recipe)!r}: {what}.{hint} Shipped are: {', '.join(known)};"
         " a file of your own is named by its path."

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers._functions import function_at
+from agentworld_trainers._functions import function_at, running
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes._schema import AgentPart
 from agentworld_trainers.rewards._own import own_world_reward
@@ -63,7 +63,8 @@ def agent_tasks_of(part: AgentPart, seed: int) -> AgentTasks:
             " 'agentworld_trainers.pocket:agent_tasks'."
         )
     function = function_at(part.tasks, purpose="task function", arguments=("settings", "seed"))
-    given: object = function(part.settings, seed)
+    with running(part.tasks, "task function"):
+        given: object = function(part.settings, seed)
     if not isinstance(given, AgentTasks):
         raise UsageError(
             f"the task function {part.tasks!r} returned {type(given).__name__!r}. It must return"

@@ -106,7 +106,22 @@ def restore_weights(model: PreTrainedModel, folder: Path) -> None:
         raise UsageError(f"{str(folder)!r} is no checkpoint of a model: {error}.") from None
     if kind != model.config.model_type:
         raise UsageError(f"{wrong}: a {kind!r}, and the model is a {model.config.model_type!r}.")
-    loaded = type(model).from_pretrained(folder, dtype=model.dtype)
+    from safetensors import SafetensorError
+
+    try:
+        # The return type does not know of the report.
+        found: Any = type(model).from_pretrained(
+            folder, dtype=model.dtype, output_loading_info=True
+        )
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise UsageError(
+            f"the checkpoint {str(folder)!r} is damaged: {error}. Remove it: training then goes on from"
+            " the one before it, or begins again."
+        ) from error
+    loaded, report = found
+    if report["missing_keys"]:
+        first = min(report["missing_keys"])
+        raise UsageError(f"{wrong}: it has no {first!r}.")
     try:
         model.load_state_dict(loaded.state_dict())
     except RuntimeError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.model import PromptSet
-from agentworld_trainers._functions import function_at
+from agentworld_trainers._functions import function_at, running
 from agentworld_trainers.data._files import read_files
 from agentworld_trainers.data._filters import FilterSettings
 from agentworld_trainers.data._funnel import funnel_table
@@ -98,7 +98,8 @@ def _given(recipe: Recipe) -> tuple[Iterable[Given], int]:
     if part.source == "files":
         return read_files(part.files, part.settings), 0
     source = function_at(part.source, purpose="data source", arguments=("settings", "seed"))
-    given: Any = source(part.settings, recipe.seed)
+    with running(part.source, "data source"):
+        given: Any = source(part.settings, recipe.seed)
     if not isinstance(given, Iterable):
         raise UsageError(
             f"the data source {part.source!r} returned {type(given).__name__}, and must return"
@@ -108,7 +109,13 @@ def _given(recipe: Recipe) -> tuple[Iterable[Given], int]:
 
 
 def _checked(given: Iterable[Any], source: str) -> Iterator[Given]:
-    for number, one in enumerate(given, 1):
+    numbered = enumerate(given, 1)
+    while True:
+        # Only what the source does is its fault, and not what is done with what it gives.
+        with running(source, "data source"):
+            number, one = next(numbered, (0, None))
+        if not number:
+            return
         if not isinstance(one, SourceTrajectory | Demonstration):
             raise UsageError(
                 f"the data source {source!r} gave {type(one).__name__} as number {number}, and must"
@@ -130,7 +137,8 @@ def _require_rows(pools: Pools, recipe: Recipe) -> None:
 def _train_tokenizer(recipe: Recipe, folder: Path, pools: Pools) -> None:
     part = recipe.data
     train = function_at(part.tokenizer, purpose="tokenizer trainer")
-    tokenizer: Any = train(_texts(pools), **part.tokenizer_settings)
+    with running(part.tokenizer, "tokenizer trainer"):
+        tokenizer: Any = train(_texts(pools), **part.tokenizer_settings)
     if not hasattr(tokenizer, "save_pretrained"):
         raise UsageError(
             f"the tokenizer trainer {part.tokenizer!r} returned {type(tokenizer).__name__}, which has"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any, cast
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig
+from safetensors import SafetensorError
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
@@ -30,6 +32,8 @@ from agentworld_trainers.recipes import Recipe, StageName
 from agentworld_trainers.recipes._schema import ModelPart
 from agentworld_trainers.stages._rendering import verify_template
 from agentworld_trainers.stages._run import Run
+
+_ADAPTER = "adapter_config.json"
 
 
 @contextmanager
@@ -52,6 +56,7 @@ def load(run: Run, stage: StageName) -> tuple[PreTrainedModel, PreTrainedTokeniz
     """
     recipe = run.recipe
     start = run.start_of(stage)
+    run.hold_start(stage, start)
     tokenizer = load_tokenizer(recipe.model, start, run.folder / "data" / "tokenizer")
     if start is None and not recipe.model.path:
         model = new_model(recipe.model.config, tokenizer, seed=recipe.seed)
@@ -95,13 +100,14 @@ def load_model(source: str | Path, dtype: torch.dtype = torch.float32) -> PreTra
     """
     source = str(source)
     _verify_there(source)
+    _verify_model(Path(source))
     try:
         # The return type does not know of the report.
         with without_bars():
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 source, dtype=dtype, output_loading_info=True
             )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise UsageError(f"no language model could be loaded from {source!r}: {error}") from error
     model, report = loaded
     missing, wrong = sorted(report["missing_keys"]), sorted(map(str, report["mismatched_keys"]))
@@ -251,3 +257,22 @@ def _verify_there(source: str) -> None:
         return
     beside = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
     raise UsageError(f"there is no folder {source!r}.{nearest(path.name, beside)}")
+
+
+def _verify_model(path: Path) -> None:
+    """Refuses a folder that holds something else, before transformers looks for it on the hub."""
+    if not path.is_dir() or (path / "config.json").is_file():
+        return
+    if (path / _ADAPTER).is_file():
+        # transformers loads them with the model that they change, where that was told.
+        changed = json.loads((path / _ADAPTER).read_text("utf-8")).get("base_model_name_or_path")
+        if changed:
+            _verify_there(changed)
+            return
+        raise UsageError(
+            f"{str(path)!r} holds adapters only, of a model that was made from nothing and is not kept."
+            " Take the stage's `final` folder, into which they are merged."
+        )
+    inside = sorted(one.parent.name for one in path.glob("*/config.json"))
+    hint = f" In it are: {', '.join(inside)}." if inside else ""
+    raise UsageError(f"the folder {str(path)!r} is no checkpoint: it has no 'config.json'.{hint}")

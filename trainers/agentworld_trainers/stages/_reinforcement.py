@@ -25,7 +25,7 @@ from transformers import (
 )
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers._functions import function_at
+from agentworld_trainers._functions import function_at, running
 from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, TurnCredit, gspo_config
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes._schema import Gspo
@@ -312,9 +312,10 @@ class _Rollouts:
         folder = self._stage.folder / "served"
         with whole_folder(folder) as partial:
             self.model.save_pretrained(partial)
-        done: Any = function(folder, where.url)
-        if inspect.isawaitable(done):
-            await done
+        with running(where.sync, "sync of weights"):
+            done: Any = function(folder, where.url)
+            if inspect.isawaitable(done):
+                await done
         self._served = step
 
     async def _verify(self, policy: HttpPolicy) -> None:

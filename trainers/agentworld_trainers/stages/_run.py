@@ -64,8 +64,12 @@ class Run:
         stage = self._stages.get(name)
         if stage is None or stage.closed:
             if self.fresh and stage is None:
-                for later in ORDER[ORDER.index(name) :]:
-                    set_aside(self.folder / later)
+                later = [self.folder / one for one in ORDER[ORDER.index(name) :]]
+                for folder in later:
+                    # Before any is renamed: half of them would be worse than none.
+                    _verify_free(folder)
+                for folder in later:
+                    set_aside(folder)
             stage = self._stages[name] = StageFolder(self.folder / name, name, self.recipe)
         return stage
 
@@ -73,12 +77,35 @@ class Run:
         """What a stage begins with: the result of the last stage before it that is finished here.
 
         `None`: there is none, so it begins with the recipe's model.
+
+        Raises:
+            UsageError: the recipe makes its model from nothing, and says which stage comes first.
         """
+        missing: StageName | None = None
         for earlier in reversed(STAGES[: STAGES.index(name)]):
             final = self.folder / earlier / "final"
             if final.is_dir():
                 return final
+            if getattr(self.recipe, earlier) is not None:
+                missing = earlier
+        if missing and not self.recipe.model.path:
+            raise UsageError(
+                f"the stage {name!r} would begin with random weights: {missing!r}, which comes before it in"
+                f" the recipe, is not finished in {str(self.folder)!r}. Run `agentworld train {missing}"
+                f" RECIPE` first, or leave it out with `{missing}=`."
+            )
         return None
+
+    def hold_start(self, name: StageName, start: Path | None) -> None:
+        """Notes what an opened stage begins with: adapters fit no other weights.
+
+        Raises:
+            UsageError: it began with something else when it was begun.
+        """
+        stage = self._stages.get(name)
+        if stage is not None and not stage.closed:
+            began = start.relative_to(self.folder).as_posix() if start else "the recipe's model"
+            stage.hold("start", began)
 
     def data(self, file: str) -> Path:
         """A file of the data stage.
@@ -107,8 +134,14 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         self._writes = int(os.environ.get("RANK", "0")) == 0
         self._lock: int | None = None
         if self._writes:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(folder)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._lock = _locked(folder)
+            except OSError as error:
+                raise UsageError(
+                    f"nothing can be written to {str(folder)!r}: {error.strerror}. Choose another `output`"
+                    " (`--output DIR`)."
+                ) from error
             try:
                 self._hold_recipe()
             except BaseException:
@@ -190,6 +223,9 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         """
         path = self.folder / _FACTS
         facts: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        if facts.get(name, value) != value and self._writes and not self._stands:
+            self._forget()
+            facts = {}
         if facts.get(name, value) != value:
             raise UsageError(
                 f"{str(self.folder)!r} was begun with another {name}, so it cannot be taken up again."
@@ -201,18 +237,37 @@ class StageFolder(AbstractContextManager["StageFolder"]):
     def _hold_recipe(self) -> None:
         path = self.folder / _RECIPE
         if path.exists():
-            before = tomllib.loads(path.read_text("utf-8"))
+            try:
+                before = tomllib.loads(path.read_text("utf-8"))
+            except ValueError as error:
+                raise UsageError(
+                    f"{str(path)!r}, which says what the stage was told, is damaged: {error}. Begin anew with"
+                    " `--fresh`: what is there is kept under another name."
+                ) from None
             now = tomllib.loads(canonical_toml(self.recipe))
             differences = list(
                 _differences(_of_stage(before, self.name), _of_stage(now, self.name))
             )
-            if differences:
+            if differences and not self._stands:
+                self._forget()
+            elif differences:
                 raise UsageError(
                     f"{str(self.folder)!r} was begun with another recipe: {'; '.join(differences)}."
                     " Set that back, choose another `output`, or begin anew with `--fresh`: what is there"
                     " is kept under another name."
                 )
         _write(path, canonical_toml(self.recipe))
+
+    @property
+    def _stands(self) -> bool:
+        """Whether there is something that was made with what the stage was told."""
+        return self.name == "data" or self.finished or bool(self.checkpoints)
+
+    def _forget(self) -> None:
+        """Takes out what belongs to another beginning, where nothing was made: whoever corrects a mistake
+        that the stage refused need not begin anew."""
+        for name in (_FACTS, _METRICS):
+            (self.folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Lets others write."""
@@ -269,12 +324,17 @@ def set_aside(folder: Path) -> Path | None:
     """Renames a folder out of the way, to `NAME.old-N`. Returns the new name, if there was a folder."""
     if not folder.exists():
         return None
-    os.close(_locked(folder))
+    _verify_free(folder)
     number = 1
     while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
         number += 1
     folder.rename(aside)
     return aside
+
+
+def _verify_free(folder: Path) -> None:
+    if folder.is_dir():
+        os.close(_locked(folder))
 
 
 def _locked(folder: Path) -> int:
