@@ -47,7 +47,8 @@ def plot_curves(folder: Path) -> Path | None:
         axis.tick_params(labelsize=8)
         axis.grid(alpha=0.3)
         if len(names) > 1:
-            axis.legend(fontsize=7)
+            # The best place is searched for, which takes long and, on a slow machine, warns.
+            axis.legend(fontsize=7, loc="upper left")
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
     path = folder / "curves.png"

@@ -19,7 +19,7 @@ from agentworld_trainers.rewards import (
     own_reward,
 )
 from agentworld_trainers.rewards._prediction_task import opened_by
-from agentworld_trainers.rollouts import Opening, TurnTokens
+from agentworld_trainers.rollouts import EpisodeRecord, Opening, TurnTokens
 from agentworld_trainers.stages._reinforcement import Play, part_of, reinforce
 from agentworld_trainers.stages._run import Run, StageFolder, file_digest
 
@@ -93,14 +93,15 @@ def _trained(
         ]
 
     def measure(play: Play) -> Mapping[str, float]:
-        records = play(held) if held else []
-        return {
-            name: sum(one.reward_parts.get(name, 0.0) for one in records) / len(records)
-            for name in ("exact", "form")
-            if records
-        }
+        return accuracy(play(held)) if held else {}
 
     return reinforce(run, "rl", tasks, runner=runner, measure=measure)
+
+
+def accuracy(records: Sequence[EpisodeRecord]) -> dict[str, float]:
+    """The shares of exact and of well-formed predictions. A server that failed made no wrong one."""
+    told = [record.reward_parts for record in records if record.reward is not None]
+    return {name: sum(one[name] for one in told) / len(told) for name in ("exact", "form") if told}
 
 
 _RULE = PredictionReward()
