@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 # Loading these would load an HTTP client: `agentworld serve --help` has no need of one.
 MODEL = "Qwen/Qwen-AgentWorld-35B-A3B"
 
+POCKET_NAME = "pocket-world"
+POCKET_CONTEXT = 1024
+"""Tokens; its sessions have a few hundred."""
+
+POCKET_EXTRA = ("--dtype", "float32", "--enforce-eager")
+"""As it was trained; and compiling takes longer than the model is worth."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -62,6 +69,11 @@ def _server_options(command: F) -> F:
 @click.command()
 @_server_options
 @click.option(
+    "--pocket",
+    is_flag=True,
+    help="Serve the pocket world model of this clone: small enough for a CPU.",
+)
+@click.option(
     "--environment",
     type=click.Path(path_type=Path),
     metavar="DIR",
@@ -89,6 +101,7 @@ def serve(
     force: bool,
     dry_run: bool,
     verbose: bool,
+    pocket: bool,
     extra: tuple[str, ...],
     **server: Any,
 ) -> None:
@@ -100,11 +113,14 @@ def serve(
     \b
       agentworld serve --dry-run
       agentworld serve --make-environment
+      agentworld serve --pocket
       agentworld serve --tensor-parallel-size 2
       agentworld serve --model ./weights --max-model-len 65536 -- --kv-cache-dtype fp8
     """
     from agentworld_sim.model.serving._options import ServerOptions
 
+    if pocket:
+        server, extra = _pocket_options(server, extra)
     options = ServerOptions(**server, extra=extra)
     plan = _plan(options, environment, make=make_environment, package=package, force=force)
     if dry_run:
@@ -120,7 +136,34 @@ def serve(
             f"the server cannot be started:\n{_listed(plan.fatal)}\n"
             "`--dry-run` shows what would be run."
         )
-    sys.exit(_run(plan.command, timeout, verbose=verbose))
+    prompts = Path(options.model) / "prompts" if pocket else None
+    sys.exit(_run(plan.command, timeout, verbose=verbose, prompts=prompts))
+
+
+def _pocket_options(
+    server: dict[str, Any], extra: tuple[str, ...]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What serves the pocket world model, except where something else was asked for."""
+    if server["model"] != MODEL:
+        raise UsageError(
+            f"--pocket serves the pocket world model, and --model names {server['model']!r}. Leave one"
+            " of them out."
+        )
+    folder = Path(__file__).resolve().parents[2] / "fixtures" / POCKET_NAME
+    if (folder / "prompts").is_dir() and not (folder / "config.json").is_file():
+        raise UsageError(
+            f"the pocket world model is not in {str(folder)!r}. Build it there, in some minutes, with"
+            " `python -m agentworld_trainers.pocket.rebuild` (needs the extra `train`)."
+        )
+    if not folder.is_dir():
+        raise UsageError(
+            "the pocket world model comes with a clone of the repository, not with an installed"
+            f" package, and there is none in {str(folder)!r}. Install a clone with `pip install -e .`,"
+            " or name the folder of a model with --model."
+        )
+    usual = {"served_model_name": POCKET_NAME, "max_model_len": POCKET_CONTEXT}
+    chosen = {name: server[name] or value for name, value in usual.items()}
+    return {**server, **chosen, "model": str(folder)}, (*POCKET_EXTRA, *extra)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +261,9 @@ def _make(engine: Any, folder: Path | None, package: str | None) -> None:
     click.echo(f"installed {made}", err=True)
 
 
-def _run(command: ServerCommand, timeout: float, *, verbose: bool) -> int:
+def _run(
+    command: ServerCommand, timeout: float, *, verbose: bool, prompts: Path | None = None
+) -> int:
     from agentworld_sim.model.serving import ModelServer
     from agentworld_sim.state._home import home
 
@@ -237,6 +282,7 @@ def _run(command: ServerCommand, timeout: float, *, verbose: bool) -> int:
                 f"serving {server.model} at {server.url}\n"
                 f"export AGENTWORLD_MODEL_URL={shlex.quote(server.url)}\n"
                 f"export AGENTWORLD_MODEL={shlex.quote(server.model)}"
+                + (f"\nexport AGENTWORLD_PROMPTS={shlex.quote(str(prompts))}" if prompts else "")
             )
             click.echo(f"(Ctrl-C stops it; log: {log})", err=True)
             sys.stdout.flush()

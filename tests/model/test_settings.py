@@ -21,6 +21,7 @@ def test_the_environment_names_a_model_its_key_and_its_prompts(tmp_path: Path) -
             "AGENTWORLD_PROMPTS": str(tmp_path),
         }
     )
+    assert found is not None
     assert found == ModelSettings(url=URL, model="pocket", prompts=tmp_path)
     assert found.api_key == "secret"
 
@@ -43,5 +44,5 @@ def test_a_folder_of_the_variable_that_is_not_there_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("AGENTWORLD_PROMPTS", str(tmp_path / "nowhere"))
-    with pytest.raises(UsageError, match="there is no folder of prompts '.*nowhere'"):
+    with pytest.raises(UsageError, match=r"there is no folder of prompts '.*nowhere'"):
         WorldModel.find(url=URL)

@@ -63,12 +63,18 @@ def variables(api_key: str = KEY) -> dict[str, str]:
 
 
 @contextmanager
-def serve(*extra: str, api_key: str = KEY) -> Generator[VllmServer]:
-    """Serves the tiny model on the loopback interface until the block ends.
+def serve(
+    *extra: str,
+    api_key: str = KEY,
+    model: Path = MODEL,
+    name: str = "tiny",
+    context: int = CONTEXT,
+) -> Generator[VllmServer]:
+    """Serves the tiny model, or another one, on the loopback interface until the block ends.
 
     `extra` flags come last and so win over the usual ones.
     """
-    for path in (ENVIRONMENT, MODEL / "config.json"):
+    for path in (ENVIRONMENT, model / "config.json"):
         if not path.exists():
             raise RuntimeError(f"{path.relative_to(ROOT)} is missing: run `make test-vllm`")
     with ExitStack() as stack:
@@ -76,10 +82,10 @@ def serve(*extra: str, api_key: str = KEY) -> Generator[VllmServer]:
         with patch.dict(os.environ, variables(api_key)):
             served = stack.enter_context(
                 serving.serve(
-                    MODEL,
+                    model,
                     environment=ENVIRONMENT,
-                    served_model_name="tiny",
-                    max_model_len=CONTEXT,
+                    served_model_name=name,
+                    max_model_len=context,
                     extra=(*EXTRA, *extra),
                     timeout=START_LIMIT,
                 )
