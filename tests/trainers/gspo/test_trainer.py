@@ -120,8 +120,8 @@ def test_a_failed_episode_changes_nothing_but_who_is_compared(tmp_path: Path) ->
 def test_positions_are_counted_from_the_first_token_however_rows_are_padded(
     tmp_path: Path, lora: bool
 ) -> None:
-    adapters = {"peft_config": LoraConfig(r=2, target_modules=["q_proj"])} if lora else {}
-    trainer = tiny.trainer(tmp_path, part=part(), **adapters)
+    adapters = LoraConfig(r=2, target_modules=["q_proj"]) if lora else None
+    trainer = tiny.trainer(tmp_path, part=part(), peft_config=adapters)
     padded: list[bool] = []
 
     def look(module: Any, args: tuple[Any, ...], settings: dict[str, Any]) -> None:

@@ -76,13 +76,13 @@ class ExactTrainer(WholeCheckpoints, GRPOTrainer):
         }
         torch.save(state, folder / self._state_name())
 
-    def _run_epoch(self, **settings: Any) -> None:
+    def _run_epoch(self, *args: Any, **settings: Any) -> None:
         # An epoch is made of whole rollout batches. Where the last step is in the middle of one,
         # transformers would take a finished training up again and go on to the end of it.
         if self.state.global_step >= self.state.max_steps:
             self.control.should_training_stop = True
             return
-        super()._run_epoch(**settings)
+        super()._run_epoch(*args, **settings)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
