@@ -199,7 +199,6 @@ def _plot(path: Path, runs: Runs, titles: Mapping[str, str]) -> None:
         axis.set_xlabel("tokens of reinforcement learning, thousands")
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("tasks solved")
-    axes[0].set_ylim(0, 1)
     axes[0].legend(fontsize=8)
     figure.savefig(path, metadata={"Software": None})
 
