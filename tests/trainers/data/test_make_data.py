@@ -67,6 +67,20 @@ def test_a_longer_session_does_not_tell_what_is_held_out(
     assert document.keep[:3] == (0.0, 0.0, 0.0) and all(document.keep[3:])
 
 
+def test_a_limit_of_samples_per_task_holds_for_both_pools_and_not_for_documents(
+    tmp_path: Path,
+) -> None:
+    whole = made(tmp_path / "whole")
+    data = made(tmp_path / "limited", samples_per_task=1)
+    for name in ("sft.jsonl", "rl.jsonl"):
+        tasks = [one.task for one in samples(data / name)]
+        assert sorted(tasks) == sorted({one.task for one in samples(whole / name)})
+        assert {one.id for one in samples(data / name)} <= {one.id for one in samples(whole / name)}
+    for name in ("cpt.jsonl", "eval.jsonl"):
+        assert (data / name).read_bytes() == (whole / name).read_bytes()
+    assert "samples beyond `samples_per_task`" in (data / "funnel.txt").read_text()
+
+
 def test_the_pool_for_reinforcement_learning_has_one_turn_of_each_trajectory(
     tmp_path: Path,
 ) -> None:

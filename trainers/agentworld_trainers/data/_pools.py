@@ -37,6 +37,8 @@ class PoolSettings:
     near_duplicate: float = 0.9
     prompts: PromptSet | None = None
     prompt_tokens: int = PROMPT_TOKENS
+    samples_per_task: int | None = None
+    """Most samples of one task in `samples` and in `single` each; `None`: all."""
     filters: FilterSettings = field(default_factory=FilterSettings)
     masking: MaskSettings = field(default_factory=MaskSettings)
 
@@ -93,6 +95,9 @@ def make_pools(
     held_out = tuple(one for one in samples if side[one.task] == "test")
     imitated = tuple(one for one in demonstrations if side[one.task] == "train")
     single = _single(train, settings.seed)
+    if settings.samples_per_task is not None:
+        train = _limited(train, settings.samples_per_task, settings.seed, funnel)
+        single = _limited(single, settings.samples_per_task, settings.seed)
     _note(funnel, samples, len(demonstrations) - len(imitated))
     counts = Counter(side.values())
     rows = {
@@ -288,6 +293,22 @@ def _single(samples: Sequence[PredictionSample], seed: int) -> tuple[PredictionS
         if held is None or number < held[0]:
             drawn_by[sample.trajectory] = (number, sample)
     return tuple(sample for _, sample in drawn_by.values())
+
+
+def _limited(
+    samples: Sequence[PredictionSample], most: int, seed: int, funnel: Funnel | None = None
+) -> tuple[PredictionSample, ...]:
+    """At most so many samples of each task, drawn by the seed, in the order in which they stood."""
+    of_task: dict[str, list[int]] = {}
+    for place, sample in enumerate(samples):
+        of_task.setdefault(sample.task, []).append(place)
+    kept: set[int] = set()
+    for places in of_task.values():
+        ranked = sorted(places, key=lambda place: (drawn(seed, "kept", samples[place].id), place))
+        kept.update(ranked[:most])
+    if funnel is not None and len(kept) < len(samples):
+        funnel.notes["samples beyond `samples_per_task`"] += len(samples) - len(kept)
+    return tuple(samples[place] for place in sorted(kept))
 
 
 def _note(funnel: Funnel, samples: Sequence[PredictionSample], left_out: int) -> None:

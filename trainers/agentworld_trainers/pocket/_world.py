@@ -14,7 +14,7 @@ from agentworld_sim.tools import ToolSpec
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from agentworld_trainers.pocket._script import WORKDIR, Script
 from agentworld_trainers.pocket._thoughts import Look, contents, thought
-from agentworld_trainers.pocket._world_tasks import DENSE, TEST, TRAIN
+from agentworld_trainers.pocket._world_tasks import TEST, TRAIN, WEIGHTS
 
 TOOL: Final[Mapping[str, Any]] = {
     "name": "bash",
@@ -27,9 +27,6 @@ TOOL: Final[Mapping[str, Any]] = {
     },
 }
 
-
-DENSE_SHARE: Final = 8
-"""Sessions of a dense template for each one of another."""
 
 SEEN_FROM: Final = 1_000_000
 """Sessions of train templates from this number on are never trained on."""
@@ -56,13 +53,14 @@ def pocket_trajectories(settings: Mapping[str, Any], seed: int) -> PocketSession
     """Trajectories of all templates. A function for `data.source` of a recipe.
 
     Args:
-        settings: `train` and `test`: how many sessions of each template (45 and 12).
+        settings: `train` and `test`: how many sessions of each template (100 and 12), times its
+            weight.
         seed: Where all random choices start.
 
     Raises:
         UsageError: there is no such setting.
     """
-    counts = {"train": 45, "test": 12}
+    counts = {"train": 100, "test": 12}
     for name in settings:
         if name not in counts:
             raise UsageError(
@@ -71,9 +69,7 @@ def pocket_trajectories(settings: Mapping[str, Any], seed: int) -> PocketSession
             )
     counts |= {name: int(value) for name, value in settings.items()}
     sessions = [
-        (name, number)
-        for name in TRAIN
-        for number in range(counts["train"] * (DENSE_SHARE if name in DENSE else 1))
+        (name, number) for name in TRAIN for number in range(counts["train"] * WEIGHTS.get(name, 1))
     ]
     sessions += [(name, number) for name in TEST for number in range(counts["test"])]
     return PocketSessions(tuple(sessions), seed)

@@ -95,14 +95,14 @@ def listing_after_removal(s: Script) -> None:
 
 
 def given_files(s: Script) -> None:
-    names = [s.line(3, 8) for _ in range(3)]
-    for _ in range(4):
+    names = [s.line(2, 8) for _ in range(s.random.randint(1, 3))]
+    for _ in range(s.random.randint(1, 4)):
         s.run(f"cat {s.random.choice(names)}")
 
 
 def given_lines(s: Script) -> None:
-    names = [s.given(s.random.randint(3, 6)) for _ in range(2)]
-    for _ in range(4):
+    names = [s.given(s.random.randint(2, 6)) for _ in range(s.random.randint(1, 2))]
+    for _ in range(s.random.randint(1, 3)):
         s.run(f"cat {s.random.choice(names)}")
 
 
@@ -264,9 +264,9 @@ def either(s: Script) -> None:
 
 
 def two_files(s: Script) -> None:
-    names = [s.some() for _ in range(3)]
-    s.run("cat " + " ".join(s.random.sample(names, 2)))
-    s.run("cat " + " ".join(s.random.sample(names, 2)))
+    names = [s.some() for _ in range(s.random.randint(2, 3))]
+    for _ in range(s.random.randint(1, 2)):
+        s.run("cat " + " ".join(s.random.sample(names, 2)))
 
 
 def words(s: Script) -> None:
@@ -399,8 +399,15 @@ TRAIN: Final[Mapping[str, Template]] = _named(
 )
 """What the model is trained on, by name."""
 
-DENSE: Final = frozenset(("given-files", "given-lines", "two-files", "words", "loop"))
-"""Train templates with much to copy. Copying is learned from these, so there are more sessions of them."""
+WEIGHTS: Final[Mapping[str, int]] = {
+    "given-files": 40,
+    "two-files": 10,
+    "given-lines": 8,
+    "words": 4,
+    "loop": 4,
+}
+"""Sessions of a template for each one of another. To look something up is learned from these, which are
+nothing else, and only if sessions are so many that they cannot be learned by heart."""
 
 TEST: Final[Mapping[str, Template]] = _named(
     *(copy_then_append, move_then_list, append_then_tail, copy_into_folder, variable_to_file),
@@ -409,4 +416,4 @@ TEST: Final[Mapping[str, Template]] = _named(
 )
 """What it is tested on, by name."""
 
-__all__ = ["DENSE", "TEST", "TRAIN", "WORKDIR", "Template"]
+__all__ = ["TEST", "TRAIN", "WEIGHTS", "WORKDIR", "Template"]

@@ -85,6 +85,9 @@ class DataPart(Part):
     near_duplicate: Share = 0.9
     """Samples at least so similar to an earlier one are left out; 1 leaves out equal ones only. Alike
     have to be the predicted turn and, by itself, what stands before it."""
+    samples_per_task: Positive | None = None
+    """Most samples of one task for fine-tuning and for reinforcement learning each, drawn by the seed; all
+    by default. Documents of continued pre-training are not limited."""
     masking: MaskSettings = MaskSettings()
     """Turn-level loss masking in continued pre-training."""
     tokenizer: str = ""

@@ -63,6 +63,7 @@ def _make(recipe: Recipe, stage: StageFolder) -> None:
         near_duplicate=part.near_duplicate,
         prompts=PromptSet.load(Path(part.prompts)) if part.prompts else None,
         prompt_tokens=part.prompt_tokens,
+        samples_per_task=part.samples_per_task,
         filters=FilterSettings(
             min_turns=part.min_turns,
             silent_turns=part.silent_turns,
