@@ -179,7 +179,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     recipe = tiny.recipe(tmp_path, sft=PART)
     with (tmp_path / "data" / "sft.jsonl").open("a") as file:
         file.write('{"id": "x"}\n')
-    with pytest.raises(UsageError, match="line 21: not a Demonstration"):
+    with pytest.raises(UsageError, match="line 21: the Demonstration has no 'task'"):
         train_sft(recipe, Run(recipe))
 
 
