@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,12 +38,37 @@ def require_hint(agentworld: Path, command: str) -> None:
         raise SystemExit(f"agentworld {command} gave {done.returncode}: {done.stderr}")
 
 
+def require_no_weights(wheel: Path) -> None:
+    """The pocket world model stays in the clone; its code and its chat template are in the wheel."""
+    names = zipfile.ZipFile(wheel).namelist()
+    stray = [name for name in names if "pocket-world/" in name or name.endswith(".safetensors")]
+    if stray:
+        raise SystemExit(f"the wheel contains the pocket world model: {', '.join(stray)}")
+    for needed in ("pocket/_world.py", "pocket/chat_template.jinja", "shipped/pocket-world.toml"):
+        if not any(name.endswith(needed) for name in names):
+            raise SystemExit(f"the wheel lacks {needed}")
+
+
+def require_no_pocket_model(agentworld: Path) -> None:
+    """Outside of a clone, `serve --pocket` says where the model is."""
+    done = subprocess.run(
+        [str(agentworld), "serve", "--pocket"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if done.returncode != 2 or "comes with a clone of the repository" not in done.stderr:
+        raise SystemExit(f"agentworld serve --pocket gave {done.returncode}: {done.stderr}")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         run(sys.executable, "-m", "build", "--wheel", "--outdir", work / "dist", ROOT)
         (wheel,) = (work / "dist").glob("*.whl")
         run(sys.executable, "-m", "check_wheel_contents", wheel, cwd=ROOT)
+        require_no_weights(wheel)
         run(sys.executable, "-m", "venv", work / "venv")
         python = work / "venv" / "bin" / "python"
         constraints = ("-c", ROOT / "constraints.txt")
@@ -61,6 +87,7 @@ def main() -> None:
         )
         for command in ("demo", "mcp"):
             require_hint(python.with_name("agentworld"), command)
+        require_no_pocket_model(python.with_name("agentworld"))
         pytest = (python.with_name("pytest"), "--import-mode=importlib", "-q")
         run(*pytest, "--deselect", OF_THE_CLONE, "tests", cwd=work)
 
