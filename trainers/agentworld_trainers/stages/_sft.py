@@ -8,17 +8,15 @@ from pathlib import Path
 
 from transformers import PreTrainedTokenizerBase
 
-from agentworld_sim.errors import UsageError
 from agentworld_trainers.data._rows import Demonstration, PredictionSample, read_trained_rows
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.stages._models import load
 from agentworld_trainers.stages._rendering import (
     RenderedRow,
     render_demonstration,
     render_prediction,
 )
-from agentworld_trainers.stages._run import Run, file_digest
-from agentworld_trainers.stages._supervised import tokenised, train_rows
+from agentworld_trainers.stages._run import Run
+from agentworld_trainers.stages._supervised import train_supervised
 
 
 def train_sft(recipe: Recipe, run: Run) -> Path:
@@ -29,33 +27,18 @@ def train_sft(recipe: Recipe, run: Run) -> Path:
         TrainingDiverged: the loss became no number.
         CheckpointFailed: a checkpoint could not be written.
     """
-    if recipe.sft is None:
-        raise UsageError(
-            f"the recipe {recipe.name!r} has no table [sft], so there is nothing to do."
-        )
-    with run.stage("sft") as stage:
-        if stage.finished:
-            stage.say(f"{str(stage.final)!r} is finished already; `--fresh` begins anew")
-            return stage.final
-        path = run.data("sft.jsonl")
-        stage.hold("data", file_digest(path))
-        model, tokenizer = load(run, "sft")
-        rows = tokenised(
-            _rendering(path, tokenizer, recipe.sft.thinking),
-            max_tokens=recipe.sft.max_tokens,
-            source=str(path),
-        )
-        return train_rows(stage, recipe.sft, model, tokenizer, rows)
+    thinking = recipe.sft is None or recipe.sft.thinking
 
+    def rendered(
+        path: Path, tokenizer: PreTrainedTokenizerBase
+    ) -> Iterator[Callable[[], RenderedRow]]:
+        for row in read_trained_rows(path):
+            if isinstance(row, Demonstration):
+                yield partial(render_demonstration, tokenizer, row)
+            else:
+                yield partial(_prediction, tokenizer, row, thinking)
 
-def _rendering(
-    path: Path, tokenizer: PreTrainedTokenizerBase, thinking: bool
-) -> Iterator[Callable[[], RenderedRow]]:
-    for row in read_trained_rows(path):
-        if isinstance(row, Demonstration):
-            yield partial(render_demonstration, tokenizer, row)
-        else:
-            yield partial(_prediction, tokenizer, row, thinking)
+    return train_supervised(recipe, run, "sft", rendered)
 
 
 def _prediction(

@@ -20,7 +20,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 from datasets import Dataset
@@ -39,15 +39,18 @@ from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes._schema import Supervised
 from agentworld_trainers.stages._callbacks import StageCallback
 from agentworld_trainers.stages._checkpoints import WholeCheckpoints, last_checkpoint, whole_folder
-from agentworld_trainers.stages._models import lora_config, save_model, without_bars
+from agentworld_trainers.stages._models import load, lora_config, save_model, without_bars
 from agentworld_trainers.stages._order import row_order
 from agentworld_trainers.stages._plots import plot_curves
 from agentworld_trainers.stages._rendering import RenderedRow, Unrenderable
-from agentworld_trainers.stages._run import StageFolder
+from agentworld_trainers.stages._run import Run, StageFolder, file_digest
 from agentworld_trainers.stages._threads import threads
 
 IGNORED = -100
 """The label of a token that does not count."""
+
+Rendered = Callable[[Path, PreTrainedTokenizerBase], Iterable[Callable[[], RenderedRow]]]
+"""Reads a file of rows, and gives for each what renders it for a tokenizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +234,42 @@ class SupervisedTrainer(WholeCheckpoints, SFTTrainer):
         )
 
 
-def train_rows(
+def train_supervised(
+    recipe: Recipe, run: Run, name: Literal["cpt", "sft"], rendered: Rendered
+) -> Path:
+    """Trains a stage on its rows, from its beginning or from its last checkpoint, to its end.
+
+    Args:
+        recipe: What is trained.
+        run: Where it happens.
+        name: Which stage.
+        rendered: Gives what renders each row of the stage's file.
+
+    Returns:
+        The folder of the finished model.
+
+    Raises:
+        UsageError: the recipe has no such stage, or its data or model cannot be used.
+        TrainingDiverged: the loss became no number.
+        CheckpointFailed: a checkpoint could not be written.
+    """
+    part = recipe.cpt if name == "cpt" else recipe.sft
+    if part is None:
+        raise UsageError(
+            f"the recipe {recipe.name!r} has no table [{name}], so there is nothing to do."
+        )
+    with run.stage(name) as stage:
+        if stage.finished:
+            stage.say(f"{str(stage.final)!r} is finished already; `--fresh` begins anew")
+            return stage.final
+        path = run.data(f"{name}.jsonl")
+        stage.hold("data", file_digest(path))
+        model, tokenizer = load(run, name)
+        rows = tokenised(rendered(path, tokenizer), max_tokens=part.max_tokens, source=str(path))
+        return _train_rows(stage, part, model, tokenizer, rows)
+
+
+def _train_rows(
     stage: StageFolder,
     part: Supervised,
     model: PreTrainedModel,
