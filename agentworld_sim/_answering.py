@@ -122,7 +122,9 @@ async def _accepted(
         verdicts += judged
         reasons = refusals(judged)
         if not reasons:
-            return replace(answer, exchanges=exchanges + answer.exchanges), verdicts
+            if exchanges:
+                answer = replace(answer, exchanges=exchanges + answer.exchanges)
+            return answer, verdicts
         exchanges += _with_problem(answer.exchanges, reasons)
         if not _imagined(engine, answer):
             # Computed again, it would be the same.

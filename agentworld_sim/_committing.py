@@ -39,6 +39,10 @@ async def commit_turn(
     origin: Origin | None = None,
 ) -> bool:
     """Stores the turn. A cancellation before the last moment stores nothing."""
+    if not store.blocking:
+        return store.commit(
+            world_id, turn, after, blobs.new, must_move_head=must_move_head, origin=origin
+        )
     abandoned = threading.Event()
 
     def commit() -> bool:
@@ -52,8 +56,6 @@ async def commit_turn(
             origin=origin,
         )
 
-    if not store.blocking:
-        return commit()
     running = asyncio.ensure_future(asyncio.to_thread(commit))
     try:
         return await asyncio.shield(running)

@@ -74,12 +74,16 @@ class ToolCall:
     id: str = ""
 
 
+# `json.dumps` would make an encoder for every value.
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+
 def canonical_json(value: object) -> str:
     """The one JSON text of a value: sorted keys, no spaces, UTF-8 as is.
 
     Lone surrogates (bytes that are not UTF-8) are escaped, so that the text can be encoded.
     """
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = _canonical(value)
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -89,7 +93,7 @@ def canonical_json(value: object) -> str:
 
 def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
     """Raises `ArgumentsError`, naming the argument, when `arguments` do not fit the tool's schema."""
-    if _plainly_fit(tool.input_schema, arguments):
+    if _is_plain_schema(tool.input_schema) and fits_plainly(tool.input_schema, arguments):
         return
     from agentworld_sim._schema_limits import TooComplex
 
@@ -112,39 +116,56 @@ def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
     raise ArgumentsError(message)
 
 
-_PLAIN_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
+_PLAIN_TYPES: Mapping[str, frozenset[type]] = {
+    "string": frozenset({str}),
+    "boolean": frozenset({bool}),
+    "integer": frozenset({int}),
+    "number": frozenset({int, float}),
 }
 _TEXTS = ("title", "description")
+_PLAIN_KEYWORDS = frozenset({"type", "properties", "required", *_TEXTS})
+_PLAIN_KEYWORDS_OF_A_PART = frozenset({"type", "default", *_TEXTS})
 
 
-def _plainly_fit(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Whether a schema of plain types, as most tools have, is well formed and met. `False` says nothing.
+def fits_plainly(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Whether a well-formed schema gives plain types to all of `arguments`, and they have them.
 
-    Holding them against each other by jsonschema takes longer than many a command.
+    `False` says nothing. Holding the two against each other by jsonschema takes longer than many a
+    command.
     """
+    if schema.get("type") != "object" or not schema.keys() <= _PLAIN_KEYWORDS:
+        return False
+    for name in schema.get("required", ()):
+        if name not in arguments:
+            return False
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    for name, value in arguments.items():
+        part: Any = properties.get(name)
+        if not isinstance(part, dict) or not _is_plain(cast("dict[str, Any]", part)):
+            return False
+        if type(value) not in _PLAIN_TYPES[part["type"]]:
+            return False
+    return True
+
+
+def _is_plain_schema(schema: Mapping[str, Any]) -> bool:
+    """Whether it is a well-formed schema of plain types, as most tools have."""
     properties: Any = schema.get("properties")
     required: Any = schema.get("required", ())
-    return (
-        schema.get("type") == "object"
-        and schema.keys() <= {"type", "properties", "required", *_TEXTS}
-        and isinstance(properties, dict)
-        and isinstance(required, (list, tuple))
-        and _texts_are_texts(schema)
-        and all(type(name) is str and name in arguments for name in cast("list[Any]", required))
-        and len(set(cast("list[str]", required))) == len(cast("list[str]", required))
-        and all(
-            isinstance(part, dict) and _is_plain(cast("dict[str, Any]", part))
-            for part in cast("dict[str, Any]", properties).values()
-        )
-        and all(
-            name in properties and type(value) in _PLAIN_TYPES[properties[name]["type"]]
-            for name, value in arguments.items()
-        )
-    )
+    if not isinstance(properties, dict) or not isinstance(required, (list, tuple)):
+        return False
+    if not _texts_are_texts(schema):
+        return False
+    names = cast("list[Any]", required)
+    for name in names:
+        if type(name) is not str:
+            return False
+    if len(set(names)) != len(names):
+        return False
+    for part in cast("dict[str, Any]", properties).values():
+        if not isinstance(part, dict) or not _is_plain(cast("dict[str, Any]", part)):
+            return False
+    return True
 
 
 def _is_plain(part: Mapping[str, Any]) -> bool:
@@ -152,13 +173,14 @@ def _is_plain(part: Mapping[str, Any]) -> bool:
     return (
         isinstance(kind, str)
         and kind in _PLAIN_TYPES
-        and part.keys() <= {"type", "default", *_TEXTS}
+        and part.keys() <= _PLAIN_KEYWORDS_OF_A_PART
         and _texts_are_texts(part)
     )
 
 
 def _texts_are_texts(schema: Mapping[str, Any]) -> bool:
-    return all(isinstance(schema.get(name, ""), str) for name in _TEXTS)
+    title, description = _TEXTS
+    return isinstance(schema.get(title, ""), str) and isinstance(schema.get(description, ""), str)
 
 
 def schema_problem(schema: Mapping[str, Any], value: Any) -> str | None:

@@ -58,12 +58,19 @@ class Domain:
     """Rules for every imagined observation of the domain."""
 
 
+_known: dict[str, Domain] = {}
+
+
 def domain(name: str) -> Domain:
     """The domain of that name.
 
     Raises:
         UsageError: there is no such domain.
     """
+    found = _known.get(name)
+    if found is not None:
+        return found
     if name in get_args(DomainName):
-        return import_module(f"agentworld_sim.domains.{name}").DOMAIN
+        found = _known[name] = import_module(f"agentworld_sim.domains.{name}").DOMAIN
+        return found
     raise UsageError(f"there is no domain {name!r}.{nearest(name, get_args(DomainName))}")

@@ -23,6 +23,10 @@ def sendable(text: str) -> str:
     return text
 
 
+# `json.dumps` would make an encoder for every value.
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def action_json(value: object) -> str:
     """An action's JSON, indented as in the examples of the released model's prompts."""
     return sendable(_indented(value, "\n"))
@@ -35,7 +39,7 @@ def _indented(value: object, line: str) -> str:
         if all(isinstance(key, str) for key in entries):
             inner = line + "  "
             parts = [
-                f"{inner}{json.dumps(key, ensure_ascii=False)}: {_indented(one, inner)}"
+                f"{inner}{_encoded(key)}: {_indented(one, inner)}"
                 for key, one in entries.items()
             ]
             return f"{{{','.join(parts)}{line}}}"
@@ -44,7 +48,7 @@ def _indented(value: object, line: str) -> str:
         inner = line + "  "
         items = [f"{inner}{_indented(one, inner)}" for one in cast("list[object]", value)]
         return f"[{','.join(items)}{line}]"
-    return json.dumps(value, ensure_ascii=False)
+    return _encoded(value)
 
 
 def called(call: ToolCall) -> str:

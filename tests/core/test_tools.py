@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import ArgumentsError, ToolSpec, UsageError
-from agentworld_sim.tools import canonical_json, check_arguments, schema_problem
+from agentworld_sim.engines.shell._bindings import bindings
+from agentworld_sim.tools import canonical_json, check_arguments, fits_plainly, schema_problem
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -111,3 +113,24 @@ def test_plain_schemas_are_held_as_by_jsonschema(
 
     # A keyword that nobody knows changes nothing, but is not plain.
     assert problem(schema) == problem({**schema, "x-not-plain": True})
+
+
+_VALUES: st.SearchStrategy[object] = st.sampled_from(
+    ("a", "", 1, -1, 1.0, 1.5, True, None, (), ["a"])
+)
+_BINDINGS: list[Mapping[str, Any]] = [
+    *(binding.input_schema for binding in bindings().values()),
+    {"type": "object", "properties": {"a": {"type": "string"}, "b": {"items": {"type": "string"}}}},
+]
+
+
+@given(data=st.data(), schema=st.sampled_from(_BINDINGS))
+@settings(max_examples=200)
+def test_what_fits_a_binding_plainly_fits_by_jsonschema(
+    data: st.DataObject, schema: Mapping[str, Any]
+) -> None:
+    names = st.sampled_from([*map(str, schema["properties"]), "unknown"])
+    given: dict[str, object] = data.draw(st.dictionaries(names, _VALUES, max_size=4))
+    arguments = dict[str, Any](given)
+    if fits_plainly(schema, arguments):
+        check_arguments(ToolSpec(name="t", input_schema={**schema, "x-not-plain": 1}), arguments)

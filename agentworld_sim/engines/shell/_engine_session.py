@@ -15,7 +15,7 @@ from agentworld_sim.engines.shell._simple import is_simple
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.state._changes import StateChange, WorldState
 from agentworld_sim.state._files import BlobId, Blobs
-from agentworld_sim.tools import ToolCall, ToolSpec, check_arguments
+from agentworld_sim.tools import ToolCall, ToolSpec, check_arguments, fits_plainly
 
 THREADS = 64
 """Turns that may compute at the same time; each is short, and a stuck one ends at its time limit."""
@@ -78,9 +78,10 @@ class ShellEngineSession:
         binding = binding_for(tool)
         if binding is None:
             raise EngineFailure(f"the shell engine was given {tool.name!r}, which it cannot answer")
-        if tool.input_schema != binding.input_schema:
+        wanted = binding.input_schema
+        if tool.input_schema != wanted and not fits_plainly(wanted, call.arguments):
             # The user's schema may leave optional what the operation cannot do without.
-            check_arguments(replace(tool, input_schema=binding.input_schema), call.arguments)
+            check_arguments(replace(tool, input_schema=wanted), call.arguments)
         for name, blob in self._unread.items():
             self._kept.setdefault(name, self._blobs.get(blob))
         self._unread = {}

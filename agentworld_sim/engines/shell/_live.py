@@ -314,6 +314,8 @@ class LiveShell(LiveMachine):
         return notes
 
     def _plain(self, text: str, script: str, slept_us: int, *, merge: bool = True) -> str:
+        if not text:
+            return text
         text = faithful(text, script=script, said=self._said) if merge else text
         text = _texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
         return numbered(unmasked(text, script, slept_us), script)
@@ -330,7 +332,7 @@ class LiveShell(LiveMachine):
         """What keeps `script` from seeing the embedded shell, and its devices made ready."""
         self._volatile.forget()
         now_us = self.files.clock.now_us()
-        chance = self._volatile.prepare(script, now_us, self._random, opaque=self._opaque)
+        chance = self._volatile.prepare(script, now_us, self.random, opaque=self._opaque)
         taken: set[str] = set()
         if session.memory is not None and hints_at_guise(script):
             found = self._bash.execute_sync("trap - EXIT; declare -F").stdout
@@ -394,7 +396,7 @@ class LiveShell(LiveMachine):
         now_us = self.files.clock.now_us()
         seconds, micro = divmod(now_us, 1_000_000)
         parts = [
-            f"RANDOM={self._random.randrange(32768)}",
+            f"RANDOM={self.random.randrange(32768)}",
             f"EPOCHSECONDS={seconds} EPOCHREALTIME={seconds}.{micro:06d}",
         ]
         parts.append(f"exec >&{STDOUT} 2>&{STDOUT if merge else STDERR}")

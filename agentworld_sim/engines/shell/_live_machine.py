@@ -118,7 +118,8 @@ class LiveMachine:
         self._learned: frozenset[str] = frozenset()
         """The words that the interpreter knows beside its own."""
         self._renew()
-        self._random = Random(0)
+        self._seed = 0
+        self._random: Random | None = None
         self._failure: BaseException | None = None
         self._look = False
         self._suspicious = False
@@ -191,11 +192,14 @@ class LiveMachine:
         """Sets the world's clock (µs since the epoch) and random source for the coming turn."""
         self.files.clock = TurnClock(clock_us)
         self.files.mask = Umask()
-        self._random = Random(seed)
+        self._seed, self._random = seed, None
         self._look = self._suspicious = False
 
     @property
     def random(self) -> Random:
+        """The turn's random source, made when something is drawn: most scripts draw nothing."""
+        if self._random is None:
+            self._random = Random(self._seed)
         return self._random
 
     def note_file_change(self) -> None:
@@ -294,7 +298,7 @@ class LiveMachine:
 
     def _answer(self, name: str, command: Command, context: BuiltinContext) -> CommandResult:
         if name == HELPER and not context.argv:
-            self._volatile.draw(self._random)
+            self._volatile.draw(self.random)
             return CommandResult()
         if name == HELPER and context.argv[0] == IMAGINE and self._unknown is not None:
             command = self._ask
@@ -307,7 +311,7 @@ class LiveMachine:
             cwd=context.cwd,
             files=self.files,
             clock=self.files.clock,
-            random=self._random,
+            random=self.random,
             machine=self.machine,
             native=partial(self._native, name, context),
             seconds_left=self._seconds_left,
@@ -352,7 +356,7 @@ class LiveMachine:
         script = f"cd {quoted(context.cwd)} && {self._exports(context.env)}"
         script += " ".join(map(quoted, words))
         if program is not None or bare in RUNS_OTHERS:
-            script = f"RANDOM={self._random.randrange(32768)}; {script}"
+            script = f"RANDOM={self.random.randrange(32768)}; {script}"
         # A program may run the command that runs it; it needs an interpreter of its own each time.
         side = bare if program is None else f"{bare}#{self._depth}"
         if text is not None:
