@@ -18,6 +18,7 @@ from agentworld_trainers.data._rows import Demonstration, Document, PredictionSa
 from agentworld_trainers.data._source import SourceTrajectory
 from agentworld_trainers.recipes._load import FILE
 from agentworld_trainers.stages._checkpoints import whole_folder
+from agentworld_trainers.stages._processes import verify_alone
 
 if TYPE_CHECKING:
     from agentworld_trainers.recipes import Recipe
@@ -41,6 +42,7 @@ def make_data(recipe: Recipe, run: Run) -> Path:
         if (stage.folder / LAST).exists():
             stage.say(f"the data in {str(stage.folder)!r} is made already; `--fresh` makes it anew")
             return stage.folder
+        verify_alone("making data", "Run `agentworld train data RECIPE` by itself first.")
         try:
             _make(recipe, stage)
         except BaseException as error:

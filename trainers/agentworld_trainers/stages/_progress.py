@@ -28,6 +28,18 @@ class Progress(Protocol):
         ...
 
 
+class _Quiet:
+    def step(self, done: int, metrics: Mapping[str, float] | None = None) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        pass
+
+
+QUIET: Progress = _Quiet()
+"""Tells nobody."""
+
+
 @contextmanager
 def progress(
     total: int,

@@ -46,8 +46,9 @@ from agentworld_trainers.rollouts._episode import seed_of
 from agentworld_trainers.rollouts.in_process import InProcessPolicy
 from agentworld_trainers.stages._callbacks import StageCallback
 from agentworld_trainers.stages._checkpoints import last_checkpoint, whole_folder
-from agentworld_trainers.stages._models import load, lora_config, save_model
+from agentworld_trainers.stages._models import load, lora_config, save_model, without_bars
 from agentworld_trainers.stages._plots import plot_curves
+from agentworld_trainers.stages._processes import verify_processes
 from agentworld_trainers.stages._run import Run, StageFolder
 from agentworld_trainers.stages._threads import threads
 
@@ -100,6 +101,7 @@ def reinforce(
             good, and calling this again goes on from there.
     """
     part = part_of(run, name)
+    verify_processes(name, gpus=torch.cuda.device_count(), policy=part.rollouts.policy)
     with run.stage(name) as stage, threads(part.threads):
         if stage.finished:
             stage.say(f"{str(stage.final)!r} is finished already; `--fresh` begins anew")
@@ -132,7 +134,8 @@ def reinforce(
                 trainer.add_callback(_Between(again, measure_every))
             if last:
                 told.say(f"taken up again at {last.name}")
-            trainer.train(resume_from_checkpoint=str(last) if last else None)
+            with without_bars():
+                trainer.train(resume_from_checkpoint=str(last) if last else None)
         if measure is not None:
             _measured(stage, measure, rollouts, part.steps)
         _finish(trainer, tokenizer, stage)
@@ -310,7 +313,7 @@ class _Rollouts:
             return
         function = function_at(where.sync, purpose="sync of weights", arguments=("folder", "url"))
         folder = self._stage.folder / "served"
-        with whole_folder(folder) as partial:
+        with whole_folder(folder) as partial, without_bars():
             self.model.save_pretrained(partial)
         with running(where.sync, "sync of weights"):
             done: Any = function(folder, where.url)

@@ -17,7 +17,7 @@ import os
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -25,7 +25,8 @@ from typing import Any, Literal
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import STAGES, Recipe, StageName, canonical_toml
 from agentworld_trainers.stages._checkpoints import checkpoints
-from agentworld_trainers.stages._progress import Progress, progress
+from agentworld_trainers.stages._processes import verify_alone
+from agentworld_trainers.stages._progress import QUIET, Progress, progress
 
 AnyStage = Literal["data"] | StageName
 
@@ -64,6 +65,9 @@ class Run:
         stage = self._stages.get(name)
         if stage is None or stage.closed:
             if self.fresh and stage is None:
+                verify_alone(
+                    "beginning anew", "Rename the stage's folder yourself, and leave out `--fresh`."
+                )
                 later = [self.folder / one for one in ORDER[ORDER.index(name) :]]
                 for folder in later:
                     # Before any is renamed: half of them would be worse than none.
@@ -289,7 +293,10 @@ class _Told(AbstractContextManager[Progress]):
     """A stage's progress, which also shows what the stage says meanwhile."""
 
     def __init__(self, stage: StageFolder, total: int, what: str, done: int) -> None:
-        self._stage, self._told = stage, progress(total, what, done=done)
+        self._stage = stage
+        # Of several processes, the first one speaks.
+        speaks = stage._writes  # pyright: ignore[reportPrivateUsage]
+        self._told = progress(total, what, done=done) if speaks else nullcontext(QUIET)
 
     def __enter__(self) -> Progress:
         told = self._told.__enter__()

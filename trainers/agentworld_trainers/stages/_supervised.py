@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +41,7 @@ from agentworld_trainers.stages._checkpoints import WholeCheckpoints, last_check
 from agentworld_trainers.stages._models import load, lora_config, save_model, without_bars
 from agentworld_trainers.stages._order import row_order
 from agentworld_trainers.stages._plots import plot_curves
+from agentworld_trainers.stages._processes import processes, verify_processes
 from agentworld_trainers.stages._rendering import RenderedRow, Unrenderable
 from agentworld_trainers.stages._run import Run, StageFolder, file_digest
 from agentworld_trainers.stages._threads import threads
@@ -258,6 +258,7 @@ def train_supervised(
         raise UsageError(
             f"the recipe {recipe.name!r} has no table [{name}], so there is nothing to do."
         )
+    verify_processes(name, gpus=torch.cuda.device_count())
     with run.stage(name) as stage:
         if stage.finished:
             stage.say(f"{str(stage.final)!r} is finished already; `--fresh` begins anew")
@@ -311,18 +312,18 @@ def _train_rows(
 
 def sft_config(part: Supervised, recipe: Recipe, folder: Path) -> SFTConfig:
     """The settings of a recipe, as TRL takes them."""
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    micro = part.micro_batch_size or max(1, part.batch_size // processes)
-    if part.batch_size % (micro * processes):
+    started = processes()
+    micro = part.micro_batch_size or max(1, part.batch_size // started)
+    if part.batch_size % (micro * started):
         raise UsageError(
             f"`batch_size` ({part.batch_size}) is no multiple of `micro_batch_size` ({micro}) x"
-            f" {processes} process(es)."
+            f" {started} process(es)."
         )
     return SFTConfig(
         output_dir=str(folder),
         max_steps=part.steps,
         per_device_train_batch_size=micro,
-        gradient_accumulation_steps=part.batch_size // (micro * processes),
+        gradient_accumulation_steps=part.batch_size // (micro * started),
         learning_rate=part.learning_rate,
         lr_scheduler_type=part.schedule,
         warmup_steps=part.warmup_steps,
