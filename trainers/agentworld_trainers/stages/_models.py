@@ -13,6 +13,7 @@ from typing import Any, cast
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig
+from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors import SafetensorError
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
@@ -184,10 +185,15 @@ def save_model(model: torch.nn.Module, tokenizer: PreTrainedTokenizerBase, folde
 
     Adapters are merged into the weights, since a server may not take them (vLLM's Mixture of Experts on a
     CPU); they are also written by themselves, into `adapter/`. The model cannot be trained on after that.
+    Weights that adapters were merged into are written in float32, whatever the rest is in: bfloat16 would
+    round away most of what a short training with small steps has changed.
     """
     whole = cast(Any, model)
     if hasattr(whole, "merge_and_unload"):
         whole.save_pretrained(folder / "adapter")
+        for module in whole.modules():
+            if isinstance(module, BaseTunerLayer):
+                module.get_base_layer().float()
         whole = whole.merge_and_unload()
     config = whole.config.get_text_config()
     if getattr(config, "output_router_logits", False):
