@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from safetensors.torch import load_file
 
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.rollouts import read_episodes
+from agentworld_trainers.rollouts import EpisodeRecord, Task, WorldTask, read_episodes
 from agentworld_trainers.stages import Run, train_agent
-from agentworld_trainers.stages._agent import agent_tasks_of
+from agentworld_trainers.stages._agent import agent_tasks_of, success
+from agentworld_trainers.stages._reinforcement import Play
 from tests.trainers.agent.tiny import recipe
+from tests.trainers.command.own import scenario
 
 OWN = {"reward": {"function": "tests.trainers.agent.tiny:words_of_reward"}}
 
@@ -66,6 +69,31 @@ def test_a_reward_function_that_fails_ends_the_run_with_its_own_words(tmp_path: 
         UsageError, match=r"failed on a world of the scenario .*KeyError: 'missing'"
     ):
         train_agent(made, Run(made))
+
+
+def test_a_group_of_which_every_episode_failed_has_no_success_rather_than_none_of_it() -> None:
+    groups = {"instances": (WorldTask(scenario(0)),), "templates": (WorldTask(scenario(1)),)}
+
+    def played(rewards: Sequence[float | None]) -> Play:
+        def play(tasks: Sequence[Task], temperature: float) -> list[EpisodeRecord]:
+            return [
+                EpisodeRecord(
+                    task=task.name, group=f"0/{task.name}", index=0, seed=0, prompt_ids=(1,),
+                    response_ids=(), loss_mask=(), logprobs=(), turn_spans=(), reward=reward,
+                    reward_parts={}, stop_reason="env_error" if reward is None else "done",
+                )
+                for task, reward in zip(tasks, rewards, strict=True)
+            ]  # fmt: skip
+
+        return play
+
+    assert success(groups, played([1.0, None]), 0.0) == {
+        "success": 1.0,
+        "instances": 1.0,
+        "failed": 1,
+    }
+    assert success(groups, played([None, None]), 0.0) == {"failed": 2}
+    assert success({}, played([]), 0.0) == {}
 
 
 @pytest.mark.parametrize(

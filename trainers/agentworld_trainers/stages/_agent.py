@@ -85,22 +85,23 @@ def success(
 ) -> Mapping[str, float]:
     """The mean reward of one episode of each task: of all, and by group.
 
-    Episodes that failed for reasons outside the policy are left out and counted as `failed`.
+    Episodes that failed for reasons outside the policy are left out and counted as `failed`. Where all of a
+    group have failed, nothing is known of it, and it has no mean.
     """
     records = play([task for tasks in groups.values() for task in tasks], temperature)
-    found: dict[str, float] = {}
-    if groups:
-        found = {"success": _mean(records), "failed": sum(one.reward is None for one in records)}
+    if not groups:
+        return {}
+    found = {**_mean("success", records), "failed": sum(one.reward is None for one in records)}
     place = 0
     for name, tasks in groups.items():
-        found[name] = _mean(records[place : place + len(tasks)])
+        found |= _mean(name, records[place : place + len(tasks)])
         place += len(tasks)
     return found
 
 
-def _mean(records: Sequence[EpisodeRecord]) -> float:
+def _mean(name: str, records: Sequence[EpisodeRecord]) -> dict[str, float]:
     rewards = [one.reward for one in records if one.reward is not None]
-    return sum(rewards) / len(rewards) if rewards else 0.0
+    return {name: sum(rewards) / len(rewards)} if rewards else {}
 
 
 def _reward_by(path: str, given: AgentTasks) -> None:
