@@ -105,7 +105,9 @@ class LiveFiles:
     def lstat(self, path: str) -> FileStat:
         path = self._place(path)
         fs, inner = self._route(path)
-        info = self._do(path, lambda: fs.stat(inner))
+        return self._file_stat(path, self._do(path, lambda: fs.stat(inner)))
+
+    def _file_stat(self, path: str, info: dict[str, Any]) -> FileStat:
         kind = cast("FileKind", info["file_type"])
         modified = cast("float", info["modified"])
         mtime_us = self.clock.world_time(modified)
@@ -164,13 +166,27 @@ class LiveFiles:
         self._do(path, lambda: self.fs.append_file(target, data))
 
     def listdir(self, path: str) -> list[str]:
+        return list(self._entries(path, self.realpath(path)))
+
+    def entries(self, path: str) -> list[tuple[str, FileStat]]:
         target = self.realpath(path)
+        prefix = target.rstrip("/")
+        found: list[tuple[str, FileStat]] = []
+        for name, info in self._entries(path, target).items():
+            full = f"{prefix}/{name}"
+            mounted = full in self._mounts
+            found.append((name, self.lstat(full) if mounted else self._file_stat(full, info)))
+        return found
+
+    def _entries(self, path: str, target: str) -> dict[str, dict[str, Any]]:
+        """Names in byte order and what bashkit says of each."""
         fs, inner = self._route(target)
         entries = self._do(path, lambda: fs.read_dir(inner))
-        names = (entry["name"] for entry in entries)
-        if fs is not self.fs and inner == "/":
-            names = (name for name in names if name not in MADE_BY_BASHKIT)
-        return sorted(names, key=lambda name: name.encode("utf-8", "replace"))
+        entries.sort(key=lambda entry: entry["name"].encode("utf-8", "replace"))
+        hidden = MADE_BY_BASHKIT if fs is not self.fs and inner == "/" else ()
+        return {
+            entry["name"]: entry["metadata"] for entry in entries if entry["name"] not in hidden
+        }
 
     def mkdir(self, path: str, *, parents: bool = False, mode: int | None = None) -> None:
         target = normal_path(path)

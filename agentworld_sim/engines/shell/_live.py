@@ -57,9 +57,10 @@ from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
 from agentworld_sim.engines.shell._packages import MISSING
 from agentworld_sim.engines.shell._precheck import checked
 from agentworld_sim.engines.shell._session import ShellSession
-from agentworld_sim.engines.shell._simple import is_simple
+from agentworld_sim.engines.shell._simple import is_simple, words_alone
 from agentworld_sim.engines.shell._umask import Umask
 from agentworld_sim.errors import EngineFailure
+from agentworld_sim.state._files import normal_path
 
 Keep = Literal["nothing", "cwd", "all"]
 """What a tool's shell keeps between calls."""
@@ -215,25 +216,33 @@ class LiveShell(LiveMachine):
 
     def _run_simple(self, script: str, *, merge: bool) -> ShellRun | None:
         """Runs a simple script in a fresh shell, here and now; `None` when it is not that simple."""
-        bash = self._bash
-        if self._pristine is not merge:
-            bash.restore_snapshot(self._fresh)
-            bash.execute_sync(self._prelude(FRESH, None, merge=merge))
-        self._pristine = None
         self._failure = None
         self._running = None
         self._opaque = False
-        result = bash.execute_sync(script)
-        if self._failure is not None or result.error is not None or result.stdout_truncated:
-            self._failure = None
+        words = words_alone(script)
+        if words and self.machine.workdir == normal_path(self.machine.workdir):
+            result = self._answer_alone(words[0], list(words[1:]))
+            failed = not _is_writable(result.stdout + result.stderr)
+        else:
+            bash = self._bash
+            if self._pristine is not merge:
+                bash.restore_snapshot(self._fresh)
+                bash.execute_sync(self._prelude(FRESH, None, merge=merge))
+            self._pristine = None
+            result = bash.execute_sync(script)
+            failed = result.error is not None or result.stdout_truncated
+            self._pristine = merge
+        if self._failure is not None or failed:
+            self._failure = self._pristine = None
             self._clear_cancel()
             return None
         if result.stdout and result.stderr:
             # Which was written first is seen on the long way only.
+            self._pristine = None
             return None
-        stderr = self._plain(result.stderr, script, 0)
-        stdout = self._plain(result.stdout, script, 0, merge=merge) if merge else result.stdout
-        self._pristine = merge
+        stdout, stderr = result.stdout, self._plain(result.stderr, script, 0)
+        if merge:
+            stdout, stderr = self._plain(stdout, script, 0) + stderr, ""
         if len(stdout) + len(stderr) > self.limits.output_bytes:
             return None
         pieces = ((stdout, stderr),) if stdout or stderr else ()
@@ -428,6 +437,15 @@ class LiveShell(LiveMachine):
         if every:
             parts.append(every)
         return "; ".join(parts) + "; "
+
+
+def _is_writable(text: str) -> bool:
+    """Whether `text` can be written as UTF-8; the embedded shell replaces what cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_text(data: bytes) -> bool:

@@ -14,8 +14,8 @@ LiveCallback = Callable[[BuiltinContext], CommandResult]
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """What `BuiltinContext` tells, of a live command."""
+class GivenCall:
+    """What `BuiltinContext` tells, of a call that has none."""
 
     name: str
     argv: list[str]
@@ -33,7 +33,7 @@ def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable
     """
 
     async def live(context: CommandContext) -> CommandStatus:
-        given = _Given(context.name, context.argv, context.env, context.cwd, context.fs)
+        given = GivenCall(context.name, context.argv, context.env, context.cwd, context.fs)
         result = callback(cast("BuiltinContext", given))
         pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
         try:

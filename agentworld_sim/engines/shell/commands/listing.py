@@ -19,7 +19,7 @@ from agentworld_sim.engines.shell.commands._entries import (
 )
 from agentworld_sim.engines.shell.commands._name_order import version_key, width_of
 from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
-from agentworld_sim.engines.shell.commands._people import groups, users
+from agentworld_sim.engines.shell.commands._people import People, groups, users
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
 
 _OPTIONS = Options(
@@ -153,8 +153,9 @@ class Listing:
             unit = block_unit = size
         return Look(
             now_us=self.tool.call.clock.now_us(),
-            users=users(self.tool.call),
-            groups=groups(self.tool.call),
+            # Only long lines name them, and finding them reads two files.
+            users=users(self.tool.call) if long else People({}),
+            groups=groups(self.tool.call) if long else People({}),
             indicator=style,
             quoting=quoting,
             colors=colors_of(self.tool.call.env) if always else None,
@@ -248,14 +249,19 @@ class Listing:
     def _folder(self, name: str, several: bool, shown: bool) -> bool:
         path = self.tool.path(name)
         try:
-            names = self.tool.files.listdir(path)
+            found = self.tool.files.entries(path)
         except OSError as error:
             self.tool.complain(f"cannot open directory {self.tool.name_of(name)}: {why(error)}", 2)
             return shown
         entries: list[Entry] = []
-        for child in [*([".", ".."] if self.show_all else []), *filter(self._visible, names)]:
+        if self.show_all:
+            found = [
+                (dots, self.tool.files.lstat(joined(path, dots))) for dots in (".", "..")
+            ] + found
+        for child, stat in found:
+            if not self._visible(child):
+                continue
             full = joined(path, child)
-            stat = self.tool.files.lstat(full)
             if stat.kind == "symlink" and "L" in self.given:
                 try:
                     stat = self.tool.files.stat(full)
@@ -280,6 +286,8 @@ class Listing:
 
     def _visible(self, name: str) -> bool:
         given = self.given
+        if name in (".", ".."):
+            return True
         if name.startswith(".") and not self.almost_all:
             return False
         if not self.almost_all and any(fnmatchcase(name, p) for p in given.values("hide")):
