@@ -29,15 +29,18 @@ async def verify_policy(
     Call it after every weight sync: a reload can go wrong without a word (vLLM 0.32 on a CPU answers
     0.3 to 0.8 nat off after `reload_weights`, and reports success).
 
+    The mean over the probe is compared. A single token says little: where a router chooses between experts
+    that are nearly level, rounding alone moves one token by a whole nat.
+
     Args:
         policy: Asks the server.
         probe_ids: Any text that the model has an opinion on, at least two tokens.
         trainer_logprobs: The trainer's natural log-probability of every probe token but the first.
-        tolerance: Largest difference that is allowed, in nats. Equal weights in float32 differ by
-            less than 1e-5; in bfloat16 allow about 0.1.
+        tolerance: Largest mean of the absolute differences that is allowed, in nats. Equal weights in
+            float32 differ by less than 1e-5; for a server in bfloat16 allow 0.15.
 
     Returns:
-        The largest difference, in nats.
+        The mean of the absolute differences, in nats.
 
     Raises:
         PolicyDrifted: it is larger than that, or not a number.
@@ -50,13 +53,12 @@ async def verify_policy(
         )
     served = await policy.prompt_logprobs(probe_ids)
     differences = [abs(a - b) for a, b in zip(served, trainer_logprobs, strict=True)]
-    worst = max(differences)
-    # Written so that not-a-number counts as drift; `max` may pass it by.
-    if not all(difference <= tolerance for difference in differences):
-        place = next(n for n, one in enumerate(differences) if not one <= tolerance)
+    mean = sum(differences) / len(differences)
+    # Written so that not-a-number counts as drift.
+    if not mean <= tolerance:
         raise PolicyDrifted(
-            f"the served weights are not the trainer's: token {place + 1} of the probe differs by"
-            f" {differences[place]:.3g} nat (allowed: {tolerance:g}). Nothing more is sampled from"
+            f"the served weights are not the trainer's: the {len(differences)} tokens of the probe differ"
+            f" by {mean:.3g} nat on the mean (allowed: {tolerance:g}). Nothing more is sampled from"
             " them. Restart the server with the latest checkpoint, then resume."
         )
-    return worst
+    return mean
