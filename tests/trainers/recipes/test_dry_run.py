@@ -22,7 +22,13 @@ def plan(name: str, *changes: str) -> Plan:
 def test_every_shipped_recipe_passes_a_dry_run(name: str) -> None:
     made = plan(name)
     # What a shipped recipe cannot know.
-    accepted = ("data.files: ", "rl: no rollouts.sync brings the trained")
+    accepted = (
+        "data.files: ",
+        "rl: no rollouts.sync brings the trained",
+        # What it is written for, and training does not do so far.
+        "hardware.sharding=full says what spreading the weights would take",
+        "rl: rollouts.policy is 'http', which takes one process",
+    )
     assert [warning for warning in made.warnings if not warning.startswith(accepted)] == []
     assert any(line.startswith(name) for line in report(made))
 
@@ -138,6 +144,12 @@ def test_a_folder_with_a_configuration_is_read_before_the_recipe(tmp_path: Path)
         (
             ["data.source=no_such_module:f"],
             "data.source: the function 'no_such_module:f'",
+        ),
+        (["rl.micro_batch_size=1"], "rollouts.policy is 'http', which takes one process"),
+        (["rl.micro_batch_size=1"], "refuses to be started with FSDP"),
+        (
+            ["model.config.num_experts_per_tok=300"],
+            "model.config: `num_experts_per_tok` (300) is more than `num_experts` (256)",
         ),
         (
             ["model.path=", "model.config.vocab_size="],

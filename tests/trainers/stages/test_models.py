@@ -54,8 +54,27 @@ def test_what_depends_on_the_tokenizer_is_filled_in() -> None:
     [
         ({}, "`model.config` with a `model_type`"),
         ({"model_type": "qwen3_mo"}, "no model type 'qwen3_mo'. Did you mean 'qwen3_moe'?"),
+        ({"model_type": 3}, "`model.config.model_type`: there is no model type 3."),
+        ({"model_type": "t5"}, "'t5' is no language model"),
         ({**tiny.CONFIG, "hiden_size": 8}, "no such field. Did you mean 'hidden_size'?"),
-        ({**tiny.CONFIG, "hidden_size": "8"}, "no 'qwen3_moe' can be made"),
+        ({**tiny.CONFIG, "hidden_size": "8"}, "no 'qwen3_moe' that computes can be made"),
+        (
+            {**tiny.CONFIG, "num_attention_heads": 3, "num_key_value_heads": 2},
+            "`num_key_value_heads` (2) does not divide `num_attention_heads` (3). ",
+        ),
+        (
+            {**tiny.CONFIG, "num_experts_per_tok": 5},
+            (
+                "from [model.config] (hidden_size = 32, num_hidden_layers = 1, num_attention_heads = 2,"
+                " num_key_value_heads = 1, head_dim = 16, moe_intermediate_size = 16, num_experts = 4,"
+                " num_experts_per_tok = 5, norm_topk_prob = True, tie_word_embeddings = True):"
+                " `num_experts_per_tok` (5) is more than `num_experts` (4). "
+            ),
+        ),
+        ({**tiny.CONFIG, "head_dim": 15}, "head_dim = 15"),
+        ({**tiny.CONFIG, "num_key_value_heads": 0}, "num_key_value_heads = 0"),
+        ({**tiny.CONFIG, "hidden_act": "sillu"}, "hidden_act = 'sillu'"),
+        ({"model_type": "llama", "hidden_size": 30, "num_attention_heads": 4}, "no `head_dim`. "),
     ],
 )
 def test_a_configuration_that_makes_no_model_is_refused(

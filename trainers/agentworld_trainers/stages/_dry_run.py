@@ -26,7 +26,7 @@ from agentworld_trainers.stages._budget import (
     stages_of,
     tokens_of,
 )
-from agentworld_trainers.stages._models import config_fields
+from agentworld_trainers.stages._models import config_fields, misfits
 from agentworld_trainers.stages._plan import Plan, StagePlan, gigabytes
 
 
@@ -55,9 +55,15 @@ def dry_run(recipe: Recipe, stages: Sequence[str] | None = None) -> Plan:
     )
     warnings = [
         *_unknown_fields(recipe.model, config),
+        *(f"model.config: {one}" for one in misfits(recipe.model.config)),
         *_model_warnings(recipe, size),
         *_data_warnings(recipe),
     ]
+    if recipe.hardware.sharding == "full":
+        warnings.append(
+            "hardware.sharding=full says what spreading the weights would take; training itself keeps a"
+            " whole copy in every process so far, and refuses to be started with FSDP"
+        )
     for (_, part), plan in zip(parts, plans, strict=True):
         found = [*_memory_warnings(recipe, plan), *_stage_warnings(recipe, size, part)]
         warnings += [f"{plan.name}: {warning}" for warning in found]
@@ -306,6 +312,8 @@ def _stage_warnings(recipe: Recipe, size: ModelSize, part: Supervised | Gspo) ->
             "no rollouts.sync brings the trained weights to the server that samples: unless something"
             " else does, training stops at its second rollout batch, where they differ"
         )
+    if rollouts.policy == "http" and recipe.hardware.gpus > 1:
+        yield "rollouts.policy is 'http', which takes one process: one GPU trains, so far"
     if rollouts.max_turn_tokens >= rollouts.max_episode_tokens:
         yield (
             f"a turn may have {rollouts.max_turn_tokens:,} tokens, which leaves no room for a prompt"

@@ -144,7 +144,15 @@ def new_model(
             ' (`model.config` with a `model_type`, for example "qwen3_moe").'
         )
     if kind not in CONFIG_MAPPING:
-        raise UsageError(f"there is no model type {kind!r}.{nearest(kind, CONFIG_MAPPING)}")
+        raise UsageError(
+            f"`model.config.model_type`: there is no model type {kind!r}."
+            f"{nearest(str(kind), CONFIG_MAPPING)}"
+        )
+    if CONFIG_MAPPING[kind] not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise UsageError(
+            f"`model.config.model_type`: {kind!r} is no language model. Take one that is, for example"
+            ' "qwen3_moe".'
+        )
     known = config_fields(CONFIG_MAPPING[kind])
     for name in fields:
         if name not in known:
@@ -159,11 +167,56 @@ def new_model(
     try:
         made = AutoConfig.for_model(kind, **{"vocab_size": len(tokenizer), **special, **fields})
         set_seed(seed)
-        model = AutoModelForCausalLM.from_config(made, dtype=torch.float32)
-    except (StrictDataclassError, ValueError, TypeError, RuntimeError) as error:
-        why = " ".join(str(error).split())
-        raise UsageError(f"no {kind!r} can be made from `model.config`: {why}") from error
-    return cast(PreTrainedModel, model)
+        model = AutoModelForCausalLM.from_config(made, dtype=torch.float32).eval()
+        # Many sizes that do not fit each other are met only when something is computed.
+        with torch.no_grad():
+            model(input_ids=torch.zeros((1, 2), dtype=torch.long))
+    except (StrictDataclassError, *SIZES_THAT_DO_NOT_FIT) as error:
+        sizes = ", ".join(
+            f"{name} = {value!r}"
+            for name, value in fields.items()
+            if isinstance(value, int | float | str)
+        )
+        why = " ".join([*(f"{one}." for one in misfits(fields)), *str(error).split()])
+        raise UsageError(
+            f"no {kind!r} that computes can be made from [model.config] ({sizes}): {why}"
+        ) from error
+    return cast(PreTrainedModel, model.train())
+
+
+SIZES_THAT_DO_NOT_FIT = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What a model raises, wherever a layer meets them first."""
+
+
+def misfits(config: Mapping[str, Any]) -> Generator[str]:
+    """Says which sizes of a configuration do not fit each other, of those that most models have."""
+
+    def size(*names: str) -> tuple[str, int] | None:
+        found = ((name, config.get(name)) for name in names)
+        return next(
+            ((name, value) for name, value in found if isinstance(value, int) and value > 0), None
+        )
+
+    heads, few = size("num_attention_heads"), size("num_key_value_heads")
+    if heads and few and heads[1] % few[1]:
+        yield f"`num_key_value_heads` ({few[1]}) does not divide `num_attention_heads` ({heads[1]})"
+    hidden = size("hidden_size")
+    if heads and hidden and not size("head_dim") and hidden[1] % heads[1]:
+        yield (
+            f"`num_attention_heads` ({heads[1]}) does not divide `hidden_size` ({hidden[1]}), and there"
+            " is no `head_dim`"
+        )
+    experts, chosen = size("num_experts", "num_local_experts"), size("num_experts_per_tok")
+    if experts and chosen and chosen[1] > experts[1]:
+        yield f"`num_experts_per_tok` ({chosen[1]}) is more than `{experts[0]}` ({experts[1]})"
 
 
 def lora_config(recipe: Recipe) -> LoraConfig | None:
