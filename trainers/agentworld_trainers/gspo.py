@@ -215,6 +215,7 @@ def departures(
     ratio: str = "sequence",
     aggregation: str = "grpo",
     scale: str = "group",
+    advantage_eps: float = 0.0,
     router_loss: float = 0.0,
     environment_loss: float = 0.0,
 ) -> tuple[str, ...]:
@@ -229,6 +230,7 @@ def departures(
         ratio: `sequence`, or something else.
         aggregation: TRL's name of how a loss per token becomes one number; `grpo` is the mean per row.
         scale: What advantages are divided by.
+        advantage_eps: What is added to that.
         router_loss: Weight of a Mixture-of-Experts model's load-balancing loss.
         environment_loss: Weight of `prediction_loss`.
     """
@@ -257,6 +259,11 @@ def departures(
     if scale != "group":
         said.append(
             f"scale={scale!r}: the paper divides advantages by the group's standard deviation."
+        )
+    if advantage_eps:
+        said.append(
+            f"advantage_eps={advantage_eps:g}: the paper divides advantages by the standard deviation"
+            " alone."
         )
     if router_loss:
         said.append(

@@ -16,6 +16,8 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from agentworld_sim.errors import UsageError
 from agentworld_trainers import gspo_trainer
+from agentworld_trainers.gspo_trainer import gspo_config
+from agentworld_trainers.recipes._schema import AgentPart, Gspo
 from tests.trainers.gspo import tiny
 
 UPGRADE = (
@@ -142,6 +144,17 @@ def test_the_preset_is_gspo(tmp_path: Path) -> None:
         "disable_dropout": True,
     }
     assert {name: getattr(config, name) for name in wanted} == wanted
+
+
+def test_what_a_recipe_says_of_advantages_and_mismatch_is_taken(tmp_path: Path) -> None:
+    config = gspo_config(Gspo(), tmp_path, use_cpu=True)
+    assert (config.advantage_eps, config.mismatch_limit) == (0.0, 0.02)
+    config = gspo_config(Gspo(advantage_eps=1e-4, mismatch_limit=0.1), tmp_path, use_cpu=True)
+    assert (config.advantage_eps, config.mismatch_limit) == (1e-4, 0.1)
+    (departure,) = config.departures()
+    assert departure.startswith("advantage_eps=0.0001")
+    agent = gspo_config(AgentPart(advantage_eps=0.5), tmp_path, use_cpu=True)
+    assert agent.advantage_eps == 0.5
 
 
 def test_trls_own_defaults_would_not_be_gspo(tmp_path: Path) -> None:

@@ -294,6 +294,7 @@ def test_settings_of_the_paper_are_no_departure() -> None:
         ({"ratio": "token"}, "ratio is that of the whole sequence"),
         ({"aggregation": "dapo"}, "every sequence weighs the same"),
         ({"scale": "none"}, "divides advantages by the group's standard deviation"),
+        ({"advantage_eps": 1e-4}, "advantage_eps=0.0001: the paper divides advantages by the stan"),
         ({"router_loss": 0.001}, "load-balancing loss of the experts is added"),
         ({"environment_loss": 0.05}, "arXiv 2605.24517"),
     ],

@@ -13,9 +13,6 @@ from agentworld_sim.errors import UsageError, nearest
 from agentworld_trainers.gspo import departures
 from agentworld_trainers.recipes._schema import AgentPart, Gspo
 
-MISMATCH_LIMIT = 0.02
-"""Engines that agree differ by 1e-4 per token on the mean; weights out of step by 0.3 and more."""
-
 
 @dataclass
 class GspoConfig(GRPOConfig):
@@ -31,7 +28,7 @@ class GspoConfig(GRPOConfig):
         default=0.0, metadata={"help": "Added to the standard deviation of a group's rewards."}
     )
     mismatch_limit: float = field(
-        default=MISMATCH_LIMIT,
+        default=Gspo.model_fields["mismatch_limit"].default,
         metadata={
             "help": "An episode is left out when its mean log-probability per token under the trainer"
             " and under the sampler differ by more."
@@ -62,6 +59,7 @@ class GspoConfig(GRPOConfig):
             epsilon_low=self.epsilon,
             epsilon_high=self.epsilon if self.epsilon_high is None else self.epsilon_high,
             scale=str(self.scale_rewards),
+            advantage_eps=self.advantage_eps,
             router_loss=router_loss,
             environment_loss=self.prediction_loss,
         )
@@ -143,6 +141,8 @@ def gspo_config(part: Gspo, folder: Path, *, seed: int = 0, **overrides: Any) ->
         # A ratio is compared with 1 ± 0.0003: noise from dropout would be all that is seen.
         "disable_dropout": True,
         "form": part.form,
+        "advantage_eps": part.advantage_eps,
+        "mismatch_limit": part.mismatch_limit,
         "prediction_loss": part.prediction_loss if isinstance(part, AgentPart) else 0.0,
         # The optimiser.
         "max_steps": part.steps,

@@ -88,6 +88,9 @@ class DataPart(Part):
     samples_per_task: Positive | None = None
     """Most samples of one task for fine-tuning and for reinforcement learning each, drawn by the seed; all
     by default. Documents of continued pre-training are not limited."""
+    reinforced: Share | None = None
+    """Share of the trajectories that are kept for reinforcement learning, drawn by the seed: none of their
+    turns is fine-tuned on, and none of the others is rewarded. By default all are for both."""
     masking: MaskSettings = MaskSettings()
     """Turn-level loss masking in continued pre-training."""
     tokenizer: str = ""
@@ -211,6 +214,13 @@ class Gspo(Optimiser):
     """How far the ratio may fall below 1 before it is clipped."""
     epsilon_high: Rate = 4e-4
     """How far it may rise above 1."""
+    advantage_eps: Annotated[float, Field(ge=0)] = 0.0
+    """Added to the standard deviation of a group's rewards, by which advantages are divided. The paper adds
+    nothing, TRL 1e-4: small differences between rewards then weigh less."""
+    mismatch_limit: Rate = 0.02
+    """An episode is left out when its mean log-probability per token under the trainer and under what
+    sampled it differ by more, in nats. Engines that agree differ by 1e-4 in float32 and by more in bfloat16
+    (the metrics `mismatch/mean` and `mismatch/left_out` say it); weights out of step by 0.3 and more."""
     schedule: Literal["constant", "cosine", "linear"] = "constant"
     """What becomes of the learning rate after the warm-up."""
     learning_rate: Rate = 1e-6
