@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentworld_sim.errors import WorldFailure
+from agentworld_sim.errors import UsageError, WorldFailure
 
 if TYPE_CHECKING:
     from agentworld_trainers.rollouts._record import EpisodeRecord
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 class CheckpointFailed(WorldFailure):
     """A checkpoint could not be written. Nothing of it is left; earlier ones are untouched."""
+
+
+class CheckpointDamaged(UsageError):
+    """A checkpoint cannot be read. Nothing was changed; the message says what is left to go on from."""
 
 
 class TrainingDiverged(WorldFailure):

@@ -61,6 +61,40 @@ def test_a_damaged_copy_of_the_recipe_is_told(tmp_path: Path) -> None:
         Run(made(tmp_path, sft=PLAIN)).stage("sft")
 
 
+def test_a_key_that_came_after_a_stage_was_begun_has_its_default(tmp_path: Path) -> None:
+    with Run(made(tmp_path, rl={"steps": 4})).stage("rl") as stage:
+        (stage.folder / "checkpoint-1").mkdir()
+        told = stage.folder / "recipe.toml"
+        written = told.read_text()
+        told.write_text(written.replace("mismatch_limit = 0.02\n", ""))
+        assert told.read_text() != written
+    Run(made(tmp_path, rl={"steps": 4})).stage("rl").close()
+    assert told.read_text() == written
+    told.write_text(written.replace("mismatch_limit", "match_limit"))
+    with pytest.raises(UsageError, match=r"`rl\.match_limit` was 0\.02 and is not set"):
+        Run(made(tmp_path, rl={"steps": 4})).stage("rl")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("facts.json", '{"data": "a', r"facts\.json', which says what .* is damaged: .*--fresh"),
+        (
+            "metrics.jsonl",
+            '{"step": 1}\n{"st\n',
+            r"metrics\.jsonl', line 2, is damaged: .*Take the ",
+        ),
+    ],
+)
+def test_a_damaged_file_of_a_stage_is_named(
+    tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    with Run(made(tmp_path, sft=PLAIN)).stage("sft") as stage:
+        (stage.folder / name).write_text(text)
+        with pytest.raises(UsageError, match=told):
+            _ = stage.metrics() if name == "metrics.jsonl" else stage.hold("data", "a")
+
+
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"written to '.*file/sft': Not a directory.*--output"):

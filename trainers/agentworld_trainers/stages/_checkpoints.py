@@ -9,13 +9,14 @@ import json
 import os
 import re
 import shutil
+import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.errors import CheckpointFailed
+from agentworld_trainers.errors import CheckpointDamaged, CheckpointFailed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -38,6 +39,90 @@ def checkpoints(folder: Path) -> list[Path]:
 def last_checkpoint(folder: Path) -> Path | None:
     """The newest complete checkpoint in a folder."""
     return (checkpoints(folder) or [None])[-1]
+
+
+def sound_checkpoint(folder: Path) -> Path | None:
+    """The newest complete checkpoint in a folder, after a look at each of its files.
+
+    Raises:
+        CheckpointDamaged: one of them is missing or cut off. Nothing falls back by itself: whoever has a
+            broken disk should know of it.
+    """
+    found = checkpoints(folder)
+    if not found:
+        return None
+    damage = _damage(found[-1])
+    if damage is None:
+        return found[-1]
+    sound = next((one for one in reversed(found[:-1]) if _damage(one) is None), None)
+    go_on = (
+        f"from the last good state, {str(sound)!r}"
+        if sound
+        else "from the beginning, since no checkpoint before it is good"
+    )
+    newer = [one for one in found if sound is None or found.index(one) > found.index(sound)]
+    them = "them" if len(newer) > 1 else "it"
+    raise CheckpointDamaged(
+        f"the checkpoint {str(found[-1])!r} is damaged: {damage}. Remove {them}"
+        f" ({', '.join(one.name for one in newer)}): the same command then goes on {go_on}."
+    )
+
+
+_ALWAYS = ("trainer_state.json", "optimizer.pt", "scheduler.pt")
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "adapter_model.safetensors")
+
+
+def _damage(checkpoint: Path) -> str | None:
+    """What is wrong with a checkpoint, as far as it shows without reading all of it."""
+    for name in _ALWAYS:
+        if not (checkpoint / name).is_file():
+            return f"it has no {name!r}"
+    if not any((checkpoint / name).is_file() for name in _WEIGHTS):
+        return f"it has no {_WEIGHTS[0]!r}"
+    for path in sorted(checkpoint.iterdir()):
+        try:
+            match path.suffix:
+                case ".json":
+                    read: Any = json.loads(path.read_text("utf-8"))
+                    if path.name == _WEIGHTS[1]:
+                        for part in sorted(set(read["weight_map"].values())):
+                            if not (checkpoint / part).is_file():
+                                return f"it has no {part!r}"
+                case ".pt" | ".pth":
+                    # torch writes archives, whose list of contents is at their end.
+                    zipfile.ZipFile(path).close()
+                case ".safetensors":
+                    _verify_length(path)
+                case _:
+                    pass
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            zipfile.BadZipFile,
+        ) as error:
+            return f"{path.name!r} cannot be read ({error})"
+    return None
+
+
+def _verify_length(path: Path) -> None:
+    """Compares a safetensors file with what its head says of it.
+
+    Raises:
+        ValueError: it is cut off, or no such file.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = int.from_bytes(file.read(8), "little")
+        if head > size:
+            raise ValueError("its head is cut off")
+        tensors = json.loads(file.read(head))
+    ends = [one["data_offsets"][1] for name, one in tensors.items() if name != "__metadata__"]
+    wanted = 8 + head + max(ends, default=0)
+    if wanted != size:
+        raise ValueError(f"{size:,} of {wanted:,} bytes")
 
 
 def keep_last(folder: Path, count: int | None) -> None:
@@ -114,7 +199,7 @@ def restore_weights(model: PreTrainedModel, folder: Path) -> None:
             folder, dtype=model.dtype, output_loading_info=True
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise UsageError(
+        raise CheckpointDamaged(
             f"the checkpoint {str(folder)!r} is damaged: {error}. Remove it: training then goes on from"
             " the one before it, or begins again."
         ) from error

@@ -45,7 +45,7 @@ from agentworld_trainers.rollouts import (
 from agentworld_trainers.rollouts._episode import seed_of
 from agentworld_trainers.rollouts.in_process import InProcessPolicy
 from agentworld_trainers.stages._callbacks import StageCallback
-from agentworld_trainers.stages._checkpoints import last_checkpoint, whole_folder
+from agentworld_trainers.stages._checkpoints import last_checkpoint, sound_checkpoint, whole_folder
 from agentworld_trainers.stages._models import load, lora_config, save_model, without_bars
 from agentworld_trainers.stages._plots import plot_curves
 from agentworld_trainers.stages._processes import verify_processes
@@ -111,7 +111,7 @@ def reinforce(
         tokens = TurnTokens(cast("ChatTokenizer", tokenizer), {"enable_thinking": part.thinking})
         tasks = _by_name(make_tasks(tokens, stage))
         rollouts = _Rollouts(run.recipe.seed, stage, part, tasks, tokens, runner)
-        last = last_checkpoint(stage.folder)
+        last = sound_checkpoint(stage.folder)
         done = int(last.name.rpartition("-")[2]) if last else 0
         stage.rewind(done)
         # The adapters' first weights, if there are any, are drawn when the trainer is made.

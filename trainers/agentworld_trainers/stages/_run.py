@@ -25,6 +25,7 @@ from typing import Any, Literal
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import STAGES, Recipe, StageName, canonical_toml
 from agentworld_trainers.stages._checkpoints import checkpoints
+from agentworld_trainers.stages._locks import locked, set_aside, verify_free
 from agentworld_trainers.stages._processes import verify_alone
 from agentworld_trainers.stages._progress import QUIET, Progress, progress
 
@@ -36,7 +37,6 @@ ORDER: tuple[AnyStage, ...] = ("data", *STAGES)
 _RECIPE = "recipe.toml"
 _FACTS = "facts.json"
 _METRICS = "metrics.jsonl"
-_LOCK = ".lock"
 _NO_MATTER = ("save_every", "log_every", "threads")
 _ABSENT = object()
 
@@ -71,7 +71,7 @@ class Run:
                 later = [self.folder / one for one in ORDER[ORDER.index(name) :]]
                 for folder in later:
                     # Before any is renamed: half of them would be worse than none.
-                    _verify_free(folder)
+                    verify_free(folder)
                 for folder in later:
                     set_aside(folder)
             stage = self._stages[name] = StageFolder(self.folder / name, name, self.recipe)
@@ -140,7 +140,7 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         if self._writes:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                self._lock = _locked(folder)
+                self._lock = locked(folder)
             except OSError as error:
                 raise UsageError(
                     f"nothing can be written to {str(folder)!r}: {error.strerror}. Choose another `output`"
@@ -226,7 +226,10 @@ class StageFolder(AbstractContextManager["StageFolder"]):
             UsageError: it was noted with another value.
         """
         path = self.folder / _FACTS
-        facts: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        try:
+            facts: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        except ValueError as error:
+            raise _damaged(path, error) from None
         if facts.get(name, value) != value and self._writes and not self._stands:
             self._forget()
             facts = {}
@@ -242,12 +245,9 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         path = self.folder / _RECIPE
         if path.exists():
             try:
-                before = tomllib.loads(path.read_text("utf-8"))
+                before = _with_defaults(tomllib.loads(path.read_text("utf-8")))
             except ValueError as error:
-                raise UsageError(
-                    f"{str(path)!r}, which says what the stage was told, is damaged: {error}. Begin anew with"
-                    " `--fresh`: what is there is kept under another name."
-                ) from None
+                raise _damaged(path, error) from None
             now = tomllib.loads(canonical_toml(self.recipe))
             differences = list(
                 _differences(_of_stage(before, self.name), _of_stage(now, self.name))
@@ -289,6 +289,13 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         self.close()
 
 
+def _damaged(path: Path, error: ValueError) -> UsageError:
+    return UsageError(
+        f"{str(path)!r}, which says what the stage was told, is damaged: {error}. Begin anew with"
+        " `--fresh`: what is there is kept under another name."
+    )
+
+
 class _Told(AbstractContextManager[Progress]):
     """A stage's progress, which also shows what the stage says meanwhile."""
 
@@ -317,8 +324,16 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     """Reads lines of metrics. A last line that a kill has cut off is left out."""
     if not path.exists():
         return []
-    lines = path.read_text("utf-8").split("\n")
-    return [json.loads(line) for line in lines[:-1]]
+    found: list[dict[str, Any]] = []
+    for number, line in enumerate(path.read_text("utf-8").split("\n")[:-1], 1):
+        try:
+            found.append(json.loads(line))
+        except ValueError as error:
+            raise UsageError(
+                f"{str(path)!r}, line {number}, is damaged: {error}. Take the line out: nothing but curves"
+                " and tables is made of it."
+            ) from None
+    return found
 
 
 def file_digest(path: Path) -> str:
@@ -327,47 +342,21 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def set_aside(folder: Path) -> Path | None:
-    """Renames a folder out of the way, to `NAME.old-N`. Returns the new name, if there was a folder."""
-    if not folder.exists():
-        return None
-    _verify_free(folder)
-    number = 1
-    while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
-        number += 1
-    folder.rename(aside)
-    return aside
-
-
-def _verify_free(folder: Path) -> None:
-    if folder.is_dir():
-        os.close(_locked(folder))
-
-
-def _locked(folder: Path) -> int:
-    """Locks a folder for this process; closing the descriptor, or its death, unlocks it."""
-    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT)
-    try:
-        import fcntl
-    except ImportError:
-        # Windows: nobody keeps two processes apart.
-        return lock
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise UsageError(
-            f"another process is writing {str(folder)!r}. Wait for it, or choose another `output`."
-        ) from None
-    return lock
-
-
 def _of_stage(recipe: Mapping[str, Any], stage: AnyStage) -> dict[str, Any]:
     """What of a recipe decides on a stage's result: not the stages around it, nor what is only told."""
     if stage == "data":
         return {"seed": recipe["seed"], "data": recipe["data"]}
     part = {key: value for key, value in recipe.get(stage, {}).items() if key not in _NO_MATTER}
     return {"seed": recipe["seed"], "model": recipe["model"], stage: part}
+
+
+def _with_defaults(written: dict[str, Any]) -> dict[str, Any]:
+    """What a recipe said when it was written: keys that came later have their defaults."""
+    try:
+        return tomllib.loads(canonical_toml(Recipe.model_validate(written)))
+    except ValueError:
+        # Some key of it is there no more. What it was is named below.
+        return written
 
 
 def _differences(before: Any, now: Any, place: str = "") -> Iterator[str]:

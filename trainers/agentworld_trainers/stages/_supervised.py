@@ -37,7 +37,12 @@ from agentworld_trainers.errors import TrainingDiverged
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes._schema import Supervised
 from agentworld_trainers.stages._callbacks import StageCallback
-from agentworld_trainers.stages._checkpoints import WholeCheckpoints, last_checkpoint, whole_folder
+from agentworld_trainers.stages._checkpoints import (
+    WholeCheckpoints,
+    last_checkpoint,
+    sound_checkpoint,
+    whole_folder,
+)
 from agentworld_trainers.stages._models import load, lora_config, save_model, without_bars
 from agentworld_trainers.stages._order import row_order
 from agentworld_trainers.stages._plots import plot_curves
@@ -279,7 +284,7 @@ def _train_rows(
 ) -> Path:
     """Trains on rows, from the last checkpoint if there is one, and returns the folder of the result."""
     recipe = stage.recipe
-    last = last_checkpoint(stage.folder)
+    last = sound_checkpoint(stage.folder)
     order = row_order(rows.lengths, steps=part.steps, batch_size=part.batch_size, seed=recipe.seed)
     done = int(last.name.rpartition("-")[2]) if last else 0
     stage.rewind(done)
