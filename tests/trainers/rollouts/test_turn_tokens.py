@@ -120,6 +120,33 @@ def test_a_template_that_opens_the_thinking_opens_it_in_every_turn(thinking: boo
     assert tokens.begin == f"<|im_start|>assistant\n{begins}"
 
 
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("qwen3_5_nothink", "<function=agentworld_dummy_tool>"),
+        ("qwen3_5_think", "<function=agentworld_dummy_tool>"),
+        ("llama3_1", '"parameters": {"text"'),
+        ("glm4moe", "<arg_key>text</arg_key>"),
+    ],
+)
+def test_a_template_with_another_form_of_calls_is_refused_at_the_first_prompt_with_tools(
+    name: str, form: str
+) -> None:
+    tokens = TurnTokens(tokenizer(bundled(name)))
+    with pytest.raises(UsageError) as caught:
+        tokens.opening_ids(Opening(messages=(QUESTION,), tools=TOOLS))
+    said = str(caught.value)
+    assert form in said and "are read in the Hermes form only, '<tool_call>" in said
+    # Predictions have no tools.
+    assert tokens.opening_ids(Opening(messages=(QUESTION,)))
+
+
+@pytest.mark.parametrize("name", ["qwen2_5", "qwen3", "qwen3_instruct_2507", "qwen3_vl"])
+def test_a_template_that_writes_the_form_that_is_read_is_taken(name: str) -> None:
+    tokens = TurnTokens(tokenizer(bundled(name)))
+    assert tokens.opening_ids(Opening(messages=(QUESTION,), tools=TOOLS))
+
+
 def test_a_template_without_tools_is_told_of_them_in_the_system_message() -> None:
     made = tokenizer(TINY_CHAT.read_text())
     tokens = TurnTokens(made)

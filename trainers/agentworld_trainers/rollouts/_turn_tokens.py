@@ -16,14 +16,23 @@ from itertools import takewhile
 from typing import Any, Protocol, cast
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.tools import ToolCall
 from agentworld_trainers.data._rows import Message
-from agentworld_trainers.rollouts._hermes import response_text, tools_text
+from agentworld_trainers.rollouts._hermes import (
+    parse_calls,
+    response_text,
+    tools_text,
+    write_call,
+)
 from agentworld_trainers.rollouts._tasks import Opening
 
 _DUMMY = "agentworld-dummy-turn"
 """Stands for a turn of the policy. No template changes it, and nothing else has it."""
 
 _DUMMY_ANSWER = "agentworld-dummy-answer"
+
+_CALL = ToolCall("agentworld_dummy_tool", {"text": "agentworld-dummy-text"})
+"""Shows how a template writes calls."""
 
 
 _MOST_REPLIES = 4096
@@ -72,10 +81,13 @@ class TurnTokens:
         """The prompt of an episode, up to where the policy begins to write.
 
         Raises:
-            UsageError: the chat template refuses the messages.
+            UsageError: the chat template refuses the messages, or teaches another form of tool calls than
+                the one that is read.
         """
         messages, tools = list(opening.messages), list(opening.tools)
-        if tools and not self._shows_tools(messages, tools):
+        if tools and self._shows_tools(messages, tools):
+            self._verify_calls()
+        elif tools:
             messages, tools = _with_tools(messages, tools), []
         return self._ids(self._rendered(messages, tools=tools or None))
 
@@ -151,6 +163,30 @@ class TurnTokens:
             return _DUMMY_ANSWER in self._cut([*_dummies(), answer])
         except UsageError:
             return False
+
+    def _verify_calls(self) -> None:
+        if self._written_call and parse_calls(self._written_call) != [_CALL]:
+            raise UsageError(
+                f"the chat template writes tool calls in a form of its own, {self._written_call!r}, and"
+                f" calls are read in the Hermes form only, {write_call(_CALL)!r}: not one call of this"
+                " model would be understood. Take a model whose template writes that form (Qwen3's does)."
+            )
+
+    @cached_property
+    def _written_call(self) -> str:
+        """A turn with a call as the template writes it; empty if it writes none."""
+        function = {"name": _CALL.name, "arguments": dict(_CALL.arguments)}
+        # Mistral's templates want an id of nine letters and digits.
+        call = {"id": "agentcall", "type": "function", "function": function}
+        turn: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": [call]}
+        question = _dummies()[:1]
+        try:
+            text = self._rendered([*question, cast("Message", turn)], begins=False)
+        except UsageError:
+            return ""
+        # Before it may stand what the template writes for thinking.
+        written = text.partition(question[0]["content"])[2].rpartition("</think>")[2].strip()
+        return written if _CALL.name in written else ""
 
     def _is_end(self, ended_by: int | None, first: int) -> bool:
         if ended_by is None:
