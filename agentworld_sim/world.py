@@ -79,6 +79,7 @@ class World:
         checks: Sequence[Check],
         controls: Sequence[Control],
         access: Mapping[str, Access] | None,
+        tools: Mapping[str, tuple[ToolSpec, Engine | None]] | None = None,
     ) -> None:
         """For this module; use `create` or `open`."""
         self.id = record.id
@@ -102,7 +103,10 @@ class World:
         self._lock = TurnLock()
         self._told: list[Callable[[Turn], None]] = []
         self._closed = False
-        self.add_tools(scenario_tools(scenario))
+        if tools is None:
+            self.add_tools(scenario_tools(scenario))
+        else:
+            self._tools.update(tools)
 
     # Opening
 
@@ -407,8 +411,8 @@ class World:
             checks=self._checks,
             controls=self.controls if controls is None else controls,
             access=self._access,
+            tools=self._tools,
         )
-        forked._tools = dict(self._tools)
         forked._states[ref] = state
         forked._past = self._past
         if seed is not None:

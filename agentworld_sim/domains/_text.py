@@ -39,8 +39,7 @@ def _indented(value: object, line: str) -> str:
         if all(isinstance(key, str) for key in entries):
             inner = line + "  "
             parts = [
-                f"{inner}{_encoded(key)}: {_indented(one, inner)}"
-                for key, one in entries.items()
+                f"{inner}{_encoded(key)}: {_indented(one, inner)}" for key, one in entries.items()
             ]
             return f"{{{','.join(parts)}{line}}}"
         return json.dumps(entries, ensure_ascii=False, indent=2).replace("\n", line)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from agentworld_sim.engines.shell._bindings import binding_for, bindings
-from agentworld_sim.engines.shell._engine_session import ShellEngineSession, threads
+from agentworld_sim.engines.shell._engine_session import ShellEngineSession, opening_threads
 from agentworld_sim.engines.shell._imagined import CommandImaginer
 from agentworld_sim.engines.shell._imagining import ImaginingSession
 from agentworld_sim.engines.shell._limits import ShellLimits
@@ -82,10 +82,10 @@ class ShellEngine:
     async def open(self, state: WorldState, blobs: Blobs) -> ShellEngineSession:
         loop = asyncio.get_running_loop()
         if self._names is None or self.imaginer is None:
-            live = await loop.run_in_executor(threads, self._open, state, blobs, None)
+            live = await loop.run_in_executor(opening_threads, self._open, state, blobs, None)
             return ShellEngineSession(live, state, blobs)
         unknown = UnknownCommands(self._names, self.limits)
-        live = await loop.run_in_executor(threads, self._open, state, blobs, unknown)
+        live = await loop.run_in_executor(opening_threads, self._open, state, blobs, unknown)
         return ImaginingSession(
             live,
             state,

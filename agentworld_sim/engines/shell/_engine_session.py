@@ -26,7 +26,12 @@ TURN_US = 100_000
 RAW = "raw:"
 """Prefix of sessions that are not shells."""
 
+OPENING_THREADS = 4
+"""Machines that are brought up at the same time. More of them take the interpreter's lock from each other at
+every file, and all take longer."""
+
 threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agentworld-shell")
+opening_threads = ThreadPoolExecutor(OPENING_THREADS, thread_name_prefix="agentworld-shell-opening")
 
 
 def is_quick(call: ToolCall, tool: ToolSpec) -> bool:

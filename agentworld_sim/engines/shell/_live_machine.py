@@ -36,6 +36,7 @@ from agentworld_sim.engines.shell._guise import (
     IMAGINE,
     Guise,
 )
+from agentworld_sim.engines.shell._janitor import run_touch
 from agentworld_sim.engines.shell._judgement import RUNS_OTHERS
 from agentworld_sim.engines.shell._limit_texts import (
     FORK_BOMB,
@@ -69,8 +70,6 @@ FD = STDIN_MOUNT.removeprefix("/proc")
 MOST_NESTED = 32
 """Commands that run each other through ours (`timeout`, `env`), before the machine has enough."""
 
-_UNBOUNDED = 2**62
-
 
 class LiveMachine:
     """Files, clock, random source and interpreters of one world."""
@@ -101,7 +100,6 @@ class LiveMachine:
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
         self.files = LiveFiles(self._weakly(type(self)._run_touch), self._mounts)
-        self._janitor: Bash | None = None
         self._natives: dict[str, Bash] = {}
         call, folders = (
             type(self)._call,
@@ -228,7 +226,6 @@ class LiveMachine:
         self._callbacks = {}
         self._own_callbacks = {}
         self._natives.clear()
-        self._janitor = None
         self._running = None
         # What a callback was given of an interpreter keeps its threads and descriptors.
         self.files.passing = None
@@ -479,19 +476,7 @@ class LiveMachine:
         return bash
 
     def _run_touch(self, script: str) -> None:
-        result = call_deep(lambda: self._janitor_bash().execute_sync(script))
-        if result.exit_code:
-            raise RuntimeError(f"could not set a file's time: {result.stderr.strip()}")
-
-    def _janitor_bash(self) -> Bash:
-        if self._janitor is None:
-            self._janitor = Bash(
-                profile=ExecutionProfile.Interactive,
-                max_commands=_UNBOUNDED,
-                max_loop_iterations=_UNBOUNDED,
-            )
-            self._janitor.mount("/", self.files.fs)
-        return self._janitor
+        call_deep(lambda: run_touch(self.files.fs, script))
 
 
 def environment(machine: Machine) -> dict[str, str]:

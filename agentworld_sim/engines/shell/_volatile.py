@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Mapping
+from functools import lru_cache
 from random import Random
 
 from bashkit import FileSystem
@@ -124,7 +126,8 @@ def _empty() -> FileSystem:
     return fs
 
 
-def _proc_texts(machine: Machine) -> dict[str, str]:
+@lru_cache(maxsize=32)
+def _proc_texts(machine: Machine) -> Mapping[str, str]:
     mounts = "".join(f"{what} {where} {kind} {how} 0 0\n" for what, where, kind, how in MOUNTS)
     boot_id = uuid.uuid5(uuid.NAMESPACE_DNS, machine.hostname + machine.kernel_version)
     texts = {
