@@ -103,6 +103,45 @@ def test_a_folder_is_no_recipe_unless_it_holds_one(command: Command, tmp_path: P
     assert code == 2 and "no such file. Did you mean 'mine.toml'?" in said
 
 
+@pytest.mark.filterwarnings("ignore::agentworld_trainers.gspo.PaperDeparture")
+@pytest.mark.parametrize(
+    ("stage", "change", "told"),
+    [
+        (
+            "sft",
+            'model.lora.targets=["q_proj", "v_porj"]',
+            "has no linear layer 'v_porj'. Did you mean 'v_proj'? There are: k_proj, o_proj",
+        ),
+        (
+            "sft",
+            "model.lora.targets=[]",
+            "`model.lora.targets` is empty. The model's linear layers a",
+        ),
+        ("sft", "model.path=RECIPE", "tiny.toml' is a file. Name the folder of a checkpoint."),
+        ("sft", "model.tokenizer=FOLDER", "no tokenizer could be loaded from"),
+        ("sft", "model.lora.rank=100000000000", "this machine's memory does not hold this. Lower"),
+        ("sft", "sft.threads=100000", "found 100000; allowed: 1024 or less"),
+        ("rl", "rl.group_size=1", "found 1; allowed: 2 or more"),
+        ("rl", "rl.rollouts.policy=http", "and `rollouts.url` does not say where the policy is"),
+        (
+            "rl",
+            'rl.rollouts={policy="http", url="http://127.0.0.1:1/v1", temperature=0.7}',
+            "with a temperature of 0.7 the server's log-probabilities are not those",
+        ),
+    ],
+)
+def test_a_mistake_in_a_recipe_is_one_message_before_anything_is_trained(
+    command: Command, tmp_path: Path, stage: str, change: str, told: str
+) -> None:
+    path = recipe(tmp_path, **{stage: STEP if stage == "sft" else PLAYED})
+    write_rows(tmp_path / "run" / "data" / "rl.jsonl", [tiny.sample(1)])
+    code, said = command(
+        stage, path, change.replace("RECIPE", str(path)).replace("FOLDER", str(tmp_path))
+    )
+    assert (code, said.startswith("agentworld: "), told in said) == (2, True, True), said
+    assert not list((tmp_path / "run").glob("*/checkpoint-*"))
+
+
 def test_the_agent_does_not_come_before_what_it_stands_on(command: Command, tmp_path: Path) -> None:
     path = recipe(tmp_path, sft=STEP, agent={"tasks": "tests.trainers.command.own:tasks"})
     code, said = command("agent", path)

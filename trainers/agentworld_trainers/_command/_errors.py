@@ -52,10 +52,13 @@ def boundary(recipe: Recipe | None = None) -> Generator[None]:
             raise
         raise WorldFailure(f"{error.filename!r}: {error.strerror}. {_kept(recipe)}") from error
     except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":
+        # torch has an exception of its own for GPUs, and none for the machine's memory.
+        on_gpu = type(error).__name__ == "OutOfMemoryError"
+        if not on_gpu and "can't allocate memory" not in str(error):
             raise
+        whose = "the GPU's" if on_gpu else "this machine's"
         raise UsageError(
-            "the GPU's memory does not hold this. Lower `micro_batch_size` or the longest row, or set"
+            f"{whose} memory does not hold this. Lower `micro_batch_size` or the longest row, or set"
             f" `gradient_checkpointing = true`; `--dry-run` says what takes how much. {_kept(recipe)}"
         ) from error
 

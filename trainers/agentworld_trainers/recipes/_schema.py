@@ -123,7 +123,7 @@ class Optimiser(Part):
     """Steps between checkpoints."""
     log_every: Positive = 10
     """Steps between lines of metrics."""
-    threads: Positive | None = None
+    threads: Annotated[int, Field(gt=0, le=1024)] | None = None
     """CPU threads; torch's choice by default."""
 
 
@@ -202,7 +202,7 @@ class RewardPart(Part):
 class Gspo(Optimiser):
     """GSPO (arXiv 2507.18071). The paper's clip range; group size and learning rate are ours."""
 
-    group_size: Positive = 8
+    group_size: Annotated[int, Field(ge=2)] = 8
     """Episodes that begin at the same point and are compared with each other."""
     groups_per_step: Positive = 8
     """Groups of one rollout batch."""

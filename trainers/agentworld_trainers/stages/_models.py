@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -65,6 +65,8 @@ def load(run: Run, stage: StageName) -> tuple[PreTrainedModel, PreTrainedTokeniz
         model = load_model(start or recipe.model.path, _frozen_dtype(recipe.model))
         verify_architecture(model, recipe.model.config, str(start or recipe.model.path))
     verify_vocabulary(model, tokenizer)
+    if recipe.model.lora is not None:
+        verify_targets(model, recipe.model.lora.targets)
     return model, tokenizer
 
 
@@ -88,7 +90,8 @@ def load_tokenizer(
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
     except (OSError, ValueError, KeyError) as error:
-        raise UsageError(f"no tokenizer could be loaded from {source!r}: {error}") from error
+        why = " ".join(str(error).split())
+        raise UsageError(f"no tokenizer could be loaded from {source!r}: {why}") from error
     verify_template(tokenizer)
     return cast(PreTrainedTokenizerBase, tokenizer)
 
@@ -288,6 +291,26 @@ def verify_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
         )
 
 
+def verify_targets(model: PreTrainedModel, targets: Sequence[str]) -> None:
+    """
+    Raises:
+        UsageError: no linear layer has one of these names, so nothing would be trained for it. PEFT says so
+            only where none of them is found.
+    """
+    layers = {name for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
+    ends = sorted({name.rpartition(".")[2] for name in layers} - {"lm_head"})
+    if not targets:
+        raise UsageError(
+            f"`model.lora.targets` is empty. The model's linear layers are called: {', '.join(ends)}."
+        )
+    for target in targets:
+        if not any(name == target or name.endswith(f".{target}") for name in layers):
+            raise UsageError(
+                f"`model.lora.targets`: the model has no linear layer {target!r}.{nearest(target, ends)}"
+                f" There are: {', '.join(ends)}."
+            )
+
+
 def _frozen_dtype(part: ModelPart) -> torch.dtype:
     # Weights that are trained stay in float32: in bfloat16 a small step is rounded away.
     frozen = part.lora is not None and part.dtype == "bfloat16"
@@ -311,6 +334,8 @@ def _verify_there(source: str) -> None:
     path = Path(source)
     if path.is_dir():
         return
+    if path.exists():
+        raise UsageError(f"{source!r} is a file. Name the folder of a checkpoint.")
     # `owner/name` may be a name on the hub; anything else can only be a folder.
     if source.count("/") == 1 and not source.startswith((".", "/", "~")):
         return

@@ -230,6 +230,9 @@ class _Rollouts:
         self._process = int(os.environ.get("RANK", "0"))
         self._served: int | None = None
         """The step whose weights were brought to a server last."""
+        if part.rollouts.policy == "http":
+            # What is wrong with these settings is told before anything is played.
+            self._http(part.rollouts.temperature, trains=True)
 
     @property
     def model(self) -> Any:
@@ -293,14 +296,22 @@ class _Rollouts:
                 await policy.close()
 
     def _policy(self, temperature: float, *, trains: bool) -> InProcessPolicy | HttpPolicy:
-        where, stops = self._part.rollouts, self._tokens.stop_ids
-        if where.policy == "in-process":
+        if self._part.rollouts.policy == "in-process":
+            stops = self._tokens.stop_ids
             return InProcessPolicy(self.model, stop_ids=stops, temperature=temperature)
+        return self._http(temperature, trains=trains)
+
+    def _http(self, temperature: float, *, trains: bool) -> HttpPolicy:
+        where = self._part.rollouts
+        if not where.url:
+            raise UsageError(
+                "`rollouts.policy` is 'http', and `rollouts.url` does not say where the policy is served."
+            )
         settings = HttpPolicySettings(
             url=where.url,
             model=where.model,
             temperature=temperature,
-            stop_ids=stops,
+            stop_ids=self._tokens.stop_ids,
             # Nobody is trained on what is measured.
             processed_logprobs=not trains,
             concurrency=where.in_flight,
