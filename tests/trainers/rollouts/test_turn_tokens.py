@@ -238,3 +238,20 @@ def test_tools_of_a_world_are_written_as_templates_take_them() -> None:
 
     tool = ToolSpec(name="run", input_schema={"type": "object"})
     assert tool_objects([tool]) == TOOLS
+
+
+def test_openings_that_differ_in_anything_have_tokens_of_their_own() -> None:
+    made = tokenizer()
+    tokens = TurnTokens(made)
+    described = {"type": "function", "function": {**TOOLS[0]["function"], "description": "Runs."}}
+    openings = [
+        Opening(messages=(QUESTION,)),
+        Opening(messages=(QUESTION,), tools=TOOLS),
+        Opening(messages=(QUESTION,), tools=(described,)),
+        Opening(messages=({"role": "system", "content": QUESTION["content"]},)),
+        Opening(messages=(QUESTION, QUESTION)),
+    ]
+    first = [tokens.opening_ids(opening) for opening in openings]
+    assert len(set(first)) == len(openings)
+    assert [tokens.opening_ids(opening) for opening in openings] == first
+    assert [TurnTokens(made).opening_ids(opening) for opening in openings] == first

@@ -8,10 +8,9 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, WorldFailure
 from agentworld_trainers.data._rows import Message
@@ -20,8 +19,10 @@ from agentworld_trainers.rollouts._policy import Completion, Policy
 from agentworld_trainers.rollouts._progress import UnderWay
 from agentworld_trainers.rollouts._record import EpisodeRecord, StopReason
 from agentworld_trainers.rollouts._settings import RolloutSettings
-from agentworld_trainers.rollouts._tasks import Environment, EnvironmentReply, Task
+from agentworld_trainers.rollouts._tasks import Environment, EnvironmentReply, Opening, Task
 from agentworld_trainers.rollouts._turn_tokens import TurnTokens
+
+T = TypeVar("T")
 
 CLOSE_SECONDS = 30.0
 """How long an environment may take to free what it holds before it is left alone."""
@@ -135,9 +136,7 @@ class Episode:
         return "max_turns"
 
     async def _open(self) -> None:
-        async with self._waiting("environment"):
-            self._environment = await self.plan.task.environment(seed=self.plan.seed)
-            opening = await self._environment.open()
+        opening = await self._waited("environment", self._begun())
         self._messages += opening.messages
         self._prompt = self._tokens.opening_ids(opening)
         if self._room <= 0:
@@ -146,13 +145,15 @@ class Episode:
                 f" have {self._settings.max_episode_tokens}. Set max_episode_tokens higher."
             )
 
+    async def _begun(self) -> Opening:
+        self._environment = await self.plan.task.environment(seed=self.plan.seed)
+        return await self._environment.open()
+
     async def _completed(self, turn: int) -> Completion:
         most = min(self._settings.max_turn_tokens, self._room)
         context = (*self._prompt, *self._response)
-        async with self._waiting("policy"):
-            completion = await self._policy.complete(
-                context, max_tokens=most, seed=seed_of(self.plan.seed, turn)
-            )
+        asked = self._policy.complete(context, max_tokens=most, seed=seed_of(self.plan.seed, turn))
+        completion = await self._waited("policy", asked)
         ids, logprobs = completion.token_ids, completion.logprobs
         if not ids or len(ids) != len(logprobs):
             raise EngineFailure(
@@ -167,15 +168,14 @@ class Episode:
 
     async def _answered(self) -> EnvironmentReply:
         try:
-            async with self._waiting("environment"):
-                return await self._opened.answer(self._messages[-1]["content"])
+            text = self._messages[-1]["content"]
+            return await self._waited("environment", self._opened.answer(text))
         except UsageError as error:
             # What a policy writes is no mistake of the user's.
             raise EngineFailure(f"the environment did not take the turn: {error}") from error
 
     async def _judged(self) -> Reward | None:
-        async with self._waiting("environment"):
-            reward = await self._opened.reward()
+        reward = await self._waited("environment", self._opened.reward())
         if reward is not None and not math.isfinite(reward.value):
             raise EngineFailure(
                 f"the reward is {reward.value}, not a number to train on ({reward.reason})"
@@ -198,16 +198,15 @@ class Episode:
         self._mask += [wrote] * len(ids)
         self._logprobs += logprobs
 
-    @asynccontextmanager
-    async def _waiting(self, what: Literal["environment", "policy"]) -> AsyncGenerator[None]:
-        """Counts the time, and ends the wait at the deadline."""
+    async def _waited(self, what: Literal["environment", "policy"], answer: Awaitable[T]) -> T:
+        """The answer. Counts the time, and ends the wait at the deadline."""
         timed = what == "environment" or self._policy_is_timed
         self.under_way.waiting(what)
         began = time.monotonic()
         limit = asyncio.timeout(max(self._left, 0.0) if timed else None)
         try:
             async with limit:
-                yield
+                return await answer
         except TimeoutError:
             if not limit.expired():
                 raise

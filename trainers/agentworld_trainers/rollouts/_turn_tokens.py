@@ -36,6 +36,7 @@ _CALL = ToolCall("agentworld_dummy_tool", {"text": "agentworld-dummy-text"})
 
 
 _MOST_REPLIES = 4096
+_MOST_OPENINGS = 256
 
 
 class ChatTokenizer(Protocol):
@@ -71,6 +72,8 @@ class TurnTokens:
         self._variables = dict(template or {})
         self._replies: dict[tuple[tuple[str, str], ...], tuple[int, ...]] = {}
         """Tokens of replies by what they say: episodes of a group are often told the same."""
+        self._openings: dict[str, tuple[int, ...]] = {}
+        """Tokens of openings: all episodes of a group begin with the same."""
         if not getattr(tokenizer, "chat_template", "unknown"):
             raise UsageError(
                 "the tokenizer has no chat template, so no conversation can be written for its model."
@@ -84,6 +87,15 @@ class TurnTokens:
             UsageError: the chat template refuses the messages, or teaches another form of tool calls than
                 the one that is read.
         """
+        said = repr(opening)
+        ids = self._openings.get(said)
+        if ids is None:
+            if len(self._openings) >= _MOST_OPENINGS:
+                self._openings.clear()
+            ids = self._openings[said] = self._opened(opening)
+        return ids
+
+    def _opened(self, opening: Opening) -> tuple[int, ...]:
         messages, tools = list(opening.messages), list(opening.tools)
         if tools and self._shows_tools(messages, tools):
             self._verify_calls()
