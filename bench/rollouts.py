@@ -46,14 +46,17 @@ SCHEMA = {
 }
 TOOL = ToolSpec(name="run", description="Runs a command.", input_schema=SCHEMA)
 
-LOOKS = [
-    *("cat /srv/a1.txt", "wc -l /srv/a2.txt", "grep -n 3 /srv/a3.txt"),
-    *("head -n 2 /srv/a4.txt", "tail -n 1 /srv/a5.txt", "cat /srv/a6.txt", "ls /srv"),
-]
-"""Commands that look, as most of an agent's do."""
+FILES = 9
+LOOKS = (
+    *("cat {}", "wc -l {}", "grep -n 3 {}", "head -n 2 {}", "tail -n 1 {}"),
+    *("wc {}", "ls {}"),
+)
+"""Commands that look, as most of an agent's do; each is asked about each file."""
 
-WORKS = [*LOOKS[1:], "wc -l < /srv/a1.txt > /srv/out.txt"]
-"""The same with one that writes."""
+GROUP = 16
+GROUPS = 12
+"""Each is measured, and the fastest counts: what else runs on a machine takes from its caches, and so shows
+in processor time too."""
 
 
 def rows() -> list[Row]:
@@ -97,41 +100,76 @@ async def _slow_world(tokenizer: Any) -> list[Row]:
 
 
 async def _steps(tokenizer: Any) -> list[Row]:
-    """Steps of the embedded engine per second of processor time, forks and goals included."""
-    files = {f"/srv/a{n}.txt": "1\n2\n3\n4\n5\n" for n in range(10)}
-    found: list[Row] = []
-    for name, commands, repeats in (
-        ("episodes of 63 steps that look", LOOKS, 9),
-        ("episodes of 7 steps, one of which writes", WORKS, 1),
-    ):
-        scenario = Scenario.model_validate(
-            {
-                "name": "quick",
-                "domains": ["terminal"],
-                "instruction": "Go.",
-                "goals": GOALS,
-                "files": files,
-                "tools": [{"name": "run", "input_schema": SCHEMA, "binds_to": "shell/run"}],
-            }
-        )
-        tasks = [WorldTask(scenario, name=f"quick-{n}") for n in range(8)]
-        turns = [*[_call(command) for command in commands] * repeats, "Done."]
-        await _played(tokenizer, tasks[:1], turns, 8)
+    """Steps of the embedded engine, in processor time of all threads.
+
+    A step is one tool call of an episode: parsed from the tokens that the policy sampled, checked,
+    answered, committed to the world's history, and rendered into the tokens of the next prompt. The
+    policy's own time is none, its turns are tokens made beforehand. Counted with the steps is all that an
+    episode takes beside them: the fork, its machine, the goals, the record. No command of an episode is
+    asked twice, every group has texts of its own, and the episodes of a group are told the same. One group
+    more is played before, to warm up.
+    """
+    looks = [look.format(f"/srv/a{n}.txt") for n in range(FILES) for look in LOOKS]
+    works = [*looks[1:7], "wc -l < /srv/a1.txt > /srv/out.txt"]
+    long, short = await _episode_ms(tokenizer, looks), await _episode_ms(tokenizer, looks[:7])
+    working = await _episode_ms(tokenizer, works)
+    step = (long - short) / (len(looks) - 7)
+    rate = 1000 * len(looks) / long
+    many = f"steps per second of a core in the rollout engine, best of {GROUPS} groups of {GROUP}, episodes of"
+    return [
+        Row(
+            f"{many} {len(looks)} different commands that look",
+            rate,
+            unit="steps/s",
+            target=f"at least {STEPS_TARGET:,}",
+            met=rate >= STEPS_TARGET,
+        ),
+        Row(f"{many} 7 that look", 7000 / short, unit="steps/s"),
+        Row(f"{many} 7, one of which writes", 7000 / working, unit="steps/s"),
+        Row("where it goes: one more step that looks, in an episode", step),
+        Row("where it goes: the same step in the world alone", await _step_ms(looks)),
+        Row("where it goes: an episode beside its steps (a machine, a fork)", short - 7 * step),
+    ]
+
+
+def _scenario(number: int) -> Scenario:
+    lines = "".join(f"{number} {line}\n" for line in range(1, 6))
+    return Scenario.model_validate(
+        {
+            "name": f"quick-{number}",
+            "domains": ["terminal"],
+            "instruction": f"Go {number}.",
+            "goals": GOALS,
+            "files": {f"/srv/a{n}.txt": f"{n}\n{lines}" for n in range(FILES)},
+            "tools": [{"name": "run", "input_schema": SCHEMA, "binds_to": "shell/run"}],
+        }
+    )
+
+
+async def _episode_ms(tokenizer: Any, commands: list[str]) -> float:
+    """Processor time of an episode."""
+    turns = [*map(_call, commands), "Done."]
+    taken: list[float] = []
+    for number in range(1 + GROUPS):
         began = time.process_time()
-        records, _ = await _played(tokenizer, tasks, turns, 8)
-        seconds = time.process_time() - began
-        rate = sum(record.env_metrics["steps"] for record in records) / seconds
-        goal = repeats > 1
-        found.append(
-            Row(
-                f"steps per second of a core in the rollout engine, {name}",
-                rate,
-                unit="steps/s",
-                target=f"at least {STEPS_TARGET:,}" if goal else "",
-                met=rate >= STEPS_TARGET if goal else None,
-            )
-        )
-    return found
+        records, _ = await _played(tokenizer, [WorldTask(_scenario(number))], turns, GROUP)
+        taken.append(time.process_time() - began)
+        steps = sum(record.env_metrics["steps"] for record in records)
+        if steps != GROUP * len(commands):
+            raise RuntimeError(f"{steps} steps were made, not {GROUP * len(commands)}")
+    return 1000 * min(taken[1:]) / GROUP
+
+
+async def _step_ms(commands: list[str]) -> float:
+    """Processor time of a step in one world, without a rollout."""
+    taken: list[float] = []
+    async with await World.create(_scenario(0), model=False) as world:
+        for _ in range(1 + GROUPS):
+            began = time.process_time()
+            for command in commands:
+                await world.step(ToolCall("run", {"command": command}))
+            taken.append(time.process_time() - began)
+    return 1000 * min(taken[1:]) / len(commands)
 
 
 async def _played(
