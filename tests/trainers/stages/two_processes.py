@@ -1,7 +1,8 @@
-"""Reinforcement learning in two processes, each with a whole copy of the model.
+"""Training in two processes, each with a whole copy of the model.
 
-`python -m tests.trainers.rl.two_processes FOLDER` trains there, takes it up again from its first checkpoint
-in another folder, and prints what came of both as JSON. The processes are forked after the imports, which
+`python -m tests.trainers.stages.two_processes FOLDER` trains there. Fine-tuning is done by one process too, and
+reinforcement learning, whose processes play groups of their own, is taken up again from its first checkpoint.
+It prints what came of them as JSON. The processes are forked after the imports, which
 take longer than the rest.
 """
 
@@ -12,6 +13,7 @@ import os
 import shutil
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,16 @@ from safetensors.torch import load_file
 
 from agentworld_trainers.data import write_rows
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.stages import Run, train_rl
+from agentworld_trainers.stages import Run, train_rl, train_sft
 from agentworld_trainers.stages._run import read_metrics
 from tests.trainers.gspo.two_processes import in_processes
 from tests.trainers.stages import tiny
 
 PROCESSES = 2
+Weights = dict[str, torch.Tensor]
+SFT: dict[str, Any] = {
+    "steps": 3, "batch_size": 4, "micro_batch_size": 2, "learning_rate": 3e-3, "log_every": 1, "threads": 1,
+}  # fmt: skip
 # Turns that reach their end, by chance, earn something.
 RL: dict[str, Any] = {
     "steps": 4,
@@ -41,19 +47,22 @@ RL: dict[str, Any] = {
 }
 
 
-def trained(made: Recipe) -> None:
+def trained(train: Callable[[Recipe, Run], Path], made: Recipe, count: int = PROCESSES) -> Weights:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
     def work(rank: int) -> None:
-        os.environ.update(
-            RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(PROCESSES),
-            LOCAL_WORLD_SIZE=str(PROCESSES), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
-        )  # fmt: skip
-        train_rl(made, Run(made))
+        if count > 1:
+            os.environ.update(
+                RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(count),
+                LOCAL_WORLD_SIZE=str(count), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+            )  # fmt: skip
+        train(made, Run(made))
 
-    in_processes(PROCESSES, work)
+    in_processes(count, work)
+    stage = "rl" if made.rl else "sft"
+    return load_file(Path(made.output) / stage / "final" / "model.safetensors")
 
 
 def recipe(folder: Path) -> Recipe:
@@ -66,19 +75,19 @@ def main() -> None:
     torch.set_num_threads(1)
     folder = Path(sys.argv[1])
     whole = recipe(folder / "whole")
-    trained(whole)
+    one = trained(train_rl, whole)
     again = recipe(folder / "again")
     # What a kill leaves after the second step.
     (folder / "again" / "rl").mkdir()
     for kept in ("checkpoint-2", "episodes"):
         shutil.copytree(folder / "whole" / "rl" / kept, folder / "again" / "rl" / kept)
-    trained(again)
-    one, other = (
-        load_file(folder / name / "rl" / "final" / "model.safetensors")
-        for name in ("whole", "again")
-    )
+    other = trained(train_rl, again)
     first = load_file(folder / "whole" / "rl" / "checkpoint-2" / "model.safetensors")
+    tuned = [
+        trained(train_sft, tiny.recipe(folder / f"sft-{count}", sft=SFT), count) for count in (1, 2)
+    ]
     report = {
+        "sft": max(float((tuned[0][name] - tuned[1][name]).abs().max()) for name in tuned[0]),
         "steps": [line["step"] for line in read_metrics(folder / "whole" / "rl" / "metrics.jsonl")],
         "live": [
             line["groups/live"]
