@@ -18,7 +18,7 @@ TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train record-servers check lint types docs bench bench-train soak fidelity clean
+.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train record-servers check lint types docs bench bench-train pocket soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -172,6 +172,9 @@ docs: $(READY) ## snippets run, generated pages current, links whole
 
 bench: $(READY) ## the figures of the README, each beside its alternative
 	$(BIN)/python -m bench
+
+pocket: $(TRAIN_READY) ## the pocket world model again: five seeds, scores and the committed weights
+	$(TRAIN)/bin/python -m agentworld_trainers.pocket.rebuild
 
 bench-train: $(TRAIN_READY) ## the figures of training, each beside its alternative
 	$(TRAIN)/bin/python -m bench --training

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from random import Random
 
@@ -14,8 +15,9 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.model import PromptSet
 from agentworld_trainers.data import SourceTrajectory, samples_of
 from agentworld_trainers.pocket import pocket_trajectories
+from agentworld_trainers.pocket._mixed import APART, mixed
 from agentworld_trainers.pocket._script import Script
-from agentworld_trainers.pocket._world import session, unseen_sessions
+from agentworld_trainers.pocket._world import FRESH_FROM, PocketSessions, session
 from agentworld_trainers.pocket._world_tasks import TEST, TRAIN, WEIGHTS
 
 PROMPTS = Path(__file__).resolve().parents[3] / "fixtures" / "pocket-world" / "prompts"
@@ -62,6 +64,35 @@ def test_every_template_writes_a_short_session(seed: int, name: str) -> None:
     assert all(command and "\n" not in command for command in script.commands)
 
 
+KIND = re.compile(
+    r"(?P<cp>cp )|(?P<mv>mv )|(?P<rm>rm )|(?P<ends>head |tail )|(?P<grep>grep )|(?P<ls>ls)"
+    r"|(?P<status>echo \$\?)|(?P<append>echo .* >> )|(?P<overwrite>echo .* > )"
+)
+"""What kind of command one is, as far as the test templates put kinds together."""
+
+
+@settings(max_examples=300)
+@given(st.integers(min_value=0))
+def test_no_mixed_session_has_what_the_test_templates_put_together(seed: int) -> None:
+    script = Script(Random(seed))
+    mixed(script)
+    there = set(script.files)
+    kinds: list[str] = []
+    for command in script.commands:
+        assert not re.search(r"\$\w+ >|[|;]|cd |for |/", command.replace(" || ", " or "))
+        found = KIND.match(command)
+        if found is None:
+            continue
+        kind = str(found.lastgroup)
+        target = command.split()[-1]
+        if kind == "overwrite" and target not in there:
+            kind = "make"
+        there.add(target)
+        kinds.append(kind)
+    assert not [pair for pair in APART if pair <= set(kinds)]
+    assert kinds.count("mv") <= 1
+
+
 def test_the_same_seed_makes_the_same_samples() -> None:
     prompts = PromptSet.load(PROMPTS)
     first, again = (samples_of(played("append"), prompts=prompts) for _ in range(2))
@@ -82,7 +113,7 @@ def test_observations_are_those_of_the_shell_and_thoughts_are_true() -> None:
     assert told(played("missing", seed=3))[-1][2].endswith("No such file or directory\n")
     for command, thought, answer in told(played("given-lines")):
         name = command.removeprefix("cat ")
-        assert thought == f"{name}: {', '.join(answer.splitlines())}"
+        assert thought == f"- {name}: {', '.join(answer.splitlines())}"
 
 
 def test_the_source_knows_how_many_sessions_it_has() -> None:
@@ -93,11 +124,15 @@ def test_the_source_knows_how_many_sessions_it_has() -> None:
     assert {split for (name, _), split in splits.items() if name in TRAIN} == {"train"}
 
 
-def test_unseen_sessions_are_of_train_templates_and_never_trained_on() -> None:
-    trained = set(pocket_trajectories({"train": 1000, "test": 0}, 0).sessions)
-    unseen = set(unseen_sessions(3, 0).sessions)
-    assert {name for name, _ in unseen} == set(TRAIN)
-    assert not unseen & trained
+def test_sessions_for_scores_are_never_trained_on() -> None:
+    source = pocket_trajectories({"train": 1000, "test": 1000}, 0)
+    assert max(number for _, number in source.sessions) < FRESH_FROM
+
+
+def test_many_sessions_are_played_on_all_cores_in_the_same_order() -> None:
+    names = tuple(("words", number) for number in range(520))
+    alone = [told(played("words", number)) for number in range(520)]
+    assert [told(source) for source in PocketSessions(names, 0)] == alone
 
 
 def test_an_unknown_setting_is_refused_with_the_nearest() -> None:

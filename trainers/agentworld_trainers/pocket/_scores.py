@@ -15,8 +15,9 @@ from typing import Any, Final, cast
 from agentworld_sim.model import PromptSet
 from agentworld_sim.model._parsing import MARKER
 from agentworld_trainers.data import samples_of
-from agentworld_trainers.data._rows import PredictionSample
-from agentworld_trainers.pocket._world import unseen_sessions
+from agentworld_trainers.data._rows import Document, Message, PredictionSample, read_rows
+from agentworld_trainers.pocket._world import FRESH_FROM, PocketSessions
+from agentworld_trainers.pocket._world_tasks import TEST, TRAIN
 
 SETS: Final[Mapping[str, str]] = {
     "held_out": "held-out templates",
@@ -32,7 +33,10 @@ MEASURES: Final[Mapping[str, str]] = {
     "rl": "RL",
 }
 
-UNSEEN_SESSIONS: Final = 4
+HELD_OUT_SESSIONS: Final = 20
+"""Of each held-out template."""
+
+UNSEEN_SESSIONS: Final = 6
 """Of each train template."""
 
 _T_975: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -41,14 +45,41 @@ _T_975: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 _MOST_TOKENS: Final = 128
 
 
-def unseen_samples(seed: int, prompts: Path) -> list[PredictionSample]:
-    """Samples of train templates that no recipe trains on."""
+def test_samples(
+    prompts: Path, *, trained: Path
+) -> tuple[list[PredictionSample], list[PredictionSample]]:
+    """Turns of held-out templates, and unseen turns of train templates.
+
+    None of these sessions was ever looked at while a recipe was made, and no turn is among them that
+    training has seen word for word.
+
+    Args:
+        prompts: The prompts of the wire form.
+        trained: The folder of the data stage.
+    """
     told = PromptSet.load(prompts)
-    return [
-        sample
-        for source in unseen_sessions(UNSEEN_SESSIONS, seed)
-        for sample in samples_of(source, prompts=told)
-    ]
+    seen = {
+        _conversation(row.messages[: at + 1])
+        for row in read_rows(trained / "cpt.jsonl", Document)
+        for at, message in enumerate(row.messages)
+        if message["role"] == "user"
+    }
+    held_out, unseen = (
+        [
+            sample
+            for source in PocketSessions(
+                tuple((name, FRESH_FROM + n) for name in names for n in range(count)), 0
+            )
+            for sample in samples_of(source, prompts=told)
+            if _conversation(sample.messages) not in seen
+        ]
+        for names, count in ((TEST, HELD_OUT_SESSIONS), (TRAIN, UNSEEN_SESSIONS))
+    )
+    return held_out, unseen
+
+
+def _conversation(messages: Sequence[Message]) -> tuple[str, ...]:
+    return tuple(message["content"] for message in messages)
 
 
 def measured(

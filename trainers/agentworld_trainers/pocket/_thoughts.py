@@ -105,13 +105,13 @@ def _reads(argv: list[str], look: Look, loop: Mapping[str, list[str]]) -> Iterat
         operands = [word for word in words if not word.startswith("-") and not word.isdigit()]
         for operand in operands[1:] if name == "grep" else operands:
             for path in loop.get(operand[1:], [operand]) if operand[0] == "$" else [operand]:
-                yield _content(path, look)
+                yield item(_content(path, look))
     elif name in _TESTERS:
         for operand in words:
             if not operand.startswith("-"):
-                yield _kind(operand, look)
+                yield item(_kind(operand, look))
     elif name == "ls":
-        yield _content(words[0] if words else ".", look)
+        yield item(_content(words[0] if words else ".", look))
     elif name == "pwd":
         yield f"at {look.cwd}"
 
@@ -119,6 +119,11 @@ def _reads(argv: list[str], look: Look, loop: Mapping[str, list[str]]) -> Iterat
 def contents(name: str, text: str) -> str:
     """A file in one line: its name and its lines."""
     return f"{name}: {', '.join(text.splitlines())}"
+
+
+def item(line: str) -> str:
+    """A line of a list. A name behind a space is the same token as in a command."""
+    return f"- {line}"
 
 
 def _path(name: str, look: Look) -> str:

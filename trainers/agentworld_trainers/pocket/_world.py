@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -12,8 +13,9 @@ from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.tools import ToolSpec
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
+from agentworld_trainers.pocket._processes import in_processes
 from agentworld_trainers.pocket._script import WORKDIR, Script
-from agentworld_trainers.pocket._thoughts import Look, contents, thought
+from agentworld_trainers.pocket._thoughts import Look, contents, item, thought
 from agentworld_trainers.pocket._world_tasks import TEST, TRAIN, WEIGHTS
 
 TOOL: Final[Mapping[str, Any]] = {
@@ -28,8 +30,8 @@ TOOL: Final[Mapping[str, Any]] = {
 }
 
 
-SEEN_FROM: Final = 1_000_000
-"""Sessions of train templates from this number on are never trained on."""
+FRESH_FROM: Final = 2_000_000
+"""Sessions from this number on are for final scores: neither trained on nor looked at before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,12 @@ class PocketSessions:
         return len(self.sessions)
 
     def __iter__(self) -> Iterator[SourceTrajectory]:
-        with asyncio.Runner() as runner:
-            for name, number in self.sessions:
-                yield runner.run(session(name, number, seed=self.seed))
+        return in_processes(partial(_played, seed=self.seed), self.sessions)
+
+
+def _played(sessions: Sequence[tuple[str, int]], *, seed: int) -> list[SourceTrajectory]:
+    with asyncio.Runner() as runner:
+        return [runner.run(session(name, number, seed=seed)) for name, number in sessions]
 
 
 def pocket_trajectories(settings: Mapping[str, Any], seed: int) -> PocketSessions:
@@ -73,17 +78,6 @@ def pocket_trajectories(settings: Mapping[str, Any], seed: int) -> PocketSession
     ]
     sessions += [(name, number) for name in TEST for number in range(counts["test"])]
     return PocketSessions(tuple(sessions), seed)
-
-
-def unseen_sessions(count: int, seed: int) -> PocketSessions:
-    """Sessions of the train templates that no recipe trains on.
-
-    Args:
-        count: How many of each.
-        seed: As for `pocket_trajectories`.
-    """
-    numbers = range(SEEN_FROM, SEEN_FROM + count)
-    return PocketSessions(tuple((name, number) for name in TRAIN for number in numbers), seed)
 
 
 async def session(name: str, number: int, *, seed: int) -> SourceTrajectory:
@@ -116,13 +110,18 @@ def scenario(files: Mapping[str, str], *, imagined: bool = False) -> Scenario:
             "files": {f"{WORKDIR}/{name}": text for name, text in files.items()},
             "tools": [dict(TOOL)],
             "routes": {"tools": {"bash": "imagine"}} if imagined else {},
-            "model": {"initial_state": {"swe": told(files)}} if files else {},
+            "model": {"initial_state": {"swe": listed(files)}} if files else {},
         }
     )
 
 
+def listed(files: Mapping[str, str]) -> str:
+    """The files at the start, as the pocket world model is told of them."""
+    return "\n".join(item(contents(name, text)) for name, text in files.items())
+
+
 def told(files: Mapping[str, str]) -> str:
-    """The files at the start, as the model is told of them."""
+    """The files at the start, as the pocket agent is told of them when it predicts."""
     return "\n".join(contents(name, text) for name, text in files.items())
 
 

@@ -1,8 +1,8 @@
 """Templates of short shell sessions: what the pocket world model learns from, and is tested on.
 
 A template is a function that writes one session into a `Script`. The test templates are compositions of
-what the train templates teach one by one; no train template puts these together. Both lists were fixed
-before any score was looked at.
+what the train templates teach one by one; no train template puts these together. The test templates were
+fixed before any score was looked at.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from agentworld_trainers.pocket._mixed import mixed
 from agentworld_trainers.pocket._script import WORKDIR, Script
 
 Template = Callable[[Script], None]
@@ -395,16 +396,20 @@ TRAIN: Final[Mapping[str, Template]] = _named(
     ),
     *(sort, change_folder, no_such_folder, folder_exists, folder_removed, file_in_folder),
     *(folder_not_empty, variable, variable_changed, exit_status, file_test, pipe, loop),
-    *(loop_beside, either, two_files, words, first_line_kept),
+    *(loop_beside, either, two_files, words, first_line_kept, mixed),
 )
 """What the model is trained on, by name."""
 
 WEIGHTS: Final[Mapping[str, int]] = {
-    "given-files": 40,
-    "two-files": 10,
+    "mixed": 60,
+    "given-files": 25,
+    "two-files": 8,
     "given-lines": 8,
-    "words": 4,
-    "loop": 4,
+    "sort": 6,
+    "append": 4,
+    "listing": 4,
+    "words": 3,
+    "loop": 3,
 }
 """Sessions of a template for each one of another. To look something up is learned from these, which are
 nothing else, and only if sessions are so many that they cannot be learned by heart."""

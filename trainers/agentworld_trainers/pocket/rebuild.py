@@ -1,7 +1,10 @@
 """Builds the pocket world model again: all stages for some seeds, their scores, and the model of one seed.
 
-python -m agentworld_trainers.pocket.rebuild                 # all seeds, from the root of a clone
-python -m agentworld_trainers.pocket.rebuild --seed 0        # the committed model only
+    python -m agentworld_trainers.pocket.rebuild             # all seeds, from the root of a clone
+    python -m agentworld_trainers.pocket.rebuild --seed 0    # the committed model only
+
+The data are made once: a seed is one of first weights, order and sampling. A run that was killed is taken
+up where it was, and several processes may do different seeds.
 """
 
 from __future__ import annotations
@@ -9,20 +12,23 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tomllib
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from agentworld_trainers.data._rows import PredictionSample, read_rows
-from agentworld_trainers.pocket._scores import continued, draw, measured, table, unseen_samples
-from agentworld_trainers.recipes import load_recipe, recipe_digest
+from agentworld_sim.tools import canonical_json
+from agentworld_trainers.pocket._scores import continued, draw, measured, table, test_samples
+from agentworld_trainers.recipes import load_recipe
+from agentworld_trainers.recipes._load import shipped_recipes
 
 RECIPE: Final = "pocket-world"
 CARD: Final = "README.md"
 SCORES: Final = "scores.json"
 PLOT: Final = "scores.png"
-KEPT: Final = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json")
+WEIGHTS: Final = "model.safetensors"
+KEPT: Final = ("config.json", "generation_config.json", WEIGHTS, "tokenizer.json")
 BEGIN, END = "<!-- scores -->", "<!-- end of scores -->"
 
 
@@ -38,18 +44,31 @@ BEGIN, END = "<!-- scores -->", "<!-- end of scores -->"
 )
 def main(seeds: tuple[int, ...], keep: int, runs: Path, into: Path) -> None:
     """Trains, measures, and puts model, scores and plot into the folder of the pocket model."""
-    path = into / SCORES
-    scores: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    digest = recipe_digest(load_recipe(RECIPE))
-    if scores.get("recipe") != digest:
-        scores = {"recipe": digest, "seeds": {}}
+    from agentworld_trainers.stages import Run, make_data
+
+    recipe = load_recipe(RECIPE, overrides=[f"output={runs}"])
+    data = make_data(recipe, Run(recipe))
     for seed in seeds or range(5):
-        scores["seeds"][str(seed)] = built(seed, runs / f"seed-{seed}")
-        scores["seeds"] = dict(sorted(scores["seeds"].items(), key=lambda one: int(one[0])))
+        folder = runs / f"seed-{seed}"
+        built(seed, folder, data)
         if seed == keep:
-            kept(runs / f"seed-{seed}", into)
-            scores["kept"] = {"seed": seed, "sha256": digest_of(into / "model.safetensors")}
-        write(path, json.dumps(scores, indent=1) + "\n")
+            before = digest_of(into / WEIGHTS)
+            kept(folder, into)
+            now = digest_of(into / WEIGHTS)
+            click.echo(f"{into / WEIGHTS}: {'the same bytes' if now == before else 'other bytes'}")
+    done = {
+        path.parent.name.removeprefix("seed-"): json.loads(path.read_text("utf-8"))
+        for path in sorted(runs.glob(f"seed-*/{SCORES}"))
+    }
+    scores: dict[str, Any] = {
+        "recipe": said_by_recipe(),
+        "kept": {"seed": keep, "sha256": digest_of(into / WEIGHTS)},
+        "seeds": done,
+    }
+    if set(done) < set(recorded(into / SCORES, scores)):
+        click.echo("the scores in the card are of more seeds, and stay as they are")
+        return
+    write(into / SCORES, json.dumps(scores, indent=1) + "\n")
     draw(scores, into / PLOT)
     card = into / CARD
     if card.exists():
@@ -57,28 +76,35 @@ def main(seeds: tuple[int, ...], keep: int, runs: Path, into: Path) -> None:
     click.echo(table(scores))
 
 
-def built(seed: int, folder: Path) -> dict[str, Any]:
-    """Runs all stages of one seed and measures after each."""
-    from agentworld_trainers.stages import Run, make_data, train_cpt, train_rl, train_sft
+def recorded(path: Path, now: dict[str, Any]) -> list[str]:
+    """The seeds whose scores are in the card's folder, if they are of the same recipe and model."""
+    if not path.exists():
+        return []
+    before = json.loads(path.read_text("utf-8"))
+    same = all(before.get(name) == now[name] for name in ("recipe", "kept"))
+    return list(before["seeds"]) if same else []
+
+
+def built(seed: int, folder: Path, data: Path) -> None:
+    """Runs all stages of one seed, measures after each and writes that down."""
+    from agentworld_trainers.stages import Run, train_cpt, train_rl, train_sft
     from agentworld_trainers.stages._threads import threads
 
     recipe = load_recipe(RECIPE, overrides=[f"seed={seed}", f"output={folder}"])
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "data").exists():
+        (folder / "data").symlink_to(data.resolve())
     run = Run(recipe)
     seconds: dict[str, float] = {}
-    for name, stage in (
-        ("data", make_data),
-        ("cpt", train_cpt),
-        ("sft", train_sft),
-        ("rl", train_rl),
-    ):
+    for name, stage in (("cpt", train_cpt), ("sft", train_sft), ("rl", train_rl)):
         click.echo(f"seed {seed}: {name}")
         stage(recipe, run)
-        lines = folder / name / "metrics.jsonl"
-        if lines.exists():
-            last = json.loads(lines.read_text("utf-8").splitlines()[-1])
-            seconds[name] = last["seconds"]
-    held_out = list(read_rows(run.data("eval.jsonl"), PredictionSample))
-    unseen = unseen_samples(seed, Path(recipe.data.prompts))
+        lines = (folder / name / "metrics.jsonl").read_text("utf-8").splitlines()
+        seconds[name] = json.loads(lines[-1])["seconds"]
+    if (folder / SCORES).exists():
+        return
+    click.echo(f"seed {seed}: scores")
+    held_out, unseen = test_samples(Path(recipe.data.prompts), trained=data)
     finals = {name: folder / name / "final" for name in ("cpt", "sft", "rl")}
     with threads(1):
         measures = {"cpt-continued": continued(finals["cpt"], held_out, unseen)}
@@ -86,7 +112,7 @@ def built(seed: int, folder: Path) -> dict[str, Any]:
         measures["cpt"] = measured(finals["cpt"], held_out, unseen, thinking=False)
         measures["sft"] = measured(finals["sft"], held_out, unseen)
         measures["rl"] = measured(finals["rl"], held_out, unseen)
-    return {"seconds": seconds, "measures": measures}
+    write(folder / SCORES, json.dumps({"seconds": seconds, "measures": measures}) + "\n")
 
 
 def kept(folder: Path, into: Path) -> None:
@@ -108,8 +134,14 @@ def with_table(card: str, scores: str) -> str:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """SHA-256 of a file; nothing if it is not there."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
+def said_by_recipe() -> str:
+    """SHA-256 of what the shipped recipe says. Defaults are not in it: keys may be added to the schema."""
+    told = tomllib.loads(shipped_recipes()[RECIPE].read_text("utf-8"))
+    return hashlib.sha256(canonical_json(told).encode()).hexdigest()
 
 
 def write(path: Path, text: str) -> None:
