@@ -1,11 +1,12 @@
 """Does predicting observations before acting help a small agent? Arms, seeds, raw numbers, a plot.
 
     python -m bench.experiments.prediction_before_action run --seeds 0 1 2 3 4
+    python -m bench.experiments.prediction_before_action sampled
     python -m bench.experiments.prediction_before_action transfer --real-shell
     python -m bench.experiments.prediction_before_action report
 
-All arms begin with one checkpoint of the recipe `pocket-agent`, made by its stages `data` and `sft` with
-seed 0. A run that was killed is taken up where it was; several processes may do different seeds.
+All arms begin with one checkpoint of the recipe `pocket-agent`, made by its stages `data`, `cpt` and `sft`
+with seed 1; the settings were chosen on seed 0, with other tasks. A run that was killed is taken up where it was; several processes may do different seeds.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from typing import Any, Final
 
 from agentworld_trainers.recipes import Recipe, load_recipe
 from agentworld_trainers.rollouts import read_episodes
-from agentworld_trainers.stages import Run, make_data, train_agent, train_rl, train_sft
+from agentworld_trainers.stages import Run, make_data, train_agent, train_cpt, train_rl, train_sft
 from agentworld_trainers.stages._run import read_metrics
 
 RECIPE: Final = "pocket-agent"
+START_SEED: Final = 1
+"""Of the checkpoint that all arms begin with, and of all tasks."""
 HERE: Final = Path(__file__).resolve().parents[2]
 RESULTS: Final = HERE / "docs" / "experiments" / "prediction-before-action"
 MEASURES: Final = ("success", "instances", "templates")
@@ -41,8 +44,8 @@ ARMS: Final[Mapping[str, Arm]] = {
     "direct": Arm(title="agent GSPO"),
     "warm-up": Arm(
         title="prediction GSPO, then agent GSPO",
-        # The warm-up has taken the tokens of these sixteen steps, and a few more.
-        overrides=("agent.steps=80", "agent.measure_every=40"),
+        # The warm-up has taken the tokens of the steps that are missing.
+        overrides=("agent.steps=104", "agent.measure_every=52"),
         warm_up=True,
     ),
     "auxiliary": Arm(
@@ -68,10 +71,10 @@ class Point:
 
 def base(work: Path) -> Path:
     """The checkpoint that all arms begin with."""
-    recipe = load_recipe(RECIPE, overrides=[f"output={work / 'base'}"])
+    recipe = load_recipe(RECIPE, overrides=[f"output={work / 'base'}", f"seed={START_SEED}"])
     run = Run(recipe)
-    if not (work / "base" / "data" / "sft.jsonl").exists():
-        make_data(recipe, run)
+    make_data(recipe, run)
+    train_cpt(recipe, run)
     return train_sft(recipe, run)
 
 
@@ -88,7 +91,7 @@ def train(work: Path, seed: int, name: str, start: Path) -> Path:
         overrides=[f"output={folder}", f"seed={seed}", f"model.path={start}", *arm.overrides],
     )
     # The tasks are those of the checkpoint's data, whatever the seed.
-    recipe = _with_tasks_of(recipe, load_recipe(RECIPE).seed)
+    recipe = _with_tasks_of(recipe, START_SEED)
     run = Run(recipe)
     if arm.warm_up:
         train_rl(recipe, run)
@@ -161,7 +164,7 @@ def collect(work: Path) -> list[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", choices=("base", "run", "transfer", "report"))
+    parser.add_argument("what", choices=("base", "run", "sampled", "transfer", "report"))
     parser.add_argument("--work", type=Path, default=Path("runs") / "prediction-before-action")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2, 3, 4])
     parser.add_argument("--arms", nargs="*", choices=list(ARMS), default=list(ARMS))
@@ -176,10 +179,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for seed in chosen.seeds if chosen.what == "run" else ():
             for name in chosen.arms:
                 print(f"seed {seed}, {name}: {train(chosen.work, seed, name, start)}", flush=True)
+    elif chosen.what == "sampled":
+        from bench.experiments.transfer import measure_sampled
+
+        write_json(RESULTS / "sampled.json", measure_sampled(chosen.work, START_SEED, chosen.seeds))
     elif chosen.what == "transfer":
         from bench.experiments.transfer import measure_transfer
 
-        rows = measure_transfer(chosen.work, real_shell=chosen.real_shell)
+        rows = measure_transfer(chosen.work, START_SEED, chosen.seeds, real_shell=chosen.real_shell)
         write_json(RESULTS / "transfer.json", rows)
     else:
         from bench.experiments.report import write_report

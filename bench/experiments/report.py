@@ -73,6 +73,9 @@ def write_report(folder: Path, titles: Mapping[str, str]) -> None:
     rows = json.loads((folder / "results.json").read_text("utf-8"))
     runs: Runs = {(row["seed"], row["arm"]): row["points"] for row in rows}
     parts = [_table(runs, titles), _differences(runs, titles), _predictions(rows)]
+    sampled = folder / "sampled.json"
+    if sampled.exists():
+        parts.append(_sampled(json.loads(sampled.read_text("utf-8")), titles))
     transfer = folder / "transfer.json"
     if transfer.exists():
         parts.append(_transfer(json.loads(transfer.read_text("utf-8"))))
@@ -135,14 +138,28 @@ def _differences(runs: Runs, titles: Mapping[str, str]) -> str:
                 - at(runs[seed, reference], budget(runs, seed), measure)
                 for seed in seeds
             ]
-            mean, low, high = interval(values)
-            lower, upper = bootstrap(values)
-            each = ", ".join(f"{value:+.1%}" for value in values)
-            lines.append(
-                f"| {titles[arm]} | {said} | {mean:+.1%} | {low:+.1%} … {high:+.1%} |"
-                f" {lower:+.1%} … {upper:+.1%} | {each} |"
-            )
+            lines.append(_difference(titles[arm], said, values))
+        if any(runs[seed, arm][0]["tokens"] for seed in seeds):
+            values = [_for_free(runs[seed, reference], runs[seed, arm]) for seed in seeds]
+            lines.append(_difference(f"{titles[arm]}, the first not counted", "all", values))
     return "\n".join(lines) + "\n"
+
+
+def _for_free(reference: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> float:
+    """The difference in success as if what came before the agent's training had cost nothing."""
+    spent = other[0]["tokens"]
+    tokens = min(reference[-1]["tokens"], other[-1]["tokens"] - spent)
+    return at(other, spent + tokens, "success") - at(reference, tokens, "success")
+
+
+def _difference(title: str, measure: str, values: Sequence[float]) -> str:
+    mean, low, high = interval(values)
+    lower, upper = bootstrap(values)
+    each = ", ".join(f"{value:+.1%}" for value in values)
+    return (
+        f"| {title} | {measure} | {mean:+.1%} | {low:+.1%} … {high:+.1%} |"
+        f" {lower:+.1%} … {upper:+.1%} | {each} |"
+    )
 
 
 def _predictions(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -154,6 +171,35 @@ def _predictions(rows: Sequence[Mapping[str, Any]]) -> str:
         f"Exact predictions of held-out templates, over the warm-up: {before[0]:.1%} →"
         f" {after[0]:.1%} [{after[1]:.1%}, {after[2]:.1%}].\n"
     )
+
+
+def _sampled(rows: Sequence[dict[str, Any]], titles: Mapping[str, str]) -> str:
+    """Success of sampled episodes, of the start and at the end, and differences within seeds."""
+    found = {row["agent"]: row for row in rows}
+    lines = [
+        f"| sampled as in training | seeds | {' | '.join(MEASURES.values())} | against the first arm |",
+        "|---|---:|" + "---:|" * (len(MEASURES) + 1),
+    ]
+    start = " | ".join(f"{found['sft'][measure]:.1%}" for measure in MEASURES)
+    lines.append(f"| start | 1 | {start} | |")
+    for arm, title in titles.items():
+        seeds = [name.rpartition("/")[0] for name in found if name.endswith(f"/{arm}")]
+        if len(seeds) < 2:
+            continue
+        cells: list[str] = []
+        for measure in MEASURES:
+            mean, low, high = interval([found[f"{seed}/{arm}"][measure] for seed in seeds])
+            cells.append(f"{mean:.1%} [{low:.1%}, {high:.1%}]")
+        reference = next(iter(titles))
+        pairs = [(f"{seed}/{arm}", f"{seed}/{reference}") for seed in seeds]
+        differences = [
+            found[one]["success"] - found[other]["success"]
+            for one, other in pairs
+            if arm != reference and other in found
+        ]
+        against = "{:+.1%} [{:+.1%}, {:+.1%}]".format(*interval(differences)) if differences else ""
+        lines.append(f"| {title} | {len(seeds)} | {' | '.join(cells)} | {against} |")
+    return "\n".join(lines) + "\n"
 
 
 def _transfer(rows: Sequence[dict[str, Any]]) -> str:

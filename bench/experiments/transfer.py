@@ -1,4 +1,4 @@
-"""The trained agents in a real shell: success there by success in the simulated one, on the same tasks."""
+"""The trained agents asked again: in a real shell, on the same tasks; and by chance, as they were trained."""
 
 from __future__ import annotations
 
@@ -23,11 +23,15 @@ from bench.experiments.real_shell import RealShellTask, namespace_command
 TEMPLATE = {"enable_thinking": False}
 
 
-def measure_transfer(work: Path, *, real_shell: bool) -> list[dict[str, Any]]:
+def measure_transfer(
+    work: Path, seed: int, runs: Sequence[int], *, real_shell: bool
+) -> list[dict[str, Any]]:
     """One row for each finished agent: which held-out tasks it solves on either side, without chance.
 
     Args:
         work: Where the runs are.
+        seed: Of the tasks.
+        runs: Seeds of the runs whose agents are asked.
         real_shell: That what agents write may be run in a real shell.
 
     Raises:
@@ -39,13 +43,51 @@ def measure_transfer(work: Path, *, real_shell: bool) -> list[dict[str, Any]]:
             " privileges. Say so with `--real-shell`."
         )
     namespace = namespace_command()
+    tasks, settings = _asked(seed)
+    return [_row(work, folder, tasks, namespace, settings) for folder in _agents(work, runs)]
+
+
+def measure_sampled(work: Path, seed: int, runs: Sequence[int]) -> list[dict[str, Any]]:
+    """One row for each finished agent: success of two episodes of each held-out task, sampled at temperature
+    1 as in training.
+
+    Args:
+        work: Where the runs are.
+        seed: Of the tasks.
+        runs: Seeds of the runs whose agents are asked.
+    """
+    tasks, settings = _asked(seed)
+    rows: list[dict[str, Any]] = []
+    for folder in _agents(work, runs):
+        records = played(folder, [one.task() for one in tasks], settings, temperature=1.0, each=2)
+        row: dict[str, Any] = {"agent": _name(work, folder)}
+        for group in ("", "instances", "templates"):
+            found = [one.reward for one in records if one.task.startswith(group)]
+            judged = [reward for reward in found if reward is not None]
+            row[group or "success"] = round(sum(judged) / len(judged), 4)
+        rows.append(row)
+        print(row, flush=True)
+    return rows
+
+
+def _asked(seed: int) -> tuple[list[ShellTask], RolloutSettings]:
+    """The held-out tasks, and how they are played."""
     part = load_recipe("pocket-agent").agent
     assert part is not None
-    groups = shell_tasks(part.settings, load_recipe("pocket-agent").seed)
+    groups = shell_tasks({**part.settings, "demonstrated": 0, "looks": 0, "sessions": 0}, seed)
     tasks = groups["instances"] + groups["templates"]
-    folders = [work / "base" / "sft" / "final", *sorted(work.glob("seed-*/*/agent/final"))]
-    settings = RolloutSettings.of(part.rollouts, template=TEMPLATE)
-    return [_row(work, folder, tasks, namespace, settings) for folder in folders]
+    return tasks, RolloutSettings.of(part.rollouts, template=TEMPLATE)
+
+
+def _agents(work: Path, runs: Sequence[int]) -> list[Path]:
+    """The checkpoint that all arms begin with, and the finished agents."""
+    found = (path for run in runs for path in sorted(work.glob(f"seed-{run}/*/agent/final")))
+    return [work / "base" / "sft" / "final", *found]
+
+
+def _name(work: Path, folder: Path) -> str:
+    said = folder.relative_to(work).parts
+    return "sft" if said[0] == "base" else "/".join(said[:2])
 
 
 def _row(
@@ -57,9 +99,8 @@ def _row(
 ) -> dict[str, Any]:
     simulated = played(folder, [task.task() for task in tasks], settings)
     real = played(folder, [RealShellTask(task, namespace) for task in tasks], settings)
-    said = folder.relative_to(work).parts
     row = {
-        "agent": "sft" if said[0] == "base" else "/".join(said[:2]),
+        "agent": _name(work, folder),
         "tasks": len(tasks),
         "simulated": [_solved(one) for one in simulated],
         "real": [_solved(one) for one in real],
@@ -89,8 +130,15 @@ def summary(row: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def played(folder: Path, tasks: Sequence[Task], settings: RolloutSettings) -> list[EpisodeRecord]:
-    """One episode of each task, taking the most probable token always."""
+def played(
+    folder: Path,
+    tasks: Sequence[Task],
+    settings: RolloutSettings,
+    *,
+    temperature: float = 0.0,
+    each: int = 1,
+) -> list[EpisodeRecord]:
+    """So many episodes of each task; without a temperature, always the most probable token."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from agentworld_trainers.rollouts.in_process import InProcessPolicy
@@ -98,9 +146,9 @@ def played(folder: Path, tasks: Sequence[Task], settings: RolloutSettings) -> li
     model = AutoModelForCausalLM.from_pretrained(folder)
     tokenizer = cast("ChatTokenizer", AutoTokenizer.from_pretrained(folder))
     stops = TurnTokens(tokenizer, TEMPLATE).stop_ids
-    policy = InProcessPolicy(model, stop_ids=stops, temperature=0.0)
+    policy = InProcessPolicy(model, stop_ids=stops, temperature=temperature)
     engine = RolloutEngine(policy, tokenizer, settings)
-    return asyncio.run(engine.run(tasks, group_size=1, seed=0))
+    return asyncio.run(engine.run(tasks, group_size=each, seed=0))
 
 
 def _solved(record: EpisodeRecord) -> bool | None:

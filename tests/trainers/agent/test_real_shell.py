@@ -42,7 +42,8 @@ async def played(task: Task, commands: tuple[str, ...]) -> tuple[list[str], floa
 
 
 def of_every_family() -> list[ShellTask]:
-    counts = {"demonstrated": 0, "train": 60, "instances": 0, "templates": 12}
+    counts = {"demonstrated": 0, "looks": 0, "sessions": 0}
+    counts |= {"train": 60, "instances": 0, "templates": 12}
     tasks = [task for group in shell_tasks(counts, 5).values() for task in group]
     return list({task.template.partition("+")[0]: task for task in tasks}.values())
 
@@ -82,7 +83,7 @@ async def test_the_real_shell_stays_open_and_cannot_leave_its_folder(tmp_path: P
 
 def test_nothing_is_run_without_the_flag(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Say so with `--real-shell`"):
-        measure_transfer(tmp_path, real_shell=False)
+        measure_transfer(tmp_path, 0, [0], real_shell=False)
 
 
 def test_nothing_is_run_where_namespaces_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,14 @@ from agentworld_trainers.pocket._agent_tasks import GROUPS, ShellTask, shell_tas
 from agentworld_trainers.pocket._agent_templates import FAMILIES, HELD_OUT
 from agentworld_trainers.pocket._demonstrations import NotSolved, demonstration, session
 
-SMALL = {"demonstrated": 200, "train": 150, "instances": 40, "templates": 40}
+SMALL = {
+    "demonstrated": 200,
+    "looks": 30,
+    "sessions": 20,
+    "train": 150,
+    "instances": 40,
+    "templates": 40,
+}
 
 
 def of_every_template() -> list[ShellTask]:
@@ -95,11 +102,15 @@ def test_a_recipes_seed_can_leave_the_tasks_as_they_are() -> None:
 
 
 def test_the_data_is_demonstrations_and_sessions_of_train_and_held_out_templates() -> None:
-    rows = list(agent_data({**SMALL, "demonstrated": 6, "templates": 3, "sessions": 4}, 0))
+    counts = {"demonstrated": 6, "looks": 2, "sessions": 4, "templates": 3}
+    data = agent_data({**SMALL, **counts}, 0)
+    rows = list(data)
+    assert len(data) == len(rows)
     shown = [row for row in rows if isinstance(row, Demonstration)]
     played = [row for row in rows if isinstance(row, SourceTrajectory)]
     assert len(shown) == 6
-    assert [row.split for row in played] == ["train"] * 4 + ["test"] * 3
+    assert [row.split for row in played] == ["train"] * 6 + ["test"] * 3
+    assert [row.task for row in played].count("looks") == 2
     assert not {row.task for row in shown} & HELD_OUT
     assert all(row.task in HELD_OUT for row in played if row.split == "test")
 
@@ -124,7 +135,7 @@ def test_wrong_settings_are_told(settings: dict[str, int], message: str) -> None
 
 def test_the_data_knows_its_own_setting() -> None:
     with pytest.raises(UsageError, match=r"no setting 'session'\. Did you mean 'sessions'"):
-        next(agent_data({"session": 3}, 0))
+        agent_data({"session": 3}, 0)
 
 
 def test_groups_are_named_as_their_counts_are() -> None:

@@ -81,6 +81,19 @@ def test_a_limit_of_samples_per_task_holds_for_both_pools_and_not_for_documents(
     assert "samples beyond `samples_per_task`" in (data / "funnel.txt").read_text()
 
 
+def test_what_is_kept_for_reinforcement_learning_is_not_imitated(tmp_path: Path) -> None:
+    whole = made(tmp_path / "whole")
+    data = made(tmp_path / "divided", reinforced=0.5)
+    told, rewarded = (
+        {one.trajectory for one in samples(data / name)} for name in ("sft.jsonl", "rl.jsonl")
+    )
+    assert told and rewarded and not told & rewarded
+    assert told | rewarded == {one.trajectory for one in samples(whole / "sft.jsonl")}
+    assert not samples(made(tmp_path / "none", reinforced=0.0) / "rl.jsonl")
+    for name in ("cpt.jsonl", "eval.jsonl"):
+        assert (data / name).read_bytes() == (whole / name).read_bytes()
+
+
 def test_the_pool_for_reinforcement_learning_has_one_turn_of_each_trajectory(
     tmp_path: Path,
 ) -> None:

@@ -18,7 +18,7 @@ from agentworld_trainers.data._prepared import Prepared, PreparedTurn, prepared_
 from agentworld_trainers.data._rows import Demonstration, Document, PredictionSample
 from agentworld_trainers.data._samples import PROMPT_TOKENS
 from agentworld_trainers.data._source import SourceTrajectory, Split
-from agentworld_trainers.data._split import drawn, split_of
+from agentworld_trainers.data._split import RANGE, drawn, split_of
 from agentworld_trainers.masking import MaskReport, MaskSettings, mask_turn
 
 _Place = tuple[str, int]
@@ -39,6 +39,9 @@ class PoolSettings:
     prompt_tokens: int = PROMPT_TOKENS
     samples_per_task: int | None = None
     """Most samples of one task in `samples` and in `single` each; `None`: all."""
+    reinforced: float | None = None
+    """Share of the trajectories that are for `single` only, and the others for `samples` only; `None`: all
+    are for both."""
     filters: FilterSettings = field(default_factory=FilterSettings)
     masking: MaskSettings = field(default_factory=MaskSettings)
 
@@ -94,7 +97,8 @@ def make_pools(
     train = tuple(one for one in samples if side[one.task] == "train")
     held_out = tuple(one for one in samples if side[one.task] == "test")
     imitated = tuple(one for one in demonstrations if side[one.task] == "train")
-    single = _single(train, settings.seed)
+    train, reinforced = _divided(train, settings)
+    single = _single(reinforced, settings.seed)
     if settings.samples_per_task is not None:
         train = _limited(train, settings.samples_per_task, settings.seed, funnel)
         single = _limited(single, settings.samples_per_task, settings.seed)
@@ -282,6 +286,19 @@ def _masked(document: Document, settings: MaskSettings, report: MaskReport) -> D
             report.add(action, observation, mask, f"{document.id}, turn {number}")
         keep.append(share * mask.keep)
     return replace(document, keep=tuple(keep))
+
+
+def _divided(
+    samples: tuple[PredictionSample, ...], settings: PoolSettings
+) -> tuple[tuple[PredictionSample, ...], tuple[PredictionSample, ...]]:
+    """The samples to imitate, and those to be rewarded for."""
+    if settings.reinforced is None:
+        return samples, samples
+    below = settings.reinforced * RANGE
+    sides: tuple[list[PredictionSample], list[PredictionSample]] = ([], [])
+    for sample in samples:
+        sides[drawn(settings.seed, "reinforced", sample.trajectory) < below].append(sample)
+    return tuple(sides[0]), tuple(sides[1])
 
 
 def _single(samples: Sequence[PredictionSample], seed: int) -> tuple[PredictionSample, ...]:

@@ -8,7 +8,8 @@ from hashlib import blake2b
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.data._source import Split
 
-_RANGE = 2**64
+RANGE = 2**64
+"""Numbers that are `drawn` are below it."""
 
 
 def drawn(seed: int, *names: str) -> int:
@@ -49,7 +50,7 @@ def split_of(
     ranked = sorted(free, key=lambda task: (drawn(seed, "split", task), task))
     found: dict[str, Split] = dict(placed)
     for task in ranked:
-        below = drawn(seed, "split", task) < held_out * _RANGE
+        below = drawn(seed, "split", task) < held_out * RANGE
         found[task] = "test" if below else "train"
     if len(ranked) > 1 and 0 < held_out < 1:
         if "test" not in found.values():

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from agentworld_sim import Scenario
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_trainers.pocket._agent_templates import FAMILIES, HELD_OUT, Draft
+from agentworld_trainers.pocket._agent_templates import FAMILIES, HELD_OUT, SESSIONS, Draft
 from agentworld_trainers.pocket._script import WORKDIR
 from agentworld_trainers.pocket._world import TOOL, told
 from agentworld_trainers.rollouts import AgentTasks
@@ -21,20 +21,38 @@ from agentworld_trainers.rollouts._world_task import WorldTask, WorldTaskSetting
 
 SYSTEM: Final = "You work in a shell."
 
-Group = Literal["demonstrated", "train", "instances", "templates"]
-"""What a task is for: demonstrations, agent training, or one of the two held-out groups: new tasks of
-train templates, and tasks of held-out templates."""
+Group = Literal["demonstrated", "looks", "sessions", "train", "instances", "templates"]
+"""What a task is for: demonstrations, sessions that only look things up, sessions to predict, agent
+training, or one of the two held-out groups: new tasks of train templates, and tasks of held-out
+templates."""
 
-GROUPS: Final[tuple[Group, ...]] = ("demonstrated", "train", "instances", "templates")
+GROUPS: Final[tuple[Group, ...]] = (
+    *("demonstrated", "looks", "sessions", "train", "instances", "templates"),
+)
+HELD_OUT_GROUPS: Final[tuple[Group, ...]] = ("instances", "templates")
 
 WEIGHTS: Final[Mapping[str, int]] = {"action": 2, "errand": 4, "pair": 3, "note": 4}
 """How often a family is drawn."""
 
+WEIGHTS_OF: Final[Mapping[Group, Mapping[str, int]]] = {
+    # What takes several jobs, or is told by a note, is hardly shown. It is left to reinforcement learning,
+    # which has to have something to find.
+    "demonstrated": {"action": 86, "errand": 86, "pair": 6, "note": 1},
+    "looks": {"looks": 1},
+    # Single jobs are solved already, and teach nothing more.
+    "train": {"action": 1, "errand": 3, "pair": 5, "note": 5},
+}
+"""The same for groups that have their own."""
+
+_TEMPLATES: Final = {**FAMILIES, **SESSIONS}
+
 COUNTS: Final[Mapping[str, int]] = {
-    "demonstrated": 3000,
+    "demonstrated": 8000,
+    "looks": 8000,
+    "sessions": 1200,
     "train": 1000,
-    "instances": 96,
-    "templates": 48,
+    "instances": 192,
+    "templates": 96,
 }
 """How many tasks there are of each group, where a recipe does not say."""
 
@@ -96,18 +114,19 @@ def agent_tasks(settings: Mapping[str, Any], seed: int) -> AgentTasks:
 
     Args:
         settings: How many tasks of each group: `train`, `instances`, `templates` (and `demonstrated`,
-            which is for the data); and `seed`, so that the tasks stay the same when the recipe's seed
-            changes.
+            `looks` and `sessions`, which are for the data); and `seed`, so that the tasks stay the same when the
+            recipe's seed changes.
         seed: Where all random choices start.
 
     Raises:
         UsageError: there is no such setting.
     """
     counts = {name: value for name, value in settings.items() if name != "seed"}
+    # What is for the data does not change what is drawn for the agent.
+    counts |= {"demonstrated": 0, "looks": 0, "sessions": 0}
     groups = shell_tasks(counts, settings.get("seed", seed))
-    made = {group: [task.task() for task in groups[group]] for group in GROUPS[1:]}
-    held_out = {group: made[group] for group in GROUPS[2:]}
-    return AgentTasks(train=made["train"], held_out=held_out)
+    held_out = {group: [task.task() for task in groups[group]] for group in HELD_OUT_GROUPS}
+    return AgentTasks(train=[task.task() for task in groups["train"]], held_out=held_out)
 
 
 def shell_tasks(settings: Mapping[str, Any], seed: int) -> dict[Group, list[ShellTask]]:
@@ -133,7 +152,8 @@ def shell_tasks(settings: Mapping[str, Any], seed: int) -> dict[Group, list[Shel
     counts = {**COUNTS, **settings}
     seen: set[tuple[object, ...]] = set()
     made: dict[Group, list[ShellTask]] = {}
-    # The held-out groups are drawn first: they do not change with the number of train tasks.
+    # The held-out groups are drawn first, then what is trained on: they do not change with the number of
+    # demonstrations.
     for group in reversed(GROUPS):
         made[group] = list(_drawn(group, counts[group], seed, seen))
     return made
@@ -145,13 +165,14 @@ def _drawn(
     held_out = group == "templates"
     names = {
         family: [name for name in templates if (name in HELD_OUT) == held_out]
-        for family, templates in FAMILIES.items()
+        for family, templates in _TEMPLATES.items()
     }
-    families = [family for family, found in names.items() if found]
+    often = WEIGHTS_OF.get(group, WEIGHTS)
+    families = [family for family, found in names.items() if found and family in often]
     random = Random(f"{seed}/{group}")
     number = 0
     while number < count:
-        family = random.choices(families, [WEIGHTS[name] for name in families])[0]
+        family = random.choices(families, [often[name] for name in families])[0]
         task = written(family, random.choice(names[family]), group, number, random)
         if task.content not in seen:
             seen.add(task.content)
@@ -162,7 +183,7 @@ def _drawn(
 def written(family: str, name: str, group: Group, number: int, random: Random) -> ShellTask:
     """A task of one template, with the choices that `random` makes."""
     draft = Draft(Random(random.getrandbits(64)))
-    FAMILIES[family][name](draft)
+    _TEMPLATES[family][name](draft)
     # Something that has nothing to do with the task, and must stay.
     word = draft.word()
     draft.must_say(draft.given(word), word)

@@ -222,6 +222,31 @@ def note_to_note(d: Draft) -> None:
     d.instruction = f"Do what {NOTE} says."
 
 
+def looks(d: Draft) -> None:
+    """No task: files, and commands that print what is in them."""
+    chance = d.random
+    names: list[str] = []
+    for _ in range(chance.randint(2, 4)):
+        if chance.random() < 0.5:
+            lines = [f"{key}={d.word()}" for key in chance.sample(KEYS, chance.randint(2, 3))]
+        else:
+            lines = [d.word() for _ in range(chance.randint(1, 3))]
+        names.append(d.given(*lines))
+    for _ in range(5):
+        name = chance.choice(names)
+        lines = str(d.files[name]).split()
+        line = chance.choice(lines)
+        if chance.random() < 0.2:
+            words = " ".join(d.word() for _ in range(chance.randint(2, 5)))
+            d.commands.append(f"echo {words}")
+        elif "=" in line and chance.random() < 0.5:
+            d.commands.append(f"grep {line.partition('=')[0]} {name}")
+        elif chance.random() < 0.3:
+            d.commands.append(f"tail -n 1 {name}")
+        else:
+            d.commands.append(f"cat {name}")
+
+
 def job_clause(job: Job, d: Draft) -> str:
     return sentence(job(d))
 
@@ -244,7 +269,10 @@ FAMILIES: Final[Mapping[str, Mapping[str, Template]]] = {
         "note:note": note_to_note,
     },
 }
-"""All templates by family and name."""
+"""All templates of tasks by family and name."""
+
+SESSIONS: Final[Mapping[str, Mapping[str, Template]]] = {"looks": {"looks": looks}}
+"""Templates of sessions in which nothing is to be done, by family and name."""
 
 HELD_OUT: Final = frozenset(
     (

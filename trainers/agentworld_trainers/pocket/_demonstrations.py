@@ -8,62 +8,71 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any, Final
 
 from agentworld_sim import ToolCall, World
-from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.goals import check_goals
 from agentworld_trainers.data import Demonstration, SourceTrajectory, imagined_tools
 from agentworld_trainers.data._rows import Message
-from agentworld_trainers.pocket._agent_tasks import COUNTS, SYSTEM, ShellTask, shell_tasks
-from agentworld_trainers.pocket._agent_templates import ANSWER
+from agentworld_trainers.pocket._agent_tasks import SYSTEM, Group, ShellTask, shell_tasks
+from agentworld_trainers.pocket._processes import in_processes
 from agentworld_trainers.rollouts._hermes import tool_objects, write_call
+
+PLAYED: Final[tuple[Group, ...]] = ("demonstrated", "looks", "sessions", "templates")
+"""Groups whose tasks are played for data."""
 
 DONE: Final = "Done."
 """What the expert says when it is done."""
-
-SESSIONS: Final = "sessions"
-"""The setting that says how many sessions are played for prediction."""
 
 
 class NotSolved(ValueError):
     """The expert's commands do not meet the goals of their task."""
 
 
-def agent_data(
-    settings: Mapping[str, Any], seed: int
-) -> Iterator[SourceTrajectory | Demonstration]:
+@dataclass(frozen=True)
+class AgentData:
+    """What is played, and played anew, to the same rows, whenever it is read."""
+
+    seed: int
+    tasks: Sequence[ShellTask]
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __iter__(self) -> Iterator[SourceTrajectory | Demonstration]:
+        return in_processes(partial(_played, seed=self.seed), self.tasks)
+
+
+def agent_data(settings: Mapping[str, Any], seed: int) -> AgentData:
     """Demonstrations, and sessions for prediction. A function for `data.source` of a recipe.
 
-    Sessions are of tasks that are demonstrated, or, for evaluation, of the held-out templates.
+    Sessions are of tasks that are neither demonstrated nor trained on, or, for evaluation, of the
+    held-out templates.
 
     Args:
-        settings: How many tasks of each group there are, as for `agent_tasks`, and `sessions`: how many
-            sessions (1500).
+        settings: How many tasks of each group there are, as for `agent_tasks`.
         seed: Where all random choices start.
 
     Raises:
         UsageError: there is no such setting.
     """
-    known = {**COUNTS, SESSIONS: 1500}
-    for name in settings:
-        if name not in known:
-            raise UsageError(
-                f"the pocket agent's data has no setting {name!r}.{nearest(name, known)} There are:"
-                f" {', '.join(known)}."
-            )
-    sessions = int(settings.get(SESSIONS, known[SESSIONS]))
-    counts = {name: value for name, value in settings.items() if name != SESSIONS}
-    groups = shell_tasks(counts, seed)
+    groups = shell_tasks(settings, seed)
+    return AgentData(seed, tuple(task for group in PLAYED for task in groups[group]))
+
+
+def _played(tasks: Sequence[ShellTask], *, seed: int) -> list[SourceTrajectory | Demonstration]:
     # One event loop for all worlds: a loop for each takes longer than the world.
     with asyncio.Runner() as runner:
-        for number, task in enumerate(groups["demonstrated"]):
-            yield runner.run(demonstration(task))
-            if number < sessions:
-                yield runner.run(session(task, seed=seed))
-        for task in groups["templates"]:
-            yield runner.run(session(task, seed=seed, split="test"))
+        return [runner.run(_row(task, seed)) for task in tasks]
+
+
+async def _row(task: ShellTask, seed: int) -> SourceTrajectory | Demonstration:
+    if task.group == "demonstrated":
+        return await demonstration(task)
+    return await session(task, seed=seed, split="test" if task.group == "templates" else "train")
 
 
 async def demonstration(task: ShellTask) -> Demonstration:
@@ -103,7 +112,9 @@ async def session(task: ShellTask, *, seed: int, split: Any = "train") -> Source
         split: Which side the template is on.
     """
     async with await World.create(task.scenario(), model=False) as world:
-        for command in _looking(task, Random(f"{seed}/session/{task.name}")):
+        random = Random(f"{seed}/session/{task.name}")
+        commands = task.commands if task.group == "looks" else _looking(task, random)
+        for command in commands:
             await world.step(ToolCall("bash", {"command": command}))
         turns = (await world.trajectory()).turns
         return SourceTrajectory(
@@ -119,19 +130,15 @@ async def session(task: ShellTask, *, seed: int, split: Any = "train") -> Source
 
 
 def _looking(task: ShellTask, random: Random) -> Sequence[str]:
-    """Commands that change something, and commands whose output tells what is there."""
-    files = [name for name, text in task.files.items() if text is not None]
-    touched = [str(goal["file"]) for goal in task.goals if "file" in goal]
+    """Commands that change something, and commands whose output tells what is there.
+
+    Nothing is looked at that is not there: an answer that is always the same would be guessed.
+    """
     commands = list(task.commands[: random.randint(0, len(task.commands))])
-    looks = [
-        *(f"cat {random.choice(files)}", f"cat {random.choice(touched)}", "ls"),
-        *(f"wc -l {random.choice(files)}", f"grep -l {_word(task, random)} *"),
-        *(f"cat {ANSWER}", f"cat {random.choice(touched)}"),
-    ]
+    gone = {goal["file"] for goal in task.goals if goal.get("exists") is False}
+    there = [name for name, text in task.files.items() if text is not None and name not in gone]
+    if len(commands) == len(task.commands):
+        there += [goal["file"] for goal in task.goals if "equals" in goal]
+    looks = [*(f"cat {random.choice(there)}" for _ in range(4)), f"wc -l {random.choice(there)}"]
     commands += random.sample(looks, 1 if commands else 2)
     return commands
-
-
-def _word(task: ShellTask, random: Random) -> str:
-    texts = [text for text in task.files.values() if text]
-    return random.choice(random.choice(texts).replace("=", " ").split())

@@ -66,6 +66,7 @@ def _make(recipe: Recipe, stage: StageFolder) -> None:
         prompts=PromptSet.load(Path(part.prompts)) if part.prompts else None,
         prompt_tokens=part.prompt_tokens,
         samples_per_task=part.samples_per_task,
+        reinforced=part.reinforced,
         filters=FilterSettings(
             min_turns=part.min_turns,
             silent_turns=part.silent_turns,
