@@ -213,14 +213,18 @@ def table(scores: Mapping[str, Any]) -> str:
 
 
 def draw(scores: Mapping[str, Any], path: Path) -> None:
-    """Draws exact accuracy after each stage, a point for each seed. Needs matplotlib."""
+    """Draws exact accuracy after each stage, a point for each seed. Needs matplotlib.
+
+    Continued pre-training is drawn as it continues a history: it has never seen the tag.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     FigureCanvasAgg(figure)
     axes: Any = figure.add_subplot()
-    places = list(range(len(MEASURES)))
+    drawn = {"cpt-continued": "CPT (history continued)", "sft": "SFT", "rl": "RL"}
+    places = list(range(len(drawn)))
     for colour, (name, title) in zip(
         ("C0", "C1"),
         (
@@ -229,11 +233,12 @@ def draw(scores: Mapping[str, Any], path: Path) -> None:
         ),
         strict=True,
     ):
-        found = [shares(scores, measure, name, "exact") for measure in MEASURES]
+        found = [shares(scores, measure, name, "exact") for measure in drawn]
         axes.plot(places, [100 * fmean(one) for one in found], color=colour, label=title)
         for place, one in zip(places, found, strict=True):
             axes.plot([place] * len(one), [100 * share for share in one], ".", color=colour)
-    axes.set_xticks(places, list(MEASURES.values()))
+    axes.set_xticks(places, list(drawn.values()))
+    axes.set_xlim(-0.3, len(drawn) - 0.7)
     axes.set_ylabel("exactly right, % of the turns that print something")
     axes.set_ylim(0, 100)
     axes.legend()
