@@ -92,6 +92,12 @@ def budget(runs: Runs, seed: int) -> float:
     return min(points[-1]["tokens"] for (one, _), points in runs.items() if one == seed)
 
 
+def _estimate(values: Sequence[float], form: str = ".1%") -> str:
+    """The mean, and its interval if there are several values."""
+    mean, low, high = (f"{value:{form}}" for value in interval(values))
+    return mean if len(values) < 2 else f"{mean} [{low}, {high}]"
+
+
 def seeds_of(runs: Runs, arms: Sequence[str]) -> list[int]:
     """Seeds for which all these arms were run."""
     seeds = sorted({seed for seed, _ in runs})
@@ -114,9 +120,8 @@ def _table(runs: Runs, titles: Mapping[str, str]) -> str:
             start = runs[seeds[0], arm][0][measure] if arm != "warm-up" else None
             first = next(points[0] for (_, one), points in runs.items() if one != "warm-up")
             ends = [at(runs[seed, arm], budget(runs, seed), measure) for seed in seeds]
-            mean, low, high = interval(ends)
             begin = first[measure] if start is None else start
-            cells.append(f"{begin:.1%} → {mean:.1%} [{low:.1%}, {high:.1%}]")
+            cells.append(f"{begin:.1%} → {_estimate(ends)}")
         tokens = statistics.fmean(budget(runs, seed) for seed in seeds)
         lines.append(f"| {title} | {len(seeds)} | {tokens:,.0f} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -184,12 +189,11 @@ def _sampled(rows: Sequence[dict[str, Any]], titles: Mapping[str, str]) -> str:
     lines.append(f"| start | 1 | {start} | |")
     for arm, title in titles.items():
         seeds = [name.rpartition("/")[0] for name in found if name.endswith(f"/{arm}")]
-        if len(seeds) < 2:
+        if not seeds:
             continue
         cells: list[str] = []
         for measure in MEASURES:
-            mean, low, high = interval([found[f"{seed}/{arm}"][measure] for seed in seeds])
-            cells.append(f"{mean:.1%} [{low:.1%}, {high:.1%}]")
+            cells.append(_estimate([found[f"{seed}/{arm}"][measure] for seed in seeds]))
         reference = next(iter(titles))
         pairs = [(f"{seed}/{arm}", f"{seed}/{reference}") for seed in seeds]
         differences = [
@@ -197,7 +201,7 @@ def _sampled(rows: Sequence[dict[str, Any]], titles: Mapping[str, str]) -> str:
             for one, other in pairs
             if arm != reference and other in found
         ]
-        against = "{:+.1%} [{:+.1%}, {:+.1%}]".format(*interval(differences)) if differences else ""
+        against = _estimate(differences, "+.1%") if differences else ""
         lines.append(f"| {title} | {len(seeds)} | {' | '.join(cells)} | {against} |")
     return "\n".join(lines) + "\n"
 
