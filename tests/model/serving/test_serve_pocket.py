@@ -13,6 +13,7 @@ import pytest
 import agentworld_sim
 
 PACKAGE = Path(agentworld_sim.__file__).parent
+POCKET = PACKAGE.parent / "fixtures" / "pocket-world"
 
 
 def serve(home: Path, *arguments: str, package: Path = PACKAGE) -> subprocess.CompletedProcess[str]:
@@ -27,6 +28,33 @@ def serve(home: Path, *arguments: str, package: Path = PACKAGE) -> subprocess.Co
         timeout=60,
         check=False,
     )
+
+
+def test_the_pocket_model_of_a_clone_is_served_as_it_was_trained(tmp_path: Path) -> None:
+    done = serve(tmp_path, "--pocket", "--dry-run", "--environment", str(tmp_path / "none"))
+    assert done.returncode == 0
+    assert str(POCKET) in done.stdout
+    for said in (
+        *("--served-model-name pocket-world", "--max-model-len 1024", "--dtype float32"),
+        *("--enforce-eager", "--reasoning-parser qwen3"),
+    ):
+        assert said in done.stdout
+
+
+def test_what_is_asked_for_beside_it_wins(tmp_path: Path) -> None:
+    arguments = (
+        "--max-model-len",
+        "512",
+        "--served-model-name",
+        "mine",
+        "--",
+        "--dtype",
+        "bfloat16",
+    )
+    done = serve(tmp_path, "--pocket", "--dry-run", *arguments)
+    assert "--max-model-len 512" in done.stdout
+    assert "--served-model-name mine" in done.stdout
+    assert done.stdout.rindex("bfloat16") > done.stdout.index("float32")
 
 
 def test_another_model_beside_it_is_refused(tmp_path: Path) -> None:
