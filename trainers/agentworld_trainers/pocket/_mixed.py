@@ -12,7 +12,7 @@ from typing import Final
 
 from agentworld_trainers.pocket._script import Script
 
-APART: Final = (
+APART: Final[tuple[frozenset[str], ...]] = (
     frozenset(("cp", "append")),
     frozenset(("cp", "overwrite")),
     frozenset(("mv", "ls")),
@@ -22,7 +22,7 @@ APART: Final = (
 )
 """Kinds of commands that are in no session together."""
 
-ONCE: Final = frozenset(("mv",))
+ONCE: Final[frozenset[str]] = frozenset(("mv",))
 """Kinds of commands of which a session has one at most."""
 
 
