@@ -128,7 +128,7 @@ def kinds_of(script: Script) -> list[str]:
     """Some kinds of commands that may be in one session."""
     kinds: list[str] = []
     for kind in script.random.sample(KINDS, len(KINDS)):
-        if len(kinds) < 4 and not any({kind, other} in APART for other in kinds):
+        if len(kinds) < 4 and not any(pair <= {kind, *kinds} for pair in APART):
             kinds.append(kind)
     return kinds
 
