@@ -103,10 +103,9 @@ class World:
         self._lock = TurnLock()
         self._told: list[Callable[[Turn], None]] = []
         self._closed = False
+        self._tools.update(tools or {})
         if tools is None:
             self.add_tools(scenario_tools(scenario))
-        else:
-            self._tools.update(tools)
 
     # Opening
 
