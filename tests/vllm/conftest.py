@@ -39,7 +39,11 @@ def vllm_server() -> Generator[VllmServer]:
 def http(vllm_server: VllmServer) -> Generator[httpx2.Client]:
     """A plain client with the key, for looking at what the server really says."""
     headers = {"Authorization": f"Bearer {vllm_server.api_key}"}
-    with httpx2.Client(base_url=vllm_server.root, headers=headers, timeout=120) as client:
+    # The server closes idle connections after some seconds, and may do so as the next request is sent.
+    alone = httpx2.Limits(max_keepalive_connections=0)
+    with httpx2.Client(
+        base_url=vllm_server.root, headers=headers, timeout=120, limits=alone
+    ) as client:
         yield client
 
 
