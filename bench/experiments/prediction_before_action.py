@@ -6,7 +6,8 @@
     python -m bench.experiments.prediction_before_action report
 
 All arms begin with one checkpoint of the recipe `pocket-agent`, made by its stages `data`, `cpt` and `sft`
-with seed 1; the settings were chosen on seed 0, with other tasks. A run that was killed is taken up where it was; several processes may do different seeds.
+with seed 1; the settings were chosen on seed 0, with other tasks. A run that was killed is taken up where
+it was; several processes may do different seeds.
 """
 
 from __future__ import annotations

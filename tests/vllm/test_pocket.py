@@ -7,22 +7,12 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from agentworld_sim import Scenario, ToolCall, Turn, World
+from agentworld_sim import ToolCall, Turn, World
 from agentworld_sim.model import ModelSettings, WorldModel
+from agentworld_trainers.pocket._world import scenario
 from tests.vllm.server import ROOT, VllmServer, serve
 
 POCKET = ROOT / "fixtures" / "pocket-world"
-
-BASH = {
-    "name": "bash",
-    "description": "Runs a command in one bash session that stays open between calls.",
-    "domain": "swe",
-    "input_schema": {
-        "type": "object",
-        "properties": {"command": {"type": "string"}},
-        "required": ["command"],
-    },
-}
 
 SESSIONS: Mapping[str, tuple[str, ...]] = {
     "write-in-folder": (
@@ -60,15 +50,12 @@ async def worlds(pocket_server: VllmServer) -> AsyncIterator[tuple[World, World]
         max_tokens=200,
         reasks=0,
     )
-    machine = {"workdir": "/data"}
-    scenario = {"name": "pocket", "domains": ["swe"], "machine": machine, "tools": [BASH]}
-    imagined = Scenario.model_validate({**scenario, "routes": {"tools": {"bash": "imagine"}}})
     async with AsyncExitStack() as stack:
         model = WorldModel(settings)
-        first = await stack.enter_async_context(await World.create(imagined, model=model))
-        second = await stack.enter_async_context(
-            await World.create(Scenario.model_validate(scenario), model=False)
+        first = await stack.enter_async_context(
+            await World.create(scenario({}, imagined=True), model=model)
         )
+        second = await stack.enter_async_context(await World.create(scenario({}), model=False))
         yield first, second
 
 

@@ -22,7 +22,11 @@ def run_touch(files: FileSystem, script: str) -> None:
         RuntimeError: a command failed.
     """
     idle = _idle.setdefault(os.getpid(), [])
-    bash = idle.pop() if idle else _made()
+    try:
+        bash = idle.pop()
+    except IndexError:
+        # Not asked beforehand: another thread may take the last one in between.
+        bash = _made()
     bash.mount("/", files)
     result = bash.execute_sync(script)
     bash.unmount("/")

@@ -45,7 +45,7 @@ _T_975: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 _MOST_TOKENS: Final = 128
 
 
-def test_samples(
+def fresh_samples(
     prompts: Path, *, trained: Path
 ) -> tuple[list[PredictionSample], list[PredictionSample]]:
     """Turns of held-out templates, and unseen turns of train templates.

@@ -13,7 +13,7 @@ from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.tools import ToolSpec
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
-from agentworld_trainers.pocket._processes import in_processes
+from agentworld_trainers.pocket._parallel import in_processes
 from agentworld_trainers.pocket._script import WORKDIR, Script
 from agentworld_trainers.pocket._thoughts import Look, contents, item, thought
 from agentworld_trainers.pocket._world_tasks import TEST, TRAIN, WEIGHTS

@@ -19,7 +19,7 @@ from typing import Any, Final
 import click
 
 from agentworld_sim.tools import canonical_json
-from agentworld_trainers.pocket._scores import continued, draw, measured, table, test_samples
+from agentworld_trainers.pocket._scores import continued, draw, fresh_samples, measured, table
 from agentworld_trainers.recipes import load_recipe
 from agentworld_trainers.recipes._load import shipped_recipes
 
@@ -104,7 +104,7 @@ def built(seed: int, folder: Path, data: Path) -> None:
     if (folder / SCORES).exists():
         return
     click.echo(f"seed {seed}: scores")
-    held_out, unseen = test_samples(Path(recipe.data.prompts), trained=data)
+    held_out, unseen = fresh_samples(Path(recipe.data.prompts), trained=data)
     finals = {name: folder / name / "final" for name in ("cpt", "sft", "rl")}
     with threads(1):
         measures = {"cpt-continued": continued(finals["cpt"], held_out, unseen)}
