@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from agentworld_sim._version import __version__
 from agentworld_sim.checks import Check, CheckInput
 from agentworld_sim.controls import Control, ControlInput
-from agentworld_sim.engines import Answer, Engine, EngineSession, FunctionEngine, TurnContext
+from agentworld_sim.diff import FileChange
+from agentworld_sim.engines import FunctionEngine
 from agentworld_sim.errors import (
     AccessRefused,
     AgentworldError,
@@ -33,21 +34,12 @@ from agentworld_sim.errors import (
     UsageError,
     WorldFailure,
 )
-from agentworld_sim.exchanges import Exchange, FailedStep
-from agentworld_sim.state import (
-    FileChange,
-    FileEntry,
-    FileTree,
-    MemoryStore,
-    PostgresStore,
-    SqliteStore,
-    StateChange,
-    WorldRef,
-    WorldState,
-    WorldStore,
-)
-from agentworld_sim.tools import Access, DomainName, Route, ToolCall, ToolSpec
-from agentworld_sim.turns import (
+from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
+from agentworld_sim.store import MemoryStore, PostgresStore, SqliteStore, WorldStore
+from agentworld_sim.types import FileEntry, FileTree, StateChange, WorldRef, WorldState
+from agentworld_sim.types.exchanges import Exchange, FailedStep
+from agentworld_sim.types.tools import Access, DomainName, Route, ToolCall, ToolSpec
+from agentworld_sim.types.turns import (
     Action,
     CheckVerdict,
     Observation,
@@ -59,7 +51,8 @@ from agentworld_sim.turns import (
 
 if TYPE_CHECKING:
     from agentworld_sim.binding import BoundTool, bind
-    from agentworld_sim.model import ModelSettings, WorldModel
+    from agentworld_sim.imagination import WorldModel
+    from agentworld_sim.llm import ModelSettings
     from agentworld_sim.scenario import Scenario
     from agentworld_sim.world import World
 
@@ -122,10 +115,10 @@ __all__ = [
 
 _LATER = {
     "BoundTool": "agentworld_sim.binding",
-    "ModelSettings": "agentworld_sim.model",
+    "ModelSettings": "agentworld_sim.imagination",
     "Scenario": "agentworld_sim.scenario",
     "World": "agentworld_sim.world",
-    "WorldModel": "agentworld_sim.model",
+    "WorldModel": "agentworld_sim.imagination",
     "bind": "agentworld_sim.binding",
 }
 

@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agentworld_sim.exchanges import Exchange
+    from agentworld_sim.types.exchanges import Exchange
 
 
 class AgentworldError(Exception):

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from agentworld_sim._committing import off_loop
 from agentworld_sim.errors import UsageError
-from agentworld_sim.state._files import normal_path, parent_of
-from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.runtime.commit import off_loop
+from agentworld_sim.types.files import normal_path, parent_of
+from agentworld_sim.types.refs import WorldRef
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World
 
 if TYPE_CHECKING:

@@ -12,12 +12,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
-from agentworld_sim._access import access_for, checked_access, rule_for
-from agentworld_sim._answering import Asked, answered
-from agentworld_sim._committing import FORK_CALL, commit_turn, keep_failure, off_loop, reseeding
-from agentworld_sim._live_worlds import live_worlds
-from agentworld_sim._lock import TurnLock
-from agentworld_sim._opening import (
+from agentworld_sim.checks import DEFAULT_CHECKS, Check
+from agentworld_sim.controls import Control, ControlInput
+from agentworld_sim.diff.patch import FileChange, patch_text, tree_diff
+from agentworld_sim.domains import domain
+from agentworld_sim.errors import (
+    AccessRefused,
+    AgentworldError,
+    HeadMoved,
+    UnknownToolError,
+    UsageError,
+    nearest,
+)
+from agentworld_sim.ports import Engine, EngineSession, OnDelta, TurnContext
+from agentworld_sim.runtime.access import access_for, checked_access, rule_for
+from agentworld_sim.runtime.assembly import (
     check_world_id,
     default_engines,
     empty_scenario,
@@ -29,30 +38,21 @@ from agentworld_sim._opening import (
     restored_scenario,
     scenario_tools,
 )
-from agentworld_sim.checks import DEFAULT_CHECKS, Check
-from agentworld_sim.controls import Control, ControlInput
-from agentworld_sim.domains import domain
-from agentworld_sim.engines._base import Engine, EngineSession, OnDelta, TurnContext
-from agentworld_sim.engines._router import Router
-from agentworld_sim.errors import (
-    AccessRefused,
-    AgentworldError,
-    HeadMoved,
-    UnknownToolError,
-    UsageError,
-    nearest,
-)
-from agentworld_sim.exchanges import FailedStep
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._memory import MemoryStore
-from agentworld_sim.state._patch import FileChange, patch_text, tree_diff
-from agentworld_sim.state._refs import WorldRef, hashed, turn_seed
-from agentworld_sim.state._store import NewBlobs, Origin, WorldRecord, WorldStore
-from agentworld_sim.tools import Access, Route, ToolCall, ToolSpec, check_arguments
-from agentworld_sim.turns import Action, Trajectory, Turn
+from agentworld_sim.runtime.commit import FORK_CALL, commit_turn, keep_failure, off_loop, reseeding
+from agentworld_sim.runtime.locks import TurnLock
+from agentworld_sim.runtime.router import Router
+from agentworld_sim.runtime.session_cache import live_worlds
+from agentworld_sim.runtime.step import Asked, answered
+from agentworld_sim.store.base import NewBlobs, Origin, WorldRecord, WorldStore
+from agentworld_sim.store.memory import MemoryStore
+from agentworld_sim.types.exchanges import FailedStep
+from agentworld_sim.types.refs import WorldRef, hashed, turn_seed
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec, check_arguments
+from agentworld_sim.types.turns import Action, Trajectory, Turn
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldImaginer
+    from agentworld_sim.imagination import WorldImaginer
     from agentworld_sim.scenario import Scenario
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from agentworld_sim import ModelSettings, ToolCall, World, WorldModel
-from agentworld_sim.model.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 
 ROOT = str(Path(__file__).resolve().parents[1])
 PACKAGES = tuple(

@@ -41,7 +41,7 @@ def rows() -> list[Row]:
 @contextmanager
 def served(delay_s: float) -> Generator[str]:
     """A scripted server in a process of its own; gives its URL."""
-    command = [sys.executable, "-m", "agentworld_sim.model.scripted"]
+    command = [sys.executable, "-m", "agentworld_sim.llm.scripted"]
     command += ["--observation", "--reply", ANSWER, "--delay", str(delay_s)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

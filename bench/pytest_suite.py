@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from agentworld_sim.model.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 from bench._rows import Row
 
 TESTS = 200

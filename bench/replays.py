@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from agentworld_sim.model.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
 from bench._rows import Row
 from bench.pytest_suite import environment_for_tests
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from agentworld_sim.errors import ObservationRejected
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._files import Blobs
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import CheckVerdict, Observation, Turn
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import CheckVerdict, Observation, Turn
 
 
 @dataclass(frozen=True, slots=True)

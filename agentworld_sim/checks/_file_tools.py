@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agentworld_sim.checks._paths import PATH_ARGUMENTS, path_of, words_of
-from agentworld_sim.tools import ToolCall
+from agentworld_sim.checks.paths import PATH_ARGUMENTS, path_of, words_of
+from agentworld_sim.types.tools import ToolCall
 
 FileAct = Literal[
     "read", "list", "look", "write", "edit", "delete", "touch", "anything", "elsewhere"

@@ -16,9 +16,9 @@ from agentworld_sim.checks._file_tools import (
     act_of,
     unusual_arguments,
 )
-from agentworld_sim.checks._known_files import KnownFiles, tells_absence, tells_failure
-from agentworld_sim.checks._paths import path_of
-from agentworld_sim.turns import Observation
+from agentworld_sim.checks.known_files import KnownFiles, tells_absence, tells_failure
+from agentworld_sim.checks.paths import path_of
+from agentworld_sim.types.turns import Observation
 
 _RENDERED = (".ipynb", ".pdf", ".docx", ".xlsx")
 """Shown in another form than they are kept in."""

@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 from agentworld_sim.checks._base import CheckInput
-from agentworld_sim.checks._paths import words_of
-from agentworld_sim.tools import ToolCall
-from agentworld_sim.turns import Observation
+from agentworld_sim.checks.paths import words_of
+from agentworld_sim.types.tools import ToolCall
+from agentworld_sim.types.turns import Observation
 
 Scalar = str | int | float | bool
 Identity = tuple[str, str, str]

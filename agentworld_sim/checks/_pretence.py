@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from agentworld_sim.checks._base import CheckInput
-from agentworld_sim.checks._self_reference import Known, first_said, known_words, told
+from agentworld_sim.checks.self_reference import Known, first_said, known_words, told
 
 _ROOTS = (
     *("simulat", "predict", "imagined", "hypothetical"),

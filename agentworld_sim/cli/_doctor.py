@@ -12,7 +12,7 @@ import click
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentworld_sim.model.serving.doctor import Diagnosis, Finding
+    from agentworld_sim.serving.doctor import Diagnosis, Finding
 
 FAILED = 4
 """Exit code when a check failed."""
@@ -75,7 +75,7 @@ def doctor(
     """
     if not model_url:
         raise UsageError(NO_URL)
-    from agentworld_sim.model.serving.doctor import diagnose
+    from agentworld_sim.serving.doctor import diagnose
 
     diagnosis = diagnose(
         model_url,

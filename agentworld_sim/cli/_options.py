@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
-from agentworld_sim.cli._model_options import ModelChoice
+from agentworld_sim.cli.model_options import ModelChoice
 from agentworld_sim.errors import UnknownWorldError, UsageError
 from agentworld_sim.scenario import Scenario
-from agentworld_sim.state import MemoryStore, WorldStore
-from agentworld_sim.state._home import open_store
+from agentworld_sim.store import MemoryStore, WorldStore
+from agentworld_sim.store.home import open_store
 from agentworld_sim.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])

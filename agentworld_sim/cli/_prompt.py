@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.exchanges import Exchange, Source
-from agentworld_sim.state import WorldStore
-from agentworld_sim.state._home import open_store
+from agentworld_sim.store import WorldStore
+from agentworld_sim.store.home import open_store
+from agentworld_sim.types.exchanges import Exchange, Source
 from agentworld_sim.world import World
 
 

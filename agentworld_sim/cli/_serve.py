@@ -17,8 +17,8 @@ import click
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentworld_sim.model.serving import Environment, Obstacle, ServerCommand, Weights
-    from agentworld_sim.model.serving._options import ServerOptions
+    from agentworld_sim.serving import Environment, Obstacle, ServerCommand, Weights
+    from agentworld_sim.serving.options import ServerOptions
 
 # Loading these would load an HTTP client: `agentworld serve --help` has no need of one.
 MODEL = "Qwen/Qwen-AgentWorld-35B-A3B"
@@ -117,7 +117,7 @@ def serve(
       agentworld serve --tensor-parallel-size 2
       agentworld serve --model ./weights --max-model-len 65536 -- --kv-cache-dtype fp8
     """
-    from agentworld_sim.model.serving._options import ServerOptions
+    from agentworld_sim.serving.options import ServerOptions
 
     if pocket:
         server, extra = _pocket_options(server, extra)
@@ -182,8 +182,8 @@ def _plan(
     package: str | None,
     force: bool,
 ) -> _Plan:
-    from agentworld_sim.model import serving
-    from agentworld_sim.model.serving._environments import python_of
+    from agentworld_sim.imagination import serving
+    from agentworld_sim.serving.environments import python_of
 
     weights = serving.find_weights(options.model)
     engine, missing = None, list[str]()
@@ -227,8 +227,8 @@ def _unsure(weights: Weights, command: ServerCommand) -> list[str]:
 
 
 def _folder(engine: Any, folder: Path | None) -> Path:
-    from agentworld_sim.model.serving import default_folder
-    from agentworld_sim.model.serving._environments import VARIABLE
+    from agentworld_sim.serving import default_folder
+    from agentworld_sim.serving.environments import VARIABLE
 
     named = folder or os.environ.get(VARIABLE)
     return Path(named).expanduser() if named else default_folder(engine)
@@ -253,7 +253,7 @@ def _listed(texts: list[str]) -> str:
 
 
 def _make(engine: Any, folder: Path | None, package: str | None) -> None:
-    from agentworld_sim.model.serving import make_environment
+    from agentworld_sim.serving import make_environment
 
     path = _folder(engine, folder)
     with _progress(f"making the environment {path}") as show:
@@ -264,8 +264,8 @@ def _make(engine: Any, folder: Path | None, package: str | None) -> None:
 def _run(
     command: ServerCommand, timeout: float, *, verbose: bool, prompts: Path | None = None
 ) -> int:
-    from agentworld_sim.model.serving import ModelServer
-    from agentworld_sim.state._home import home
+    from agentworld_sim.serving import ModelServer
+    from agentworld_sim.store.home import home
 
     log = home() / "serving" / f"{command.port}.log"
     with _signals_as_exits():

@@ -14,11 +14,11 @@ from typing import Any, cast
 
 import click
 
-from agentworld_sim.cli._model_options import ModelChoice, model_options
 from agentworld_sim.cli._options import named_world, world_options
+from agentworld_sim.cli.model_options import ModelChoice, model_options
 from agentworld_sim.errors import AgentworldError, UsageError
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Turn
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Turn
 from agentworld_sim.world import World
 
 RUN = ToolSpec(name="bash-c", binds_to="shell/run")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentworld_sim.state import FileChange
-from agentworld_sim.state._home import open_store
+from agentworld_sim.diff import FileChange
+from agentworld_sim.store.home import open_store
 from agentworld_sim.world import World
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldUsage
+    from agentworld_sim.imagination import WorldUsage
 
 
 @click.group()
@@ -81,7 +81,7 @@ def cost(world_id: str, as_json: bool) -> None:
 
 
 async def _cost(world_id: str, *, as_json: bool) -> None:
-    from agentworld_sim.model import usage_of
+    from agentworld_sim.imagination import usage_of
 
     async with await World.open(world_id, store=open_store()) as opened:
         usage = usage_of(await opened.trajectory(), await opened.failures())

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation
 
 PREFIX = "control/"
 """What the keys of the values begin with that controls keep in the state."""

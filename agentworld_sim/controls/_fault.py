@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentworld_sim.controls._base import PREFIX, ControlInput, Enforced
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

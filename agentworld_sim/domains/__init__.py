@@ -12,8 +12,8 @@ from typing import Literal, Protocol, get_args
 
 from agentworld_sim.checks import Check
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.tools import DomainName, ToolCall, ToolSpec
-from agentworld_sim.turns import Action, Observation
+from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation
 
 __all__ = ["Domain", "ReadObservation", "WriteAction", "WriteObservation", "domain"]
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from agentworld_sim.domains._text import json_value, sendable
-from agentworld_sim.tools import ToolSpec
-from agentworld_sim.turns import Observation
+from agentworld_sim.domains.text import json_value, sendable
+from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.turns import Observation
 
 ERROR_FORM = '{"content": [{"type": "text", "text": "the message"}], "isError": true}'
 """How an error is told where an answer must be JSON."""

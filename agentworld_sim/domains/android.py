@@ -8,9 +8,9 @@ from typing import Any, Literal
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
 from agentworld_sim.domains._screens import ROW, SameRepresentation
-from agentworld_sim.domains._text import action_json, sendable
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Action, Observation
+from agentworld_sim.domains.text import action_json, sendable
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation
 
 _ACTIONS_BY_INDEX = frozenset(
     "click double_tap long_press input_text scroll open_app navigate_back navigate_home"

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from agentworld_sim.domains import Domain
 from agentworld_sim.domains._screens import SameRepresentation
-from agentworld_sim.domains._text import sendable
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Action, Observation
+from agentworld_sim.domains.text import sendable
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation
 
 _CODE_ARGUMENTS = ("code", "python_code", "python", "script", "actions", "action", "command")
 _FENCE = re.compile(r"\s*```(?:python|py)?[ \t]*\n(?P<code>.*?)\n?```\s*", re.DOTALL)

@@ -9,9 +9,9 @@ from typing import Any, Literal, cast
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
 from agentworld_sim.domains._results import read_result, write_result
-from agentworld_sim.domains._text import called
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Action, Observation
+from agentworld_sim.domains.text import called
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation
 
 RESULTS_PER_QUERY = 10
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from agentworld_sim.domains import Domain
 from agentworld_sim.domains._results import read_result
-from agentworld_sim.domains._text import called, sendable
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Action, Observation
+from agentworld_sim.domains.text import called, sendable
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation
 
 _ERROR = re.compile(r"<tool_use_error>|Error (?:executing|calling) tool ")
 """How coding agents begin the text of a call that failed."""

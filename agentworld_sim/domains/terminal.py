@@ -7,9 +7,9 @@ from typing import Any, Literal, cast
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._text import action_json, sendable
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Action, Observation
+from agentworld_sim.domains.text import action_json, sendable
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation
 
 TYPED_SECONDS = 0.1
 """How long a typed command is given before the screen is read."""

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
 from agentworld_sim.domains._screens import SameRepresentation
-from agentworld_sim.domains._text import sendable
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Action, Observation
+from agentworld_sim.domains.text import sendable
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation
 
 _BUTTON: Mapping[str, Any] = {"button": "left"}
 _POINT = ("x", "y")

@@ -1,14 +1,14 @@
 """Engines: each answers tool calls, given the state of a world."""
 
-from agentworld_sim.engines._base import (
+from agentworld_sim.engines.function import FunctionEngine
+from agentworld_sim.ports import (
     Answer,
     Engine,
     EngineSession,
     RefusedAnswer,
     TurnContext,
 )
-from agentworld_sim.engines._function import FunctionEngine
-from agentworld_sim.engines._router import Router
+from agentworld_sim.runtime.router import Router
 
 __all__ = [
     "Answer",

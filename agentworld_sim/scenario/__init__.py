@@ -25,7 +25,7 @@ from agentworld_sim.scenario._parts import (
 )
 from agentworld_sim.scenario._scenario import Scenario, scenario_schema
 from agentworld_sim.scenario._shipped import shipped_scenarios
-from agentworld_sim.scenario._tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
+from agentworld_sim.scenario.tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
 
 __all__ = [
     "ArgumentSpec",

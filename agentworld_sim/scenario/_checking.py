@@ -14,8 +14,8 @@ from agentworld_sim.scenario._document import Document, Key
 from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
 from agentworld_sim.scenario._parts import Limits, MachineSpec, ToolObject, UserSpec
 from agentworld_sim.scenario._problems import Problem
-from agentworld_sim.scenario._tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
 from agentworld_sim.scenario._types import KeyedProblems
+from agentworld_sim.scenario.tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
 
 _TAGGED: dict[str, type[BaseModel]] = {
     **{f"<{form}>": model for form, model in FILE_FORMS.items()},

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from agentworld_sim.scenario._types import Domain, Positive, Strict, allowed
-from agentworld_sim.tools import DomainName, Route
+from agentworld_sim.types.tools import DomainName, Route
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import Briefing
+    from agentworld_sim.imagination import Briefing
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -72,8 +72,8 @@ class ModelSpec(Strict):
             task: What the agent is asked to do.
             env: The machine's own variables; those named like a secret are kept out of prompts.
         """
-        from agentworld_sim.model import Briefing
-        from agentworld_sim.model._secrets import secrets_of
+        from agentworld_sim.imagination import Briefing
+        from agentworld_sim.redaction.environment import secrets_of
 
         return Briefing(
             task=task,

@@ -21,11 +21,11 @@ from agentworld_sim.scenario._types import (
     Variable,
     allowed,
 )
-from agentworld_sim.tools import Access, ToolSpec
+from agentworld_sim.types.tools import Access, ToolSpec
 
 if TYPE_CHECKING:
-    from agentworld_sim.engines.shell._limits import ShellLimits
-    from agentworld_sim.engines.shell._machine import Machine
+    from agentworld_sim.engines.shell.limits import ShellLimits
+    from agentworld_sim.engines.shell.machine import Machine
 
 _FIRST_UID = 1000
 
@@ -116,8 +116,8 @@ class MachineSpec(Strict):
 
     def to_machine(self) -> Machine:
         """The value that the shell engine takes."""
-        from agentworld_sim.engines.shell._machine import Machine, User
-        from agentworld_sim.state._files import normal_path
+        from agentworld_sim.engines.shell.machine import Machine, User
+        from agentworld_sim.types.files import normal_path
 
         users = [
             User(
@@ -259,7 +259,7 @@ class Limits(Strict):
 
     def to_shell_limits(self) -> ShellLimits:
         """The part that the shell engine takes."""
-        from agentworld_sim.engines.shell._limits import ShellLimits
+        from agentworld_sim.engines.shell.limits import ShellLimits
 
         return ShellLimits(
             wall_seconds=self.wall_seconds,

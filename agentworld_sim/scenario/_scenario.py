@@ -20,8 +20,9 @@ from pydantic import (
     model_validator,
 )
 
-from agentworld_sim._access import access_problem
 from agentworld_sim.errors import ScenarioError, nearest
+from agentworld_sim.ingest.folders import Ingested
+from agentworld_sim.runtime.access import access_problem
 from agentworld_sim.scenario._checking import problems_of
 from agentworld_sim.scenario._content import FileSpec, Goal
 from agentworld_sim.scenario._document import MAX_BYTES, read_document, source_text
@@ -35,7 +36,6 @@ from agentworld_sim.scenario._parts import (
 )
 from agentworld_sim.scenario._problems import Problem, problems_error
 from agentworld_sim.scenario._shipped import FILE_NAMES, shipped_scenarios
-from agentworld_sim.scenario._tables import OperationSpec, TableName, TableSpec
 from agentworld_sim.scenario._tree import (
     NameOnlyBlobs,
     TreeSource,
@@ -57,9 +57,9 @@ from agentworld_sim.scenario._types import (
     allowed,
     to_us,
 )
-from agentworld_sim.state._files import Blobs, FileTree
-from agentworld_sim.state._ingest import Ingested
-from agentworld_sim.tools import Access, DomainName
+from agentworld_sim.scenario.tables import OperationSpec, TableName, TableSpec
+from agentworld_sim.types.files import Blobs, FileTree
+from agentworld_sim.types.tools import Access, DomainName
 
 
 def _one_of_each(domains: tuple[DomainName, ...]) -> tuple[DomainName, ...]:

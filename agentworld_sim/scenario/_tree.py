@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import assert_never
 
 from agentworld_sim.errors import ScenarioError, UsageError, nearest
+from agentworld_sim.ingest.folders import Ingested, Skipped, read_inside, tree_from_directory
+from agentworld_sim.ingest.limits import IngestLimits
 from agentworld_sim.scenario._content import (
     Base64File,
     CopiedFile,
@@ -20,7 +22,7 @@ from agentworld_sim.scenario._content import (
 )
 from agentworld_sim.scenario._parts import Limits, MachineSpec
 from agentworld_sim.scenario._types import to_us
-from agentworld_sim.state._files import (
+from agentworld_sim.types.files import (
     BlobId,
     Blobs,
     FileEntry,
@@ -28,8 +30,6 @@ from agentworld_sim.state._files import (
     blob_id,
     parent_of,
 )
-from agentworld_sim.state._ingest import Ingested, Skipped, read_inside, tree_from_directory
-from agentworld_sim.state._ingest_limits import IngestLimits
 
 
 class NameOnlyBlobs:

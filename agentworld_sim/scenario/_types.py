@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from agentworld_sim.errors import nearest
-from agentworld_sim.state._files import normal_path
-from agentworld_sim.tools import DomainName
+from agentworld_sim.types.files import normal_path
+from agentworld_sim.types.tools import DomainName
 
 DOMAINS: tuple[str, ...] = get_args(DomainName)
 DEFAULT_CLOCK = datetime(2026, 3, 2, 9, 0, 0, tzinfo=UTC)

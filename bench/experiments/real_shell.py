@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from agentworld_sim.errors import EngineFailure, UsageError
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 from agentworld_trainers.pocket._agent_tasks import SYSTEM, ShellTask
 from agentworld_trainers.pocket._world import TOOL
 from agentworld_trainers.rewards import Reward

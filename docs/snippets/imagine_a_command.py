@@ -2,7 +2,7 @@ import asyncio
 import json
 
 from agentworld_sim import ToolCall, ToolSpec, World
-from agentworld_sim.model.scripted import ModelRequest, ScriptedModelServer
+from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer
 
 
 def program(request: ModelRequest) -> str:

@@ -1,7 +1,7 @@
 import asyncio
 
 from agentworld_sim import ToolCall, ToolSpec, World
-from agentworld_sim.model.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 
 TRACK = ToolSpec(
     name="track_parcel",

@@ -6,7 +6,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from agentworld_graphs import SimToolNode
 from agentworld_sim import World
-from agentworld_sim.model.scripted import ScriptedModelServer
+from agentworld_sim.llm.scripted import ScriptedModelServer
 
 
 @tool

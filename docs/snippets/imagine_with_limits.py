@@ -4,8 +4,9 @@ from tempfile import TemporaryDirectory
 
 from agentworld_sim import SqliteStore, ToolCall, ToolSpec, World
 from agentworld_sim.errors import BudgetSpent, UnusableReply
-from agentworld_sim.model import ModelSettings, WorldModel, usage_of
-from agentworld_sim.model.scripted import ScriptedModelServer
+from agentworld_sim.imagination import WorldModel, usage_of
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ScriptedModelServer
 
 CALL = ToolCall("track_parcel", {"number": "7"})
 

@@ -3,7 +3,7 @@ from typing import Literal
 
 from agentworld_sim import ToolCall, ToolSpec, World
 from agentworld_sim.checks import DEFAULT_CHECKS, CheckInput
-from agentworld_sim.model.scripted import ScriptedModelServer
+from agentworld_sim.llm.scripted import ScriptedModelServer
 
 
 class PricesInEuro:

@@ -3,9 +3,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agentworld_sim import ToolCall, ToolSpec, World
-from agentworld_sim.model import ModelSettings, WorldModel
-from agentworld_sim.model.scripted import ScriptedModelServer
-from agentworld_sim.tape import Taping
+from agentworld_sim.cassette import Taping
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ScriptedModelServer
 
 
 async def session(cassette: Path, model: WorldModel | None) -> str:

@@ -2,8 +2,9 @@ import asyncio
 
 from agentworld_sim import ToolCall, ToolSpec, World
 from agentworld_sim.errors import ModelUnavailable
-from agentworld_sim.model import ModelSettings, WorldModel
-from agentworld_sim.model.scripted import (
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import (
     Disconnect,
     ErrorReply,
     Gate,

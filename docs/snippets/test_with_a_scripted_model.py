@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from agentworld_sim import Observation, ToolCall, ToolSpec, World
-from agentworld_sim.model.scripted import ScriptedModelServer
+from agentworld_sim.llm.scripted import ScriptedModelServer
 
 
 @pytest.fixture

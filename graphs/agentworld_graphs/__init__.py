@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agentworld_sim._extras import require
+from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
     from agentworld_graphs._deepagents._sandbox import SimulatedSandbox

@@ -16,8 +16,8 @@ from agentworld_graphs._seat import seat_of
 from agentworld_graphs._simulate import SimulatedTool, simulated
 from agentworld_graphs._specs import spec_of
 from agentworld_sim import Access, AccessRefused, UsageError, World, WorldRef
-from agentworld_sim._access import rule_for
 from agentworld_sim.errors import nearest
+from agentworld_sim.runtime.access import rule_for
 
 Given = BaseTool | Callable[..., Any] | Mapping[str, Any]
 

@@ -21,8 +21,8 @@ from langgraph.errors import GraphBubbleUp
 from agentworld_graphs._place import AnyFuture, Place, digest
 from agentworld_graphs._refs import Mark
 from agentworld_sim import Observation, ToolCall, Turn, WorldRef
-from agentworld_sim._lock import TurnLock
-from agentworld_sim.state import Origin
+from agentworld_sim.runtime.locks import TurnLock
+from agentworld_sim.store import Origin
 
 BATCHES = 512
 """How many batches a world remembers: those that a person may still have to answer for."""

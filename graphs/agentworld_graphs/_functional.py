@@ -19,7 +19,7 @@ from langgraph.config import get_config
 from agentworld_graphs._place import RUNNER_KEY, AnyFuture, Place
 from agentworld_graphs._refs import marks_of, ref_in
 from agentworld_sim import WorldRef
-from agentworld_sim._sync import in_sync_call
+from agentworld_sim.runtime.sync import in_sync_call
 
 RUNTIME_KEY = "__pregel_runtime"
 READ_KEY = "__pregel_read"

@@ -23,10 +23,10 @@ from agentworld_graphs._refs import SimState, marks_of
 from agentworld_graphs._seat import world_of
 from agentworld_graphs._shells import starts_real_shell
 from agentworld_sim import Access, AccessRefused, AgentworldError, UsageError, World, WorldStore
-from agentworld_sim._holding import HoldsWorld
+from agentworld_sim.supports_world import HoldsWorld
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldModel
+    from agentworld_sim.imagination import WorldModel
 
 
 class SimulatedToolsState(AgentState[Any], SimState):

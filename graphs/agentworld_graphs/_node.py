@@ -20,10 +20,10 @@ from agentworld_graphs._intercept import (
 )
 from agentworld_graphs._seat import world_of
 from agentworld_sim import Access, World, WorldStore
-from agentworld_sim._holding import HoldsWorld
+from agentworld_sim.supports_world import HoldsWorld
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldModel
+    from agentworld_sim.imagination import WorldModel
 
 
 class ToolNodeOptions(TypedDict, total=False):

@@ -18,8 +18,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.prebuilt import ToolRuntime
 
 from agentworld_graphs._refs import Mark, marks_of, messages_in
-from agentworld_sim._sync import in_sync_call
-from agentworld_sim.engines._base import OnDelta
+from agentworld_sim.ports import OnDelta
+from agentworld_sim.runtime.sync import in_sync_call
 
 RUNNER_KEY = "__pregel_call"
 """In a task's config: a `partial` whose first argument is a weak reference to the task, and whose

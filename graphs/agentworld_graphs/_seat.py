@@ -25,12 +25,12 @@ from agentworld_sim import (
     WorldRef,
     WorldStore,
 )
-from agentworld_sim._holding import HoldsWorld, world_in
-from agentworld_sim._sync import run_sync
-from agentworld_sim.engines._base import OnDelta
+from agentworld_sim.ports import OnDelta
+from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.supports_world import HoldsWorld, world_in
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldModel
+    from agentworld_sim.imagination import WorldModel
 
 Base = Callable[[], WorldRef | None]
 

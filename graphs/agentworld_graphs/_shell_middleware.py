@@ -24,14 +24,14 @@ from agentworld_graphs._seat import seat_of, world_of
 from agentworld_graphs._shell_tool import BINDING, SessionSettings, SimulatedShellTool
 from agentworld_graphs._simulate import SimulatedTool
 from agentworld_sim import ToolCall, ToolSpec, Turn, World, WorldRef, WorldStore
-from agentworld_sim._holding import HoldsWorld
-from agentworld_sim._sync import run_sync
 from agentworld_sim.engines.shell import bindings
+from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.supports_world import HoldsWorld
 
 if TYPE_CHECKING:
     from langchain.agents.middleware._execution import BaseExecutionPolicy
 
-    from agentworld_sim.model import WorldModel
+    from agentworld_sim.imagination import WorldModel
 
 logger = logging.getLogger(__name__)
 

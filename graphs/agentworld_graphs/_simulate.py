@@ -35,11 +35,11 @@ from agentworld_sim import (
     WorldRef,
     WorldStore,
 )
-from agentworld_sim._holding import HoldsWorld
-from agentworld_sim._sync import run_sync
+from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.supports_world import HoldsWorld
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldModel
+    from agentworld_sim.imagination import WorldModel
 
 Runtime = ToolRuntime[Any, Any]
 

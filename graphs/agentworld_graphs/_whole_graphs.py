@@ -18,10 +18,10 @@ from agentworld_graphs._refs import HIDDEN_CHANNEL, last_ref
 from agentworld_graphs._seat import world_of
 from agentworld_graphs._watch import SimulationWatch
 from agentworld_sim import Access, UsageError, World, WorldStore
-from agentworld_sim._holding import HoldsWorld
+from agentworld_sim.supports_world import HoldsWorld
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldModel
+    from agentworld_sim.imagination import WorldModel
 
 G = TypeVar("G", bound=Pregel[Any, Any, Any, Any])
 

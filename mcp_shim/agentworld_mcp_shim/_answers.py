@@ -25,8 +25,8 @@ from agentworld_sim.errors import (
     ArgumentsError,
     WorldFailure,
 )
-from agentworld_sim.tools import ToolCall
-from agentworld_sim.turns import Observation, Turn
+from agentworld_sim.types.tools import ToolCall
+from agentworld_sim.types.turns import Observation, Turn
 from mcp import MCPError
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class Answers:
                 await context.session.report_progress(round(loop.time() - began, 1))
 
     def _refusal(self, world: World, tool: MirroredTool) -> str:
-        from agentworld_sim._access import rule_for
+        from agentworld_sim.runtime.access import rule_for
 
         problem = tool.problem or tool.schema_problem()
         if problem is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.engines.table import Argument, Operation, Plan, Table, TableEngine
 from agentworld_sim.errors import nearest
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 if TYPE_CHECKING:
     from agentworld_sim.world import World
@@ -102,7 +102,7 @@ def explained(world: World, names: Sequence[str], problems: Mapping[str, str]) -
 def _doubts(
     said: Mapping[str, Operation], tools: Mapping[str, ToolSpec], plan: Plan
 ) -> Iterator[str]:
-    from agentworld_sim.engines.table._expressions import names_in
+    from agentworld_sim.engines.table.expressions import names_in
 
     for name, operation in said.items():
         if name not in tools:
@@ -172,7 +172,7 @@ def _answer(world: World, tool: ToolSpec, plan: Plan) -> ToolAnswer:
 
 
 def _tables(world: World, plan: Plan, answers: Sequence[ToolAnswer]) -> tuple[TableShown, ...]:
-    from agentworld_sim.engines.table._beginning import beginning
+    from agentworld_sim.engines.table.initial_rows import beginning
 
     used: dict[str, list[str]] = {}
     for answer in answers:
@@ -257,8 +257,8 @@ def stub(explanation: Explanation, specs: Mapping[str, ToolSpec]) -> str:
 
 def _entry(spec: ToolSpec, operation: Operation | None) -> dict[str, Any]:
     from agentworld_sim.engines.table import infer
-    from agentworld_sim.engines.table._reading import reading
-    from agentworld_sim.engines.table._words import plural
+    from agentworld_sim.engines.table.reading import reading
+    from agentworld_sim.engines.table.words import plural
 
     known = operation or infer(spec)
     if known is not None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from pydantic import BaseModel
 
-    from agentworld_sim.tools import Access
+    from agentworld_sim.types.tools import Access
     from agentworld_sim.world import World
 
 logger = logging.getLogger(__name__)

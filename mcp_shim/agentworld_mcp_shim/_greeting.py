@@ -27,7 +27,7 @@ from mcp.types.version import (
     MODERN_PROTOCOL_VERSIONS,
 )
 
-from agentworld_sim._version import __version__
+from agentworld_sim import __version__
 from mcp import MCPError
 
 if TYPE_CHECKING:

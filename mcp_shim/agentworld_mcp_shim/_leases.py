@@ -14,7 +14,7 @@ from agentworld_mcp_shim._keys import is_owned, owner_of
 from mcp import MCPError
 
 if TYPE_CHECKING:
-    from agentworld_sim.state import WorldRecord, WorldStore
+    from agentworld_sim.store import WorldRecord, WorldStore
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from agentworld_mcp_shim._keys import CALLER
 from agentworld_mcp_shim._relay import UpstreamGone, UpstreamLink
 from agentworld_mcp_shim._upstream import HttpUpstream, start_upstream
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.model._secrets import secrets_of
-from agentworld_sim.tools import ToolCall
+from agentworld_sim.redaction.environment import secrets_of
+from agentworld_sim.types.tools import ToolCall
 from mcp import MCPError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from agentworld_mcp_shim._mirror import Mirror, MirroredTool
     from agentworld_mcp_shim._settings import ShimSettings, UpstreamTarget
-    from agentworld_sim.tape import Recorder
+    from agentworld_sim.cassette import Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -248,7 +248,7 @@ def _recorder(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> Recorder
         return None
     import os
 
-    from agentworld_sim.tape import Recorder
+    from agentworld_sim.cassette import Recorder
 
     # What the servers are given to prove who calls must not be in a file of what they said.
     secrets = set(secrets_of(os.environ))

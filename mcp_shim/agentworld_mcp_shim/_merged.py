@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
 from agentworld_mcp_shim._mirror import SEPARATOR, Mirror, Origin
-from agentworld_sim._version import __version__
+from agentworld_sim import __version__
 
 _KEYS = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
 """What must be unique in a list whose entries keep their own names."""

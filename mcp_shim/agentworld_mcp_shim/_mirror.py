@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from agentworld_mcp_shim._listing import LISTS, Listing, Page
 from agentworld_mcp_shim._schemas import Schema, ValidationStyle, validation_style
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 """What a listing of the newest protocol must carry, for upstreams that speak an older one."""

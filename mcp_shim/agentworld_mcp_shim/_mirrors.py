@@ -111,7 +111,7 @@ async def _hold_against_live(
 def _hold_against_memory(settings: ShimSettings, target: UpstreamTarget, live: Listing) -> None:
     """Says what the upstream lists otherwise than when it was first seen."""
     from agentworld_mcp_shim._tool_listing import ToolListings, changes, seen_in, upstream_key
-    from agentworld_sim.state._home import home
+    from agentworld_sim.store.home import home
 
     listings = ToolListings(home())
     key, seen = upstream_key(target.command), seen_in(live)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from agentworld_mcp_shim._mirror import Mirror
-    from agentworld_sim.tools import ToolSpec
+    from agentworld_sim.types.tools import ToolSpec
     from agentworld_sim.world import World
 
 logger = logging.getLogger(__name__)

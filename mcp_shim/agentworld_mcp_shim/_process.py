@@ -193,7 +193,7 @@ class _Writing:
 
 def _inherited() -> dict[str, str]:
     """The environment without what is meant for us alone."""
-    from agentworld_sim.model._secrets import is_secret
+    from agentworld_sim.redaction.environment import is_secret
 
     return {
         name: value

@@ -72,7 +72,7 @@ class Schema:
         """
         from referencing.exceptions import Unresolvable
 
-        from agentworld_sim._schema_limits import TooComplex, errors_of
+        from agentworld_sim.schema.limits import TooComplex, errors_of
 
         if self._validator is None:
             self._validator = _compiled(self.content)
@@ -136,7 +136,7 @@ def _compiled(schema: Mapping[str, Any]) -> Validator:
     from jsonschema.validators import Draft202012Validator, validator_for
     from referencing import Registry
 
-    from agentworld_sim._schema_limits import limited
+    from agentworld_sim.schema.limits import limited
 
     kind = validator_for(dict(schema), default=Draft202012Validator)
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 if TYPE_CHECKING:
     from agentworld_sim.world import World

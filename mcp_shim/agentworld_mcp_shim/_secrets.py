@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from agentworld_mcp_shim._settings import UpstreamTarget
-from agentworld_sim.model._secrets import SHORTEST, secrets_of
+from agentworld_sim.redaction.environment import SHORTEST, secrets_of
 
 
 def hidden_values(target: UpstreamTarget) -> frozenset[str]:

@@ -27,11 +27,11 @@ def seeded(scenario: Scenario | None, path: Path) -> Scenario:
     """
     from pydantic import ValidationError
 
-    from agentworld_sim._opening import empty_scenario
+    from agentworld_sim.cassette import Cassette
     from agentworld_sim.engines.table import plan_of
-    from agentworld_sim.engines.table._seeds import records_from, with_records
-    from agentworld_sim.scenario._tables import TableSpec
-    from agentworld_sim.tape import Cassette
+    from agentworld_sim.engines.table.seeds import records_from, with_records
+    from agentworld_sim.runtime.assembly import empty_scenario
+    from agentworld_sim.scenario.tables import TableSpec
 
     begun = scenario or empty_scenario()
     cassette = Cassette.load(path)

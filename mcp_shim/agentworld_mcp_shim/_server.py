@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from agentworld_mcp_shim._front import Front
 from agentworld_mcp_shim._listing import Listing
-from agentworld_sim._version import __version__
+from agentworld_sim import __version__
 
 if TYPE_CHECKING:
     from agentworld_sim.world import World

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentworld_mcp_shim._worlds import WorldChoice
-from agentworld_sim.tools import Access
+from agentworld_sim.types.tools import Access
 
 UPSTREAM_SECONDS = 30.0
 """Time for an upstream to start and to list what it has; servers fetched with npx or uvx are slow."""

@@ -57,7 +57,7 @@ def save_snapshot(path: Path, snapshot: Snapshot, *, secrets: Iterable[str] = ()
 
 def snapshot_text(snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> str:
     """What `save_snapshot` writes."""
-    from agentworld_sim.model._secrets import masked
+    from agentworld_sim.redaction.environment import masked
 
     hidden = tuple(secrets)
     listing = hide(snapshot.listing, hidden)
@@ -92,7 +92,7 @@ def hide(listing: Listing, secrets: Iterable[str]) -> Listing:
     What is listed is only searched for these very values, because a schema may well speak of a `token`.
     What resources and prompts say is also searched for whatever looks like a secret.
     """
-    from agentworld_sim.tape._redaction import Redaction
+    from agentworld_sim.redaction.records import Redaction
 
     hidden = tuple(secrets)
     redaction = Redaction(hidden)
@@ -198,7 +198,7 @@ def _page(value: object) -> Page:
 
 
 def _hidden(value: Any, secrets: tuple[str, ...]) -> Any:
-    from agentworld_sim.model._secrets import masked
+    from agentworld_sim.redaction.environment import masked
 
     if isinstance(value, str):
         return masked(value, secrets)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from mcp.types import SERVER_INFO_META_KEY
 
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 REST = "agentworld/rest"
 """The type of a block that is none: fields of the result that an observation has no place for."""

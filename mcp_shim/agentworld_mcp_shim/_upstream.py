@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
 from agentworld_mcp_shim._process import UpstreamProcess
-from agentworld_sim._version import __version__
+from agentworld_sim import __version__
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:

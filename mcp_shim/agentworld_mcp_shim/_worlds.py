@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentworld_sim.cli._model_options import ModelChoice
+from agentworld_sim.cli.model_options import ModelChoice
 from agentworld_sim.errors import UnknownWorldError, UsageError
-from agentworld_sim.tools import Access
+from agentworld_sim.types.tools import Access
 
 if TYPE_CHECKING:
-    from agentworld_sim.engines import Engine
-    from agentworld_sim.model import WorldModel
+    from agentworld_sim.imagination import WorldModel
+    from agentworld_sim.ports import Engine
     from agentworld_sim.scenario import Scenario
-    from agentworld_sim.state import WorldRecord, WorldStore
+    from agentworld_sim.store import WorldRecord, WorldStore
     from agentworld_sim.world import World
 
 
@@ -178,8 +178,8 @@ class WorldOpener:
 
 def _means(choice: WorldChoice) -> _Means:
     from agentworld_sim.scenario import Scenario
-    from agentworld_sim.state import MemoryStore
-    from agentworld_sim.state._home import open_store
+    from agentworld_sim.store import MemoryStore
+    from agentworld_sim.store.home import open_store
     from agentworld_sim.world import World
 
     scenario = None if choice.scenario is None else Scenario.load(choice.scenario)
@@ -191,8 +191,8 @@ def _means(choice: WorldChoice) -> _Means:
     if choice.replay is None:
         model = choice.model.find()
     else:
-        from agentworld_sim.engines._replay import ReplayEngine
-        from agentworld_sim.tape import Cassette
+        from agentworld_sim.cassette import Cassette
+        from agentworld_sim.cassette.replay import ReplayEngine
 
         engines = [ReplayEngine(Cassette.load(choice.replay), volatile=choice.volatile)]
     store = MemoryStore() if choice.memory else open_store(choice.store)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.checks import Check, CheckInput
-from agentworld_sim.state._changes import StateChange, WorldState
-from agentworld_sim.state._files import FileEntry, FileTree, MemoryBlobs
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Action, Observation, Provenance, Turn
+from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation, Provenance, Turn
 
 
 def turn(

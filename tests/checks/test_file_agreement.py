@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agentworld_sim.checks import FileAgreementCheck
-from agentworld_sim.state._files import FileEntry
-from agentworld_sim.turns import Turn
+from agentworld_sim.types.files import FileEntry
+from agentworld_sim.types.turns import Turn
 
 from .judging import judged, turn
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentworld_sim.checks import IdentityCheck
-from agentworld_sim.turns import Turn
+from agentworld_sim.types.turns import Turn
 
 from .judging import judged, turn
 

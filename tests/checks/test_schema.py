@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentworld_sim.checks import OutputSchemaCheck
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 from .judging import judged
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentworld_sim.checks import NoPraiseCheck, NoPretenceCheck, praise, pretence
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 from .judging import judged, turn
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from agentworld_sim.model.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
 
 AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
 SECRET = "k-of-the-model-4711"

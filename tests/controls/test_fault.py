@@ -23,7 +23,7 @@ from agentworld_sim import (
 )
 from agentworld_sim.controls import Enforced, Fault
 from agentworld_sim.engines.shell._bindings import bindings
-from agentworld_sim.state import FileTree
+from agentworld_sim.types import FileTree
 
 LS = ToolCall("bash", {"command": "echo hi"})
 

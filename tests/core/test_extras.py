@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim import UsageError
-from agentworld_sim._extras import require
+from agentworld_sim.extras import require
 
 
 def test_an_installed_module_is_given() -> None:

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import MemoryStore, Scenario, SqliteStore, ToolCall, ToolSpec, Turn, World
-from agentworld_sim.engines._base import TurnContext
 from agentworld_sim.engines.shell import (
     CommandAnswer,
     CommandQuestion,
@@ -25,7 +24,8 @@ from agentworld_sim.engines.shell import (
     ShellEngine,
     Validate,
 )
-from agentworld_sim.state._changes import WorldState
+from agentworld_sim.ports import TurnContext
+from agentworld_sim.types.state import WorldState
 
 MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
 

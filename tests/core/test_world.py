@@ -31,8 +31,8 @@ from agentworld_sim import (
     World,
     WorldStore,
 )
-from agentworld_sim._access import rule_for
-from agentworld_sim._live_worlds import LiveWorlds, live_limit
+from agentworld_sim.runtime.access import rule_for
+from agentworld_sim.runtime.session_cache import LiveWorlds, live_limit
 
 ADD = ToolSpec(
     name="add",
@@ -377,7 +377,7 @@ def test_steps_from_several_event_loops_queue_up() -> None:
     async def make() -> World:
         return await sums()
 
-    from agentworld_sim._sync import run_sync
+    from agentworld_sim.runtime.sync import run_sync
 
     world = run_sync(make())
 

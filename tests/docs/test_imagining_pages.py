@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agentworld_sim.model import ModelSettings
-from agentworld_sim.model.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
 from agentworld_sim.scenario import Scenario
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

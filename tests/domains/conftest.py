@@ -9,9 +9,9 @@ import pytest
 
 from agentworld_sim.checks import CheckInput, judge_all
 from agentworld_sim.domains import domain
-from agentworld_sim.state import FileTree, MemoryBlobs, StateChange, WorldState
-from agentworld_sim.tools import DomainName, ToolCall, ToolSpec
-from agentworld_sim.turns import Observation, Turn
+from agentworld_sim.types import FileTree, MemoryBlobs, StateChange, WorldState
+from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation, Turn
 
 STATE = WorldState(files=FileTree({}), clock_us=0, seed=0)
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim.domains import domain
-from agentworld_sim.tools import DomainName, ToolCall, ToolSpec
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation
 
 DOMAINS: tuple[DomainName, ...] = get_args(DomainName)
 

@@ -7,8 +7,8 @@ import pytest
 from agentworld_sim import CheckInput, Observation, ToolCall, ToolSpec, WorldState
 from agentworld_sim.checks import FileAgreementCheck
 from agentworld_sim.domains.web import PageForm
-from agentworld_sim.state import MemoryStore
-from agentworld_sim.state._files import FileTree
+from agentworld_sim.store import MemoryStore
+from agentworld_sim.types.files import FileTree
 
 STATE = WorldState(files=FileTree.from_entries([], directory_mtime_us=0), clock_us=0, seed=0)
 

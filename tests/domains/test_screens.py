@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentworld_sim.domains import domain
-from agentworld_sim.tools import DomainName, ToolCall, ToolSpec
+from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec
 
 RefusalsOf = Callable[..., dict[str, str]]
 

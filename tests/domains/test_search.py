@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from agentworld_sim.domains import domain
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation
 
 SEARCH = domain("search")
 RefusalsOf = Callable[..., dict[str, str]]

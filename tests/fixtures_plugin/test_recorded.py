@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentworld_sim.model.scripted import ScriptedModelServer
+from agentworld_sim.llm.scripted import ScriptedModelServer
 
 from .conftest import Suite, said
 

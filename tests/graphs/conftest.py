@@ -21,7 +21,7 @@ from langgraph.types import Send
 
 from agentworld_graphs import ScriptedChatModel, SimState
 from agentworld_sim import FunctionEngine, Observation, Scenario, World
-from agentworld_sim._sync import run_sync
+from agentworld_sim.runtime.sync import run_sync
 
 Values = Mapping[str, Any]
 

@@ -17,8 +17,8 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  langgr
 
 from agentworld_graphs import SimToolNode, SimulationInterrupted, simulate
 from agentworld_sim import AccessRefused, UsageError, World
-from agentworld_sim._sync import run_sync
-from agentworld_sim.model.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
+from agentworld_sim.runtime.sync import run_sync
 
 
 @tool

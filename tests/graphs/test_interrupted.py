@@ -20,8 +20,9 @@ from agentworld_graphs import (
     simulate,
 )
 from agentworld_sim import Scenario, SqliteStore, StoreError, World
-from agentworld_sim.model import ModelSettings, WorldModel
-from agentworld_sim.model.scripted import Disconnect, Gate, ScriptedModelServer, ScriptedReply
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import Disconnect, Gate, ScriptedModelServer, ScriptedReply
 from tests.graphs.shapes import SHAPES, Setting, world_in
 
 if TYPE_CHECKING:
@@ -147,6 +148,6 @@ async def test_middleware_that_tries_again_makes_no_message_of_it(
 
 
 def _close(model: WorldModel) -> None:
-    from agentworld_sim._sync import run_sync
+    from agentworld_sim.runtime.sync import run_sync
 
     run_sync(model.close())

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from agentworld_graphs import simulate
 from agentworld_sim import Scenario, World
-from agentworld_sim._sync import run_sync
+from agentworld_sim.runtime.sync import run_sync
 
 SCENARIO = Scenario.model_validate(
     {

@@ -16,9 +16,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agentworld_graphs import SimToolNode, ref_in
 from agentworld_sim import Scenario, World
-from agentworld_sim._sync import run_sync
-from agentworld_sim.model import ModelSettings, WorldModel
-from agentworld_sim.model.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.runtime.sync import run_sync
 from tests.graphs.shapes import SHAPES, Setting, world_in
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from agentworld_graphs import (
     simulate,
 )
 from agentworld_sim import AccessRefused, Scenario, UsageError, World, WorldFailure
-from agentworld_sim._sync import run_sync
+from agentworld_sim.runtime.sync import run_sync
 
 if TYPE_CHECKING:
     from conftest import Lab

@@ -26,7 +26,7 @@ from agentworld_sim import (
     World,
     WorldFailure,
 )
-from agentworld_sim._sync import run_sync
+from agentworld_sim.runtime.sync import run_sync
 
 if TYPE_CHECKING:
     from conftest import Lab

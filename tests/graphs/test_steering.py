@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from agentworld_graphs import ScriptedChatModel, SimToolNode, simulate, simulate_graph
 from agentworld_sim import AccessRefused, World
-from agentworld_sim._sync import run_sync
+from agentworld_sim.runtime.sync import run_sync
 
 if TYPE_CHECKING:
     from conftest import Lab

@@ -11,17 +11,18 @@ from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs import SimToolNode, SimulationInterrupted, simulate
 from agentworld_sim import Control, Observation, Scenario, World
-from agentworld_sim._sync import run_sync
 from agentworld_sim.checks import DEFAULT_CHECKS, CheckInput
 from agentworld_sim.controls import ControlInput
-from agentworld_sim.model import ModelSettings, WorldModel
-from agentworld_sim.model.scripted import (
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import (
     Disconnect,
     ErrorReply,
     Reply,
     ScriptedModelServer,
     ScriptedReply,
 )
+from agentworld_sim.runtime.sync import run_sync
 
 if TYPE_CHECKING:
     from conftest import Lab

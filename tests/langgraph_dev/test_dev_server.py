@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langgraph_sdk import get_client
 
-from agentworld_sim.model.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 from tests.langgraph_dev.server import ROOT, DevServer, serve
 
 GRAPHS = ("react", "predict_then_act", "rehearse", "red_team")

@@ -16,9 +16,9 @@ from agentworld_mcp_shim._offered import Offered
 from agentworld_mcp_shim._schemas import argument_errors
 from agentworld_mcp_shim._targets import targets_of
 from agentworld_mcp_shim._telemetry import told, without_marks
+from agentworld_sim.cassette import Cassette, Recorder
 from agentworld_sim.errors import UsageError
-from agentworld_sim.state import SqliteStore
-from agentworld_sim.tape import Cassette, Recorder
+from agentworld_sim.store import SqliteStore
 from mcp import MCPError
 from tests.mcp.conftest import DATA, Shim
 

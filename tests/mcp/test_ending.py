@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp.types import jsonrpc_message_adapter
 
-from agentworld_sim.state import SqliteStore
+from agentworld_sim.store import SqliteStore
 
 if TYPE_CHECKING:
     from conftest import Pipes, Shim

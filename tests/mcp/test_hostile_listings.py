@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentworld_sim.model._prompts import tool_definitions
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.imagination.prompt_set import tool_definitions
+from agentworld_sim.types.tools import ToolSpec
 
 if TYPE_CHECKING:
     from conftest import Everything, Shim

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp.types import TextContent
 
-from agentworld_sim.model.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
 from mcp import MCPError
 
 if TYPE_CHECKING:

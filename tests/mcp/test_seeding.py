@@ -10,9 +10,9 @@ import pytest
 
 from agentworld_mcp_shim._seeding import seeded
 from agentworld_sim import UsageError
-from agentworld_sim.tape import Recorder
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Observation
+from agentworld_sim.cassette import Recorder
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation
 
 if TYPE_CHECKING:
     from conftest import Everything

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentworld_sim.model.scripted import Gate, ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import Gate, ScriptedModelServer, ScriptedReply
 from mcp import MCPError
 
 if TYPE_CHECKING:

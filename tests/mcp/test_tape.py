@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentworld_mcp_shim._taping import observation_of, result_of
-from agentworld_sim.tape import Cassette
+from agentworld_sim.cassette import Cassette
 from mcp import MCPError
 from tests.mcp.conftest import Shim
 from tests.mcp.test_passthrough import BEHIND, ERAS, real, wire

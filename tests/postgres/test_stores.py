@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from agentworld_sim import PostgresStore, WorldStore
-from tests.core.kept_stores_suite import *
-from tests.core.stores_suite import *
+from tests.store.kept_stores_suite import *
+from tests.store.stores_suite import *
 
 
 @pytest.fixture

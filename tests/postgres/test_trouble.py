@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agentworld_sim import PostgresStore, StoreError, UsageError, WorldStore
-from agentworld_sim.state import Origin
-from agentworld_sim.state._home import open_store
-from tests.core.kept_stores_suite import whole_history
-from tests.core.stores_suite import START, add_world, commit, has_blob, turn_after
+from agentworld_sim.store import Origin
+from agentworld_sim.store.home import open_store
 from tests.postgres.server import PostgresServer, running
+from tests.store.kept_stores_suite import whole_history
+from tests.store.stores_suite import START, add_world, commit, has_blob, turn_after
 
 
 @pytest.fixture

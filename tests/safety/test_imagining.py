@@ -14,8 +14,9 @@ import pytest
 
 from agentworld_sim import AccessRefused, Scenario, SqliteStore, ToolCall, ToolSpec, World
 from agentworld_sim.errors import ModelFailure
-from agentworld_sim.model import ModelSettings, WorldModel
-from agentworld_sim.model.scripted import (
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import (
     Disconnect,
     ErrorReply,
     OverflowReply,

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from mcp.types import TextContent
 
-from agentworld_sim.model.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 from tests.servers.arguments import valid
 from tests.servers.behind import Behind
 

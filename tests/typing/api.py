@@ -22,7 +22,7 @@ from agentworld_sim import (
     WorldStore,
     bind,
 )
-from agentworld_sim.state import FileChange
+from agentworld_sim.diff import FileChange
 
 
 async def worlds() -> None:

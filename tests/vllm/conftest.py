@@ -14,7 +14,8 @@ import httpx2
 import pytest
 
 from agentworld_sim import Scenario, ToolSpec, World
-from agentworld_sim.model import ModelSettings, WorldModel
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
 from tests.vllm.server import VllmServer, serve
 
 HERE = Path(__file__).resolve().parent

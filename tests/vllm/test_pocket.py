@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from agentworld_sim import ToolCall, Turn, World
-from agentworld_sim.model import ModelSettings, WorldModel
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
 from agentworld_trainers.pocket._world import scenario
 from tests.vllm.server import ROOT, VllmServer, serve
 

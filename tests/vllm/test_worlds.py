@@ -11,7 +11,7 @@ import pytest
 
 from agentworld_sim import Scenario, ToolCall, Turn, World
 from agentworld_sim.errors import ModelRefused, UnusableReply
-from agentworld_sim.model import usage_of
+from agentworld_sim.imagination import usage_of
 from tests.vllm.asking import counter
 from tests.vllm.conftest import Open
 from tests.vllm.tools import ENDLESS, ORDER, TYPED, order

@@ -5,6 +5,6 @@ follows from that.
 """
 
 from agentworld_sim.engines.browser._engine import BrowserEngine
-from agentworld_sim.engines.browser._tools import browser_tools
+from agentworld_sim.engines.browser.tools import browser_tools
 
 __all__ = ["BrowserEngine", "browser_tools"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin
 
-from agentworld_sim._extras import require
+from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

@@ -6,24 +6,24 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from agentworld_sim.engines._base import Answer, Engine, EngineSession, TurnContext
 from agentworld_sim.engines.browser._clicks import Way, stays, way_of
 from agentworld_sim.engines.browser._document import BadSelector, Document
-from agentworld_sim.engines.browser._history import (
+from agentworld_sim.engines.browser._imagining import PageImaginer, Question
+from agentworld_sim.engines.browser.history import (
     BLANK,
     BrowserHistory,
     Page,
     normal_url,
     serves_pages,
 )
-from agentworld_sim.engines.browser._imagining import PageImaginer, Question
-from agentworld_sim.engines.browser._tools import SERVE, browser_tool_for, browser_tools
+from agentworld_sim.engines.browser.tools import SERVE, browser_tool_for, browser_tools
 from agentworld_sim.errors import CannotCompute, EngineFailure, nearest
-from agentworld_sim.exchanges import Exchange
-from agentworld_sim.state._changes import StateChange, WorldState
-from agentworld_sim.state._files import Blobs
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Observation, Provenance
+from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
+from agentworld_sim.types.exchanges import Exchange
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation, Provenance
 
 TURN_US = 100_000
 """What every turn takes on the world's clock."""

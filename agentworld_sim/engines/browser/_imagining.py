@@ -9,14 +9,14 @@ from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import domain
-from agentworld_sim.engines._base import EngineSession, RefusedAnswer, TurnContext
 from agentworld_sim.engines.browser._clicks import Way
-from agentworld_sim.engines.browser._history import Page, normal_url, visits_in
-from agentworld_sim.engines.browser._tools import PREFIX
+from agentworld_sim.engines.browser.history import Page, normal_url, visits_in
+from agentworld_sim.engines.browser.tools import PREFIX
 from agentworld_sim.errors import ObservationRejected
-from agentworld_sim.exchanges import Exchange
-from agentworld_sim.tools import ToolCall, ToolSpec, schema_problem
-from agentworld_sim.turns import Observation, Provenance, Turn
+from agentworld_sim.ports import EngineSession, RefusedAnswer, TurnContext
+from agentworld_sim.types.exchanges import Exchange
+from agentworld_sim.types.tools import ToolCall, ToolSpec, schema_problem
+from agentworld_sim.types.turns import Observation, Provenance, Turn
 
 PAGE_SCHEMA: Mapping[str, Any] = {
     "type": "object",

@@ -11,9 +11,9 @@ from agentworld_sim.engines.shell._imagined import (
     NobodyImagines,
     Validate,
 )
-from agentworld_sim.engines.shell._limits import ShellLimits
-from agentworld_sim.engines.shell._machine import Machine, User
 from agentworld_sim.engines.shell._unfinished import needs_more_input
+from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.machine import Machine, User
 
 __all__ = [
     "Binding",

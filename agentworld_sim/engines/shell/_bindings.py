@@ -12,12 +12,12 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from agentworld_sim.engines._fitting import plain_name, properties, schema_fits, types
 from agentworld_sim.engines.shell._live import Keep, LiveShell, ShellRun
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.tools import DomainName, ToolSpec
-from agentworld_sim.turns import Observation
+from agentworld_sim.schema.match import plain_name, properties, schema_fits, types
+from agentworld_sim.types.tools import DomainName, ToolSpec
+from agentworld_sim.types.turns import Observation
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.toolkits import ServerTool

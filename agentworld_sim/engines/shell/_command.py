@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal, Protocol
 
-from agentworld_sim.engines.shell._machine import Machine
+from agentworld_sim.engines.shell.machine import Machine
 
 FileKind = Literal["file", "directory", "symlink", "fifo"]
 

@@ -12,16 +12,16 @@ from agentworld_sim.engines.shell._bindings import binding_for, bindings
 from agentworld_sim.engines.shell._engine_session import ShellEngineSession, opening_threads
 from agentworld_sim.engines.shell._imagined import CommandImaginer
 from agentworld_sim.engines.shell._imagining import ImaginingSession
-from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live import LiveShell
-from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._routes import Routes
 from agentworld_sim.engines.shell._unknown import CommandNames, UnknownCommands
 from agentworld_sim.engines.shell.commands import COMMANDS
+from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.errors import nearest
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._files import Blobs
-from agentworld_sim.tools import Route, ToolSpec
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import Route, ToolSpec
 
 
 @lru_cache(maxsize=32)
@@ -97,7 +97,7 @@ class ShellEngine:
         )
 
     def _open(self, state: WorldState, blobs: Blobs, unknown: UnknownCommands | None) -> LiveShell:
-        from agentworld_sim.engines.shell._image import system_mounts
+        from agentworld_sim.engines.shell.image import system_mounts
 
         imagined = frozenset[str]() if self._names is None else self._names.programs
         live = LiveShell(

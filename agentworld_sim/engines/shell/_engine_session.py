@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.engines.shell._bindings import ShellTurn, binding_for
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._simple import is_simple
 from agentworld_sim.errors import EngineFailure
-from agentworld_sim.state._changes import StateChange, WorldState
-from agentworld_sim.state._files import BlobId, Blobs
-from agentworld_sim.tools import ToolCall, ToolSpec, check_arguments, fits_plainly
+from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.types.files import BlobId, Blobs
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec, check_arguments, fits_plainly
 
 THREADS = 64
 """Turns that may compute at the same time; each is short, and a stuck one ends at its time limit."""

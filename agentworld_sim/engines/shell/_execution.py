@@ -18,7 +18,7 @@ from agentworld_sim.engines.shell._limit_texts import (
     unfaithful,
     verdict_on,
 )
-from agentworld_sim.engines.shell._limits import ShellLimits
+from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.errors import EngineFailure
 
 GRACE_S = 0.3

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agentworld_sim.engines.shell._machine import Machine, User
 from agentworld_sim.engines.shell._packages import PACKAGES, Package
+from agentworld_sim.engines.shell.machine import Machine, User
 
 SYSTEM_USERS = (
     User("root", 0, 0, "/root", "/bin/bash", "root"),

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
-from agentworld_sim.engines._base import TurnContext
 from agentworld_sim.errors import AccessRefused
-from agentworld_sim.exchanges import Exchange
+from agentworld_sim.ports import TurnContext
+from agentworld_sim.types.exchanges import Exchange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

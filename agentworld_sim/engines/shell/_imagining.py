@@ -12,22 +12,22 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
-from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.engines.shell._engine_session import ShellEngineSession, is_quick, threads
 from agentworld_sim.engines.shell._imagined import (
     CommandAnswer,
     CommandImaginer,
     ImaginedCommand,
 )
-from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._unknown import Misnamed, Unanswered, UnknownCommands
+from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.errors import AgentworldError, EngineFailure
-from agentworld_sim.exchanges import Exchange
-from agentworld_sim.state._changes import StateChange, WorldState
-from agentworld_sim.state._files import Blobs
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Observation
+from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.types.exchanges import Exchange
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation
 
 MOST_RUNS = 200
 """Of one turn, beside those for answers: names are learned in a few."""

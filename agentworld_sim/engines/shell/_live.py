@@ -60,7 +60,7 @@ from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._simple import is_simple, words_alone
 from agentworld_sim.engines.shell._umask import Umask
 from agentworld_sim.errors import EngineFailure
-from agentworld_sim.state._files import normal_path
+from agentworld_sim.types.files import normal_path
 
 Keep = Literal["nothing", "cwd", "all"]
 """What a tool's shell keeps between calls."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from agentworld_sim.engines.shell._command import ShellFiles
 from agentworld_sim.engines.shell._imagined import CommandAnswer, FileOperation
-from agentworld_sim.engines.shell._limits import ShellLimits
-from agentworld_sim.state._files import FileEntry, FileTree, normal_path, parent_of
+from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.types.files import FileEntry, FileTree, normal_path, parent_of
 
 MOST_OPERATIONS = 500
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from posixpath import relpath
 
 from agentworld_sim.engines.shell._files import LiveFiles
-from agentworld_sim.state._files import FileTree, normal_path
+from agentworld_sim.types.files import FileTree, normal_path
 
 SHELLS = frozenset({"bash", "dash", "rbash", "sh"})
 """Interpreters whose scripts the shell runs."""

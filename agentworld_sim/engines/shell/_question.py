@@ -11,7 +11,7 @@ from agentworld_sim.engines.shell._command import CommandCall
 from agentworld_sim.engines.shell._files import LiveFiles
 from agentworld_sim.engines.shell._imagined import CommandQuestion
 from agentworld_sim.engines.shell.commands import listing
-from agentworld_sim.state._files import FileEntry, FileTree, blob_id, normal_path
+from agentworld_sim.types.files import FileEntry, FileTree, blob_id, normal_path
 
 MOST_STDIN = 200_000
 """Characters of standard input that are shown."""

@@ -8,7 +8,7 @@ from typing import get_args
 
 from agentworld_sim.engines.shell.commands.builtins import BUILTINS
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.tools import Route
+from agentworld_sim.types.tools import Route
 
 
 class Routes:

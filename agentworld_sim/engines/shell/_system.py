@@ -11,8 +11,8 @@ from bashkit import Bash, ExecutionProfile, FileSystem
 
 from agentworld_sim.engines.shell._files import iso_time, quoted
 from agentworld_sim.engines.shell._guise import HELPER, IMAGINE
-from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES
+from agentworld_sim.engines.shell.machine import Machine
 
 PROGRAM_START = "\x7fELF\x02\x01\x01"
 """How a program's file begins. It must also be a word that the embedded shell can run as a command

@@ -21,8 +21,6 @@ from agentworld_sim.engines.shell._files import LiveFiles
 from agentworld_sim.engines.shell._guise import HELPER
 from agentworld_sim.engines.shell._imagined import CommandAnswer, CommandQuestion, Validate
 from agentworld_sim.engines.shell._kept import kept_by
-from agentworld_sim.engines.shell._limits import ShellLimits
-from agentworld_sim.engines.shell._looking import only_looks
 from agentworld_sim.engines.shell._operations import Impossible, Plan, carry_out, planned
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
 from agentworld_sim.engines.shell._programs import (
@@ -47,9 +45,11 @@ from agentworld_sim.engines.shell._simple import SIMPLE_COMMANDS
 from agentworld_sim.engines.shell._uninstalled import UNINSTALLED
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.commands.builtins import BUILTINS
+from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.read_only_commands import only_looks
 from agentworld_sim.errors import AccessRefused, EngineFailure
-from agentworld_sim.state._files import FileTree, normal_path
-from agentworld_sim.turns import InnerAnswer, Turn
+from agentworld_sim.types.files import FileTree, normal_path
+from agentworld_sim.types.turns import InnerAnswer, Turn
 
 Named = tuple[tuple[str, ...], str]
 """Words of a command and the hash of its input."""

@@ -14,7 +14,7 @@ from random import Random
 
 from bashkit import FileSystem
 
-from agentworld_sim.engines.shell._machine import Machine
+from agentworld_sim.engines.shell.machine import Machine
 
 RANDOM_BYTES = 65_536
 """What one read of `/dev/urandom` finds, the largest request of common scripts excepted."""

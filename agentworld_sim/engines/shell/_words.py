@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from bashkit import BashError, ScriptAnalysis
 
 from agentworld_sim.engines.shell._judgement import RUNS_OTHERS
-from agentworld_sim.state._files import normal_path
+from agentworld_sim.types.files import normal_path
 
 MOST_WORDS = 600
 """Of one script; what comes after is found when it fails."""

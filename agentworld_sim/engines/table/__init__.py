@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.engines.table._engine import TableEngine
 from agentworld_sim.engines.table._inference import infer, plan_of
-from agentworld_sim.engines.table._operation import (
+from agentworld_sim.engines.table.operation import (
     Argument,
     Does,
     Operation,
@@ -19,7 +19,7 @@ from agentworld_sim.engines.table._operation import (
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.table._records import record_changes, records_in, records_view
-    from agentworld_sim.engines.table._seeds import records_from, with_records
+    from agentworld_sim.engines.table.seeds import records_from, with_records
 
 __all__ = [
     "Argument",

@@ -13,7 +13,6 @@ from agentworld_sim.engines.table._errors import named, singular
 from agentworld_sim.engines.table._execution import Outcome
 from agentworld_sim.engines.table._fitting import Fitting
 from agentworld_sim.engines.table._generate import Maker
-from agentworld_sim.engines.table._operation import Output
 from agentworld_sim.engines.table._paths import MISSING, get, put
 from agentworld_sim.engines.table._schemas import (
     Schema,
@@ -22,9 +21,10 @@ from agentworld_sim.engines.table._schemas import (
     properties_of,
 )
 from agentworld_sim.engines.table._shapes import shape, unsaid_result
+from agentworld_sim.engines.table.operation import Output
 from agentworld_sim.errors import UsageError
-from agentworld_sim.tools import schema_problem
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.tools import schema_problem
+from agentworld_sim.types.turns import Observation
 
 _WRAPS = "x-fastmcp-wrap-result"
 """In an output schema: the content is `{"result": value}`, and the text is the value's."""

@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import Any, cast
 
 from agentworld_sim.engines.table import _times
-from agentworld_sim.engines.table._beginning import roots_of
 from agentworld_sim.engines.table._errors import invalid, written
-from agentworld_sim.engines.table._expressions import names_in
-from agentworld_sim.engines.table._layout import joined
 from agentworld_sim.engines.table._matching import SAME, Filter
-from agentworld_sim.engines.table._operation import SAID, Argument, Operation, Plan, Role, Table
 from agentworld_sim.engines.table._schemas import Schema, alternative_types, properties_of, resolved
-from agentworld_sim.tools import ToolSpec, canonical_json
+from agentworld_sim.engines.table.expressions import names_in
+from agentworld_sim.engines.table.initial_rows import roots_of
+from agentworld_sim.engines.table.layout import joined
+from agentworld_sim.engines.table.operation import SAID, Argument, Operation, Plan, Role, Table
+from agentworld_sim.types.tools import ToolSpec, canonical_json
 
 PAGE = 30
 """Records in a page, where the tool pages and does not say."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agentworld_sim.engines.table._operation import Argument, Operation, Table
+from agentworld_sim.engines.table.operation import Argument, Operation, Table
 
 
 def with_key(operation: Operation, table: Table) -> Operation:

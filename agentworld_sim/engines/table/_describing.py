@@ -7,7 +7,6 @@ from typing import Any
 from agentworld_sim.engines.table._groups import STRONG, WEAK, Group, key_arguments
 from agentworld_sim.engines.table._options import is_no_field
 from agentworld_sim.engines.table._outputs import WRAPPERS
-from agentworld_sim.engines.table._reading import Reading
 from agentworld_sim.engines.table._shapes import (
     enum_of,
     is_object,
@@ -18,7 +17,8 @@ from agentworld_sim.engines.table._shapes import (
     required,
 )
 from agentworld_sim.engines.table._verbs import BEGINNINGS, STATES
-from agentworld_sim.engines.table._words import plural, singulars, snake
+from agentworld_sim.engines.table.reading import Reading
+from agentworld_sim.engines.table.words import plural, singulars, snake
 
 IGNORED = frozenset(
     "verbose pretty format response_format output_format detail_level include_details debug confirm"

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from agentworld_sim.engines._base import Engine, EngineSession
 from agentworld_sim.engines.table._inference import PREFIX, is_candidate, plan_of
-from agentworld_sim.engines.table._operation import Operation, Plan, Table
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._files import Blobs
-from agentworld_sim.tools import ToolSpec
-from agentworld_sim.turns import Turn
+from agentworld_sim.engines.table.operation import Operation, Plan, Table
+from agentworld_sim.ports import Engine, EngineSession
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.turns import Turn
 
 
 class TableEngine:

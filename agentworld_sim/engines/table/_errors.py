@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agentworld_sim.engines.table._operation import Plan
-from agentworld_sim.tools import ToolSpec
-from agentworld_sim.turns import Turn
+from agentworld_sim.engines.table.operation import Plan
+from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.turns import Turn
 
 _NOT_FOUND = re.compile(
     r"not found|not exist|n't exist|no such|unknown|could ?n[o']t find|cannot find|unable to find"

@@ -10,13 +10,17 @@ from typing import Any, cast
 from agentworld_sim.engines.table import _errors as errors
 from agentworld_sim.engines.table import _times
 from agentworld_sim.engines.table._asked import Asked
-from agentworld_sim.engines.table._beginning import roots_of
 from agentworld_sim.engines.table._database import Database, Query, counted
 from agentworld_sim.engines.table._drawing import Draw
-from agentworld_sim.engines.table._expressions import CannotEvaluate, evaluate, filled, truth
 from agentworld_sim.engines.table._generate import Maker
 from agentworld_sim.engines.table._keys import next_key, project_of
-from agentworld_sim.engines.table._layout import (
+from agentworld_sim.engines.table._matching import SAME, Filter
+from agentworld_sim.engines.table._ordering import in_order
+from agentworld_sim.engines.table._paths import MISSING, get, put
+from agentworld_sim.engines.table._schemas import alternative_types, not_null, resolved
+from agentworld_sim.engines.table.expressions import CannotEvaluate, evaluate, filled, truth
+from agentworld_sim.engines.table.initial_rows import roots_of
+from agentworld_sim.engines.table.layout import (
     HIGHEST,
     Stored,
     joined,
@@ -24,10 +28,6 @@ from agentworld_sim.engines.table._layout import (
     record_path,
     scope_of,
 )
-from agentworld_sim.engines.table._matching import SAME, Filter
-from agentworld_sim.engines.table._ordering import in_order
-from agentworld_sim.engines.table._paths import MISSING, get, put
-from agentworld_sim.engines.table._schemas import alternative_types, not_null, resolved
 
 MAPS = frozenset("fields properties attributes data custom_fields customFields values".split())
 """Fields that hold the caller's own fields: an update changes those of them that it mentions."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, cast
 
-from agentworld_sim._schema_limits import pattern_fits
 from agentworld_sim.engines.table import _plausible as plausible
 from agentworld_sim.engines.table import _times
 from agentworld_sim.engines.table._drawing import Draw
@@ -24,6 +23,7 @@ from agentworld_sim.engines.table._schemas import (
     types_of,
 )
 from agentworld_sim.engines.table._vocabulary import STATES
+from agentworld_sim.schema.limits import pattern_fits
 
 _DEEPEST = 6
 """Objects inside objects; deeper ones hold only what they must."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentworld_sim.engines.table._outputs import Answers, answers_of
-from agentworld_sim.engines.table._reading import READS, Reading
 from agentworld_sim.engines.table._shapes import enum_of, item_of, kind_of, properties
-from agentworld_sim.engines.table._words import plural, singular, singulars, snake, words
+from agentworld_sim.engines.table.reading import READS, Reading
+from agentworld_sim.engines.table.words import plural, singular, singulars, snake, words
 
 STRONG = ("id", "uuid", "guid", "number", "key", "slug", "ref", "sid", "iid")
 """Kinds of name that only ever name a record."""

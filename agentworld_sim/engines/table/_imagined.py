@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.engines.table._inference import plan_of
-from agentworld_sim.engines.table._operation import Operation, Plan, Table
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.engines.table.operation import Operation, Plan, Table
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 
 
 class TableRecords:

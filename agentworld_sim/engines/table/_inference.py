@@ -28,7 +28,11 @@ from agentworld_sim.engines.table._groups import (
     link_problem,
 )
 from agentworld_sim.engines.table._linking import link
-from agentworld_sim.engines.table._operation import (
+from agentworld_sim.engines.table._reasons import reasons_of
+from agentworld_sim.engines.table._roles import roles
+from agentworld_sim.engines.table._shapes import kind_of, properties
+from agentworld_sim.engines.table._support import support_problem, worked_out
+from agentworld_sim.engines.table.operation import (
     DEFAULT_KEY,
     SAID,
     Argument,
@@ -38,13 +42,9 @@ from agentworld_sim.engines.table._operation import (
     Plan,
     Table,
 )
-from agentworld_sim.engines.table._reading import READS, Reading, reading
-from agentworld_sim.engines.table._reasons import reasons_of
-from agentworld_sim.engines.table._roles import roles
-from agentworld_sim.engines.table._shapes import kind_of, properties
-from agentworld_sim.engines.table._support import support_problem, worked_out
-from agentworld_sim.engines.table._words import singulars, snake
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.engines.table.reading import READS, Reading, reading
+from agentworld_sim.engines.table.words import singulars, snake
+from agentworld_sim.types.tools import ToolSpec
 
 PREFIX = "table/"
 """Of the table engine's bindings: `table/create:issues`."""

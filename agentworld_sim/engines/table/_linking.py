@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agentworld_sim.engines.table._groups import Group
 from agentworld_sim.engines.table._outputs import answers_of
-from agentworld_sim.engines.table._reading import Reading
 from agentworld_sim.engines.table._shapes import properties
-from agentworld_sim.engines.table._words import snake
+from agentworld_sim.engines.table.reading import Reading
+from agentworld_sim.engines.table.words import snake
 
 
 def link(groups: list[Group]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from agentworld_sim.engines.table._reading import Reading
 from agentworld_sim.engines.table._shapes import enum_of, kind_of, properties
 from agentworld_sim.engines.table._verbs import ACTIONS
-from agentworld_sim.engines.table._words import singulars, snake
+from agentworld_sim.engines.table.reading import Reading
+from agentworld_sim.engines.table.words import singulars, snake
 
 PROJECTIONS = frozenset(
     "opt_fields return_fields include_fields response_fields output_fields".split()

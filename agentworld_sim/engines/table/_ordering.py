@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from agentworld_sim.engines.table._layout import Stored
-from agentworld_sim.engines.table._operation import Table
 from agentworld_sim.engines.table._schemas import Schema, not_null, properties_of
+from agentworld_sim.engines.table.layout import Stored
+from agentworld_sim.engines.table.operation import Table
 
 
 def in_order(stored: Stored, table: Table, roots: Sequence[Schema]) -> Stored:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentworld_sim.engines.table._operation import Output
-from agentworld_sim.engines.table._reading import Reading
 from agentworld_sim.engines.table._shapes import (
     enum_of,
     is_object,
@@ -17,7 +15,9 @@ from agentworld_sim.engines.table._shapes import (
     properties,
     required,
 )
-from agentworld_sim.engines.table._words import plural, singulars, snake
+from agentworld_sim.engines.table.operation import Output
+from agentworld_sim.engines.table.reading import Reading
+from agentworld_sim.engines.table.words import plural, singulars, snake
 
 TOTALS = frozenset("total total_count total_results total_items total_records total_hits".split())
 COUNTS = frozenset("count returned result_count results_count num_results length".split())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agentworld_sim.engines.table._operation import Operation
-from agentworld_sim.engines.table._reading import Reading
+from agentworld_sim.engines.table.operation import Operation
+from agentworld_sim.engines.table.reading import Reading
 
 
 def reasons_of(read: Reading, operation: Operation, *, beside: list[str]) -> tuple[str, ...]:

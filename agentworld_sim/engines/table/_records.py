@@ -6,8 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from agentworld_sim.engines.table._beginning import beginning, begun_values, roots_of
-from agentworld_sim.engines.table._layout import (
+from agentworld_sim.engines.table._matching import same
+from agentworld_sim.engines.table._ordering import in_order
+from agentworld_sim.engines.table._paths import get
+from agentworld_sim.engines.table.initial_rows import beginning, begun_values, roots_of
+from agentworld_sim.engines.table.layout import (
     Stored,
     joined,
     key_of,
@@ -18,13 +21,10 @@ from agentworld_sim.engines.table._layout import (
     table_path,
     tables_in,
 )
-from agentworld_sim.engines.table._matching import same
-from agentworld_sim.engines.table._operation import Plan, Table
-from agentworld_sim.engines.table._ordering import in_order
-from agentworld_sim.engines.table._paths import get
+from agentworld_sim.engines.table.operation import Plan, Table
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.tools import ToolCall, ToolSpec, schema_problem
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec, schema_problem
 
 LINES = 200
 """Most records of one table that are shown."""

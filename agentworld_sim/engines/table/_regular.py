@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import string
 
-from agentworld_sim._schema_limits import pattern_fits
 from agentworld_sim.engines.table._drawing import Draw
+from agentworld_sim.schema.limits import pattern_fits
 
 _WORD = string.ascii_letters + string.digits + "_"
 _CLASSES = {"d": string.digits, "w": string.ascii_lowercase + string.digits, "s": " "}

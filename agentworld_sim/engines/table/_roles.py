@@ -13,12 +13,12 @@ from agentworld_sim.engines.table._describing import (
     records_argument,
 )
 from agentworld_sim.engines.table._groups import Group
-from agentworld_sim.engines.table._operation import Argument
 from agentworld_sim.engines.table._options import PROJECTIONS, is_event, is_no_field
-from agentworld_sim.engines.table._reading import Reading
 from agentworld_sim.engines.table._shapes import enum_of, kind_of, properties
 from agentworld_sim.engines.table._verbs import ACTIONS, EXECUTED, STATES
-from agentworld_sim.engines.table._words import singulars, snake
+from agentworld_sim.engines.table.operation import Argument
+from agentworld_sim.engines.table.reading import Reading
+from agentworld_sim.engines.table.words import singulars, snake
 
 _TEXT = frozenset(
     "query q search search_query search_term search_text term terms keyword keywords text needle"

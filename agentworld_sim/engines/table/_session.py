@@ -9,29 +9,29 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from agentworld_sim.engines._base import Answer, Engine, EngineSession, TurnContext
 from agentworld_sim.engines.table._answers import Further, observation
 from agentworld_sim.engines.table._asked import Asked, NotComputed
-from agentworld_sim.engines.table._beginning import beginning, begun_values, roots_of
 from agentworld_sim.engines.table._database import Database, Query
 from agentworld_sim.engines.table._drawing import Draw
 from agentworld_sim.engines.table._errors import ToolError, as_told, in_own_words, pattern_in
 from agentworld_sim.engines.table._execution import Execution, Outcome
 from agentworld_sim.engines.table._generate import Maker
-from agentworld_sim.engines.table._layout import (
+from agentworld_sim.engines.table._ordering import in_order
+from agentworld_sim.engines.table.initial_rows import beginning, begun_values, roots_of
+from agentworld_sim.engines.table.layout import (
     HIGHEST,
     ROOT,
     Stored,
     stored_in,
     table_path,
 )
-from agentworld_sim.engines.table._operation import Plan, Table
-from agentworld_sim.engines.table._ordering import in_order
+from agentworld_sim.engines.table.operation import Plan, Table
 from agentworld_sim.errors import CannotCompute, EngineFailure
-from agentworld_sim.state._changes import StateChange
-from agentworld_sim.state._values import changed_keys
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Observation, Turn
+from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
+from agentworld_sim.types.state import StateChange
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation, Turn
+from agentworld_sim.types.values import changed_keys
 
 TURN_US = 1_000_000
 """What a call takes on the world's clock."""

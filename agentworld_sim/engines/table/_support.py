@@ -7,9 +7,9 @@ from typing import Any
 
 from agentworld_sim.engines.table._describing import IGNORED, keys_of
 from agentworld_sim.engines.table._groups import STRONG, Group
-from agentworld_sim.engines.table._reading import READS, Reading
 from agentworld_sim.engines.table._shapes import item_of, kind_of, properties
-from agentworld_sim.engines.table._words import snake
+from agentworld_sim.engines.table.reading import READS, Reading
+from agentworld_sim.engines.table.words import snake
 
 _SUMS = frozenset(
     "total subtotal grand_total total_price total_amount total_cost tax price amount cost".split()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentworld_sim.engines.table._operation import Does
+from agentworld_sim.engines.table.operation import Does
 
 
 def _all(does: Does, verbs: str) -> dict[str, Does]:

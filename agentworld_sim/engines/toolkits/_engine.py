@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 from typing import Literal
 
-from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.engines.toolkits._server_tool import (
     Kept,
     ServerTool,
@@ -15,9 +14,10 @@ from agentworld_sim.engines.toolkits._server_tool import (
     server_tools,
 )
 from agentworld_sim.errors import EngineFailure, nearest
-from agentworld_sim.state._changes import StateChange, WorldState
-from agentworld_sim.state._files import Blobs
-from agentworld_sim.tools import ToolCall, ToolSpec, check_arguments
+from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec, check_arguments
 
 TURN_US = 100_000
 """What every turn takes on the world's clock."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agentworld_sim.engines.toolkits._server_tool import Kept
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 KINDS: Mapping[str, str] = {"entity": "entities", "relation": "relations"}
 """What the server `memory` keeps, and what the tables of it are called."""

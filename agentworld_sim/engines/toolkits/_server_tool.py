@@ -8,10 +8,10 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, cast
 
-from agentworld_sim.engines._fitting import plain_name, schema_fits
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.tools import ToolSpec
-from agentworld_sim.turns import Observation
+from agentworld_sim.schema.match import plain_name, schema_fits
+from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.turns import Observation
 
 SERVER_MODULES = ("memory", "sqlite", "time")
 

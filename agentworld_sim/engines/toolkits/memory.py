@@ -18,7 +18,7 @@ from agentworld_sim.engines.toolkits._server_tool import (
     ServerTurn,
     record,
 )
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 Item = Mapping[str, Any]
 

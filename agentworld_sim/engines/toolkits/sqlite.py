@@ -14,7 +14,7 @@ from typing import Any
 from agentworld_sim.engines.toolkits import _sqlite_functions, _sqlite_state
 from agentworld_sim.engines.toolkits._server_tool import TEXT, ServerTool, ServerTurn, record
 from agentworld_sim.errors import CannotCompute
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 MAX_STEPS = 200
 """Of the virtual machine of SQLite, in hundreds of thousands: some seconds of work."""

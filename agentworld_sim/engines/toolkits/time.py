@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from agentworld_sim.engines.toolkits._server_tool import TEXT, ServerTool, ServerTurn, record
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 

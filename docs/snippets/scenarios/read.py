@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from agentworld_sim.scenario import Scenario
-from agentworld_sim.state import MemoryBlobs
+from agentworld_sim.types import MemoryBlobs
 
 scenario = Scenario.load(Path(__file__).parent / "site.yaml")
 first = scenario.initial_files(MemoryBlobs())

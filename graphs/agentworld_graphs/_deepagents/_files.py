@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from deepagents.backends.protocol import FileDownloadResponse
 
 from agentworld_sim import World, WorldRef
-from agentworld_sim.state._files import FileEntry, normal_path
+from agentworld_sim.types.files import FileEntry, normal_path
 
 LINKS = 40
 """How many symbolic links are followed on the way to a file, as Linux does."""

@@ -12,7 +12,7 @@ from agentworld_graphs._levels import Level, keeps_checkpoints, levels, wait_for
 from agentworld_graphs._place import Place
 from agentworld_graphs._seat import Seat
 from agentworld_sim import UsageError, WorldRef
-from agentworld_sim._lock import TurnLock
+from agentworld_sim.runtime.locks import TurnLock
 
 NO_CHANNEL = (
     "this graph keeps checkpoints, but its state has no channel 'sim_ref': after going back in a"

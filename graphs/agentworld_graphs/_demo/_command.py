@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentworld_sim._extras import require
 from agentworld_sim.errors import UsageError
+from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -58,7 +58,7 @@ async def _demo(agent_model: str | None) -> int:
     from agentworld_graphs._demo._trace import Trace
     from agentworld_sim.goals import check_goals
     from agentworld_sim.scenario import Scenario
-    from agentworld_sim.state._home import open_store
+    from agentworld_sim.store.home import open_store
     from agentworld_sim.world import World
 
     here, there = await asyncio.to_thread(Path.cwd), Path("/srv/app")

@@ -11,15 +11,15 @@ from agentworld_graphs._playwright._shapes import browser_shapes
 from agentworld_graphs._seat import seat_of, world_of
 from agentworld_graphs._simulate import simulated
 from agentworld_sim import ToolCall, UsageError, World, WorldStore
-from agentworld_sim._extras import require
-from agentworld_sim._holding import HoldsWorld
-from agentworld_sim._sync import run_sync
 from agentworld_sim.engines.browser import browser_tools
-from agentworld_sim.engines.browser._history import serves_pages
-from agentworld_sim.engines.browser._tools import PREFIX, SERVE
+from agentworld_sim.engines.browser.history import serves_pages
+from agentworld_sim.engines.browser.tools import PREFIX, SERVE
+from agentworld_sim.extras import require
+from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.supports_world import HoldsWorld
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldModel
+    from agentworld_sim.imagination import WorldModel
 
 
 class SimulatedBrowserToolkit:

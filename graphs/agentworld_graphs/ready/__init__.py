@@ -15,7 +15,7 @@ None needs a key or a network: by default the agent follows a script, and the wo
 
 from __future__ import annotations
 
-from agentworld_sim._extras import require
+from agentworld_sim.extras import require
 
 require("langgraph", extra="graphs")
 

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from agentworld_graphs.ready._agent import TURNED_DOWN, State
 from agentworld_graphs.ready._worlds import call_of, forked
 from agentworld_sim import World, WorldRef
-from agentworld_sim.engines.table._changes import record_changes
+from agentworld_sim.engines.table.changes import record_changes
 
 
 class Rehearsal(TypedDict):

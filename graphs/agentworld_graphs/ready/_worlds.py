@@ -33,11 +33,11 @@ from agentworld_sim import (
     WorldRef,
     WorldStore,
 )
-from agentworld_sim._committing import off_loop
 from agentworld_sim.errors import nearest
-from agentworld_sim.model._http import is_loopback
+from agentworld_sim.llm._http import is_loopback
+from agentworld_sim.runtime.commit import off_loop
 from agentworld_sim.scenario._shipped import shipped_scenarios
-from agentworld_sim.state._home import open_store
+from agentworld_sim.store.home import open_store
 
 OPEN = 256
 """How many worlds stay open. One that is not is opened again by its id when its thread goes on."""

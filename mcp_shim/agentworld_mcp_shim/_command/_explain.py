@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentworld_sim.cli._model_options import ModelChoice, model_options
+from agentworld_sim.cli.model_options import ModelChoice, model_options
 from agentworld_sim.errors import nearest
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agentworld_mcp_shim._explaining import Explanation, ToolAnswer
     from agentworld_mcp_shim._settings import ShimSettings
     from agentworld_mcp_shim._upstream import Upstream
-    from agentworld_sim.tools import ToolSpec
+    from agentworld_sim.types.tools import ToolSpec
     from agentworld_sim.world import World
 
 WIDE = 100
@@ -117,8 +117,8 @@ def explain_command(
     from agentworld_mcp_shim._targets import targets_of
     from agentworld_mcp_shim._upstream import close_all, start_upstream
     from agentworld_mcp_shim._worlds import WorldChoice
-    from agentworld_sim._extras import require
     from agentworld_sim.errors import UsageError
+    from agentworld_sim.extras import require
 
     if as_json and as_stub:
         raise UsageError("--json and --stub print different things. Give one of them.")

@@ -11,11 +11,11 @@ import click
 
 from agentworld_mcp_shim._command._http_options import http_options
 from agentworld_mcp_shim._command._tape_options import TapeChoice, check_tape, tape_options
-from agentworld_sim._access import checked_access
-from agentworld_sim.cli._model_options import ModelChoice, model_options
-from agentworld_sim.cli._store_option import store_option
+from agentworld_sim.cli.model_options import ModelChoice, model_options
+from agentworld_sim.cli.store_option import store_option
 from agentworld_sim.errors import UsageError
-from agentworld_sim.tools import Access
+from agentworld_sim.runtime.access import checked_access
+from agentworld_sim.types.tools import Access
 
 if TYPE_CHECKING:
     from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
@@ -196,7 +196,7 @@ def serve_command(
                 started[target.name] = start_upstream(
                     target.command, name=target.name, env=target.env, headers=target.headers
                 )
-        from agentworld_sim._extras import require
+        from agentworld_sim.extras import require
 
         require("mcp.server.lowlevel", extra="mcp")
         settings = ShimSettings(

@@ -59,7 +59,7 @@ def snapshot_command(
     from agentworld_mcp_shim._command._serve import log_to_stderr
     from agentworld_mcp_shim._targets import targets_of
     from agentworld_mcp_shim._upstream import close_all, list_upstream, start_upstream
-    from agentworld_sim._extras import require
+    from agentworld_sim.extras import require
 
     log_to_stderr(verbose)
     (target,) = targets_of(upstream)
@@ -73,7 +73,7 @@ def snapshot_command(
     from agentworld_mcp_shim._secrets import hidden_values
     from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot, snapshot_text
     from agentworld_mcp_shim._tool_listing import ToolListings, seen_in, upstream_key
-    from agentworld_sim.state._home import home
+    from agentworld_sim.store.home import home
 
     snapshot = Snapshot(listing=listing, name=name)
     secrets = hidden_values(target)

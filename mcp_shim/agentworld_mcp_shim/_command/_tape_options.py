@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.tools import Access
+from agentworld_sim.types.tools import Access
 
 F = TypeVar("F", bound=Callable[..., Any])
 

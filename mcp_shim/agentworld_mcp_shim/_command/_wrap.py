@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agentworld_sim._extras import require
 from agentworld_sim.errors import UsageError
+from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
     from agentworld_mcp_shim.wrapping import Outcome, Rewritten
@@ -163,7 +163,7 @@ def _interpreter() -> str:
 
 def _checked_world(world: str | None) -> str | None:
     if world is not None:
-        from agentworld_sim._opening import check_world_id
+        from agentworld_sim.runtime.assembly import check_world_id
 
         check_world_id(world)
     return world

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Self
 
 from agentworld_sim import EngineFailure, Scenario, ToolCall, ToolSpec, Turn, World, WorldStore
-from agentworld_sim.engines._base import TurnContext
 from agentworld_sim.engines.shell import (
     CommandAnswer,
     CommandQuestion,
@@ -16,9 +15,10 @@ from agentworld_sim.engines.shell import (
     ShellLimits,
     Validate,
 )
-from agentworld_sim.exchanges import Exchange
-from agentworld_sim.tools import Route
-from agentworld_sim.turns import InnerAnswer
+from agentworld_sim.ports import TurnContext
+from agentworld_sim.types.exchanges import Exchange
+from agentworld_sim.types.tools import Route
+from agentworld_sim.types.turns import InnerAnswer
 
 MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
 

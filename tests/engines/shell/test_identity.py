@@ -7,12 +7,12 @@ import re
 import pytest
 from bashkit import Bash
 
-from agentworld_sim.engines.shell._image import base_tree, system_mounts
-from agentworld_sim.engines.shell._machine import Machine, User
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING, PACKAGES
 from agentworld_sim.engines.shell._system import SCRIPTS
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.state._files import MemoryBlobs
+from agentworld_sim.engines.shell.image import base_tree, system_mounts
+from agentworld_sim.engines.shell.machine import Machine, User
+from agentworld_sim.types.files import MemoryBlobs
 
 from .conftest import CLOCK_US, MachineShell, MakeMachine
 

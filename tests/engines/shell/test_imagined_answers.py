@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim import EngineFailure, MemoryStore, SqliteStore, Turn, World
-from agentworld_sim.engines._base import TurnContext
 from agentworld_sim.engines.shell import (
     CommandAnswer,
     CommandQuestion,
@@ -23,6 +22,7 @@ from agentworld_sim.engines.shell import (
 )
 from agentworld_sim.engines.shell._question import MOST_FILE, MOST_STDIN
 from agentworld_sim.errors import AgentworldError, ModelUnavailable
+from agentworld_sim.ports import TurnContext
 from tests.engines.shell.imagining import (
     MACHINE,
     TOOLS,

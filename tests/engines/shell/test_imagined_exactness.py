@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import ToolCall, Turn
-from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.engines.shell import Machine, ShellEngine, _engine
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._image import base_tree
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._files import MemoryBlobs
+from agentworld_sim.engines.shell.image import base_tree
+from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.types.files import MemoryBlobs
+from agentworld_sim.types.state import WorldState
 from tests.engines.shell.conftest import CLOCK_US
 from tests.engines.shell.imagining import (
     TOOLS,

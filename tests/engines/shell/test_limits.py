@@ -6,8 +6,8 @@ import pytest
 
 from agentworld_sim.engines.shell._awk_loops import surely_ends
 from agentworld_sim.engines.shell._limit_texts import faithful
-from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._precheck import checked
+from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.errors import EngineFailure
 from tests.engines.shell.limited import once
 

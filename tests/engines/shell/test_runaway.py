@@ -13,7 +13,7 @@ import pytest
 from agentworld_sim.engines.shell import _isolated
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell._deep import call_deep
-from agentworld_sim.engines.shell._limits import ShellLimits
+from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.errors import EngineFailure
 from tests.engines.shell.limited import Kept, once
 

@@ -11,7 +11,7 @@ from jsonschema.validators import validator_for
 from agentworld_sim.engines.shell._bindings import binding_for, bindings, schema_fits, toolkit
 from agentworld_sim.engines.shell.toolkits._document import document
 from agentworld_sim.errors import UsageError
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "bindings.md"
 

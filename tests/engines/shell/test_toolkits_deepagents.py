@@ -24,7 +24,7 @@ from langchain_core.tools import StructuredTool
 
 from agentworld_sim.engines.shell._bindings import binding_for
 from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 from .toolkit_machine import ToolMachine, live_tree_of, tree_of
 

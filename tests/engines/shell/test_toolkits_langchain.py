@@ -14,7 +14,7 @@ from langchain.agents.middleware import HostExecutionPolicy, ShellToolMiddleware
 from langchain_core.messages import ToolMessage
 
 from agentworld_sim.engines.shell._bindings import binding_for
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 from .toolkit_machine import ToolMachine
 

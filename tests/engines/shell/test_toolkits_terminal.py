@@ -9,7 +9,7 @@ import pytest
 
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import UsageError
-from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 
 from .toolkit_machine import ToolMachine
 

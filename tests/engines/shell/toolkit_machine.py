@@ -8,14 +8,14 @@ from typing import Any
 
 from agentworld_sim.engines.shell._bindings import Binding, ShellTurn, bindings
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
-from agentworld_sim.engines.shell._limits import ShellLimits
 from agentworld_sim.engines.shell._live import LiveShell
-from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.state._files import FileEntry, FileTree, MemoryBlobs, parent_of
-from agentworld_sim.tools import check_arguments
-from agentworld_sim.turns import Observation
+from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, parent_of
+from agentworld_sim.types.tools import check_arguments
+from agentworld_sim.types.turns import Observation
 
 START_US = 1_772_445_600_000_000
 """2026-03-02 10:00:00 UTC."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World, WorldStore
-from agentworld_sim.engines._base import Engine
 from agentworld_sim.engines.table import Argument, Operation, Output, Plan, Table, TableEngine
-from agentworld_sim.turns import Observation
+from agentworld_sim.ports import Engine
+from agentworld_sim.types.turns import Observation
 
 SCENARIO = Scenario.model_validate({"name": "desk", "domains": ("mcp",)})
 

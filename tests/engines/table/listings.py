@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim.engines.table import Argument, Output, Plan
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 FOLDER = Path(__file__).parents[2] / "data" / "listings"
 LISTINGS: dict[str, dict[str, Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
-from agentworld_sim.engines.table._changes import record_changes
+from agentworld_sim.engines.table.changes import record_changes
 
 ID = {"type": "object", "properties": {"order_id": {"type": "integer"}}, "required": ["order_id"]}
 SCENARIO = Scenario.model_validate(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.table._expressions import (
+from agentworld_sim.engines.table.expressions import (
     CannotEvaluate,
     evaluate,
     filled,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
-from agentworld_sim.state import MemoryStore
+from agentworld_sim.store import MemoryStore
 
 SCENARIO = Scenario.parse(
     """

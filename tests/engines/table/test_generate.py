@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.table._beginning import beginning
 from agentworld_sim.engines.table._drawing import Draw
 from agentworld_sim.engines.table._generate import Maker
-from agentworld_sim.engines.table._operation import Plan, Table
 from agentworld_sim.engines.table._regular import text_for
-from agentworld_sim.tools import schema_problem
+from agentworld_sim.engines.table.initial_rows import beginning
+from agentworld_sim.engines.table.operation import Plan, Table
+from agentworld_sim.types.tools import schema_problem
 
 CLOCK_US = 1_770_000_000_000_000
 

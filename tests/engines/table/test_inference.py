@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agentworld_sim.engines.table import Argument, Operation, Table, infer, plan_of
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 from tests.engines.table.listings import LISTINGS, bound, specs, written
 
 

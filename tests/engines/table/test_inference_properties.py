@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from agentworld_sim.engines.table import Plan, infer, plan_of
-from agentworld_sim.engines.table._words import plural, singular, words
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.engines.table.words import plural, singular, words
+from agentworld_sim.types.tools import ToolSpec
 from tests.engines.table.listings import LISTINGS, specs, written
 
 

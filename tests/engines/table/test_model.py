@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import MemoryStore, ToolCall, World
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 from .desk import TOOLS, PlannedEngine, opened, planned
 

@@ -10,12 +10,12 @@ from typing import Any, Literal
 import pytest
 
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
-from agentworld_sim.engines._base import Answer, TurnContext
 from agentworld_sim.engines.table import Argument, Operation, Output, Plan, Table
 from agentworld_sim.errors import CannotCompute, UsageError
-from agentworld_sim.state._changes import StateChange, WorldState
-from agentworld_sim.state._files import Blobs
-from agentworld_sim.turns import Observation
+from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.turns import Observation
 
 from .desk import TEXT, WHOLE, PlannedEngine, opened, planned, said, shown, takes
 

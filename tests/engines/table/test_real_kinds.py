@@ -12,7 +12,7 @@ import pytest
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.engines.table import TableEngine
 from agentworld_sim.errors import CannotCompute
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 from .listings import specs
 

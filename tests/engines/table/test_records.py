@@ -11,9 +11,9 @@ import pytest
 from agentworld_sim import Action, ToolCall, ToolSpec, Turn
 from agentworld_sim.engines.table import Plan
 from agentworld_sim.engines.table._records import record_changes, records_view
-from agentworld_sim.engines.table._seeds import records_from, with_records
-from agentworld_sim.state._changes import StateChange, WorldState
-from agentworld_sim.turns import Observation, Provenance
+from agentworld_sim.engines.table.seeds import records_from, with_records
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.turns import Observation, Provenance
 
 from .desk import PLAN, TOOLS, opened, planned, said, shown
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import MemoryStore, SqliteStore, ToolCall, World
-from agentworld_sim.state._values import Values, changed_keys, merged
+from agentworld_sim.types.values import Values, changed_keys, merged
 
 from .desk import TOOLS, PlannedEngine, opened, planned, said, shown
 from .test_model import CALLS

@@ -28,8 +28,8 @@ from typing import Any
 import pytest
 
 from agentworld_fixtures._guard import Guard, RealEffect
-from agentworld_sim.state import SqliteStore
-from agentworld_sim.tape._file import write_tape
+from agentworld_sim.cassette._file import write_tape
+from agentworld_sim.store import SqliteStore
 from tests.fixtures_plugin.guard.conftest import Places
 
 pytestmark = pytest.mark.promise("guard-files")
@@ -286,7 +286,7 @@ def compiled(places: Places) -> None:
 
 def named_as_ours(places: Places) -> None:
     code = compile("open(path, 'w')", sqlite_store_file(), "exec")
-    exec(code, {"__name__": "agentworld_sim.state._sqlite", "path": places.kept})  # noqa: S102 - code that claims to be another's
+    exec(code, {"__name__": "agentworld_sim.store.sqlite", "path": places.kept})  # noqa: S102 - code that claims to be another's
 
 
 def named_as_pytest(places: Places) -> None:
@@ -300,7 +300,7 @@ def named_as_the_standard_library(places: Places) -> None:
 
 
 def sqlite_store_file() -> str:
-    from agentworld_sim.state import _sqlite
+    from agentworld_sim.store import sqlite as _sqlite
 
     return _sqlite.__file__
 

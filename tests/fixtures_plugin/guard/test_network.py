@@ -21,10 +21,10 @@ import httpx2
 import pytest
 
 from agentworld_fixtures._guard import Guard, RealEffect
-from agentworld_sim.model import ModelSettings
-from agentworld_sim.model._client import ChatClient
-from agentworld_sim.model.scripted import ScriptedModelServer
-from tests.model.client.harness import MODEL, asked, raw_server, response
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.client import ChatClient
+from agentworld_sim.llm.scripted import ScriptedModelServer
+from tests.llm.harness import MODEL, asked, raw_server, response
 
 pytestmark = pytest.mark.promise("guard-network")
 

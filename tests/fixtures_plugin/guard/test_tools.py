@@ -28,7 +28,7 @@ from langgraph.prebuilt import ToolNode
 from agentworld_fixtures._guard import Guard, RealEffect
 from agentworld_graphs import ScriptedChatModel, simulate
 from agentworld_sim import Scenario, World
-from agentworld_sim._sync import run_sync
+from agentworld_sim.runtime.sync import run_sync
 
 pytestmark = pytest.mark.promise("guard-tools")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentworld_sim.model.scripted import ModelRequest, Reply, ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ModelRequest, Reply, ScriptedModelServer, ScriptedReply
 from tests.fixtures_plugin.conftest import Suite
 
 CONFTEST = """

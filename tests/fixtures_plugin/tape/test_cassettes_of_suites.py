@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentworld_sim.model.scripted import ScriptedModelServer
+from agentworld_sim.llm.scripted import ScriptedModelServer
 from tests.fixtures_plugin.conftest import Suite
 from tests.fixtures_plugin.tape.conftest import CONFTEST, cassettes
 

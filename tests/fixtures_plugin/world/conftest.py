@@ -10,7 +10,7 @@ import pytest
 from agentworld_fixtures._faults import FaultList
 from agentworld_fixtures._world import SimWorld
 from agentworld_sim import Scenario, World
-from agentworld_sim._sync import run_sync
+from agentworld_sim.runtime.sync import run_sync
 from tests.fixtures_plugin.world.types_of_fixtures import Failure, Open
 
 FILES = {"README.md": "# Notes\n", "src/app.sh": "echo one\necho two\n", "data/a.csv": "1\n2\n"}

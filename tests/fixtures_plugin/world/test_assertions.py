@@ -274,7 +274,7 @@ def test_the_lines_of_the_library_are_not_in_a_traceback(pytester: pytest.Pytest
         from agentworld_fixtures._faults import FaultList
         from agentworld_fixtures._world import SimWorld
         from agentworld_sim import World
-        from agentworld_sim._sync import run_sync
+        from agentworld_sim.runtime.sync import run_sync
 
         def test_it():
             sim = SimWorld(run_sync(World.create()), FaultList())

@@ -22,7 +22,7 @@ from agentworld_fixtures._faults import FaultList
 from agentworld_fixtures._world import SimWorld
 from agentworld_graphs import SimToolNode
 from agentworld_sim import SqliteStore, ToolCall, UsageError, World
-from agentworld_sim.turns import Turn
+from agentworld_sim.types.turns import Turn
 from tests.fixtures_plugin.world.types_of_fixtures import Failure
 
 

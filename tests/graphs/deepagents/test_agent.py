@@ -21,7 +21,7 @@ WAYS = pytest.mark.parametrize("way", ["invoke", "ainvoke"])
 
 
 def machine(**files: str) -> World:
-    from agentworld_sim._sync import run_sync
+    from agentworld_sim.runtime.sync import run_sync
 
     content = {f"/srv/{name}.txt": text for name, text in files.items()}
     scenario = {"name": "machine", "domains": ["swe"], "files": content}

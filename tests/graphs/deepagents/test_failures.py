@@ -14,8 +14,8 @@ from agentworld_graphs import SimulatedSandbox, SimulationInterrupted
 from agentworld_sim import AccessRefused, Scenario, World
 from agentworld_sim.controls import ControlInput
 from agentworld_sim.errors import ModelRefused
-from agentworld_sim.model.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
-from agentworld_sim.turns import Observation
+from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
+from agentworld_sim.types.turns import Observation
 
 if TYPE_CHECKING:
     from conftest import Deep

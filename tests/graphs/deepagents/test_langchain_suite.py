@@ -10,7 +10,7 @@ from langchain_tests.integration_tests import SandboxIntegrationTests
 
 from agentworld_graphs import SimulatedSandbox
 from agentworld_sim import Scenario, World
-from agentworld_sim._sync import run_sync
+from agentworld_sim.runtime.sync import run_sync
 
 SCENARIO = Scenario.model_validate(
     {

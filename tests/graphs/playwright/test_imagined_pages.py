@@ -19,11 +19,11 @@ from agentworld_graphs import (
     simulate,
 )
 from agentworld_sim import AccessRefused, World
-from agentworld_sim._sync import run_sync
+from agentworld_sim.cassette import TapeMode, Taping
 from agentworld_sim.errors import WorldFailure
-from agentworld_sim.model import WorldModel
-from agentworld_sim.model.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
-from agentworld_sim.tape import TapeMode, Taping
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
+from agentworld_sim.runtime.sync import run_sync
 
 if TYPE_CHECKING:
     from conftest import Lab

@@ -10,7 +10,7 @@ from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
 from agentworld_graphs.ready import predict_then_act
 from agentworld_graphs.ready._worlds import store_of_process, worlds
 from agentworld_sim import ToolCall, World
-from agentworld_sim.model.scripted import (
+from agentworld_sim.llm.scripted import (
     ErrorReply,
     ModelRequest,
     ScriptedModelServer,

@@ -15,7 +15,7 @@ from agentworld_graphs.ready import predict_then_act, react, red_team, rehearse
 from agentworld_graphs.ready._agent import Agent
 from agentworld_graphs.ready._worlds import model_at, store_of_process, worlds
 from agentworld_sim import World
-from agentworld_sim.model.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
 from tests.graphs.ready.conftest import START, THREAD, answers, call, kept, says
 
 FIXED = 'while IFS= read -r record || [ -n "$record" ]; do'

@@ -14,8 +14,8 @@ from agentworld_mcp_shim._pool import WorldPool
 from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
 from agentworld_mcp_shim._worlds import WorldChoice
 from agentworld_sim.errors import UsageError
-from agentworld_sim.state import SqliteStore
-from agentworld_sim.tools import ToolCall
+from agentworld_sim.store import SqliteStore
+from agentworld_sim.types.tools import ToolCall
 from mcp import MCPError
 
 HOUR = 3600.0

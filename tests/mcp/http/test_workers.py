@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agentworld_sim.state import SqliteStore
+from agentworld_sim.store import SqliteStore
 from mcp import MCPError
 from tests.mcp.http.conftest import ACCEPT, Serve, Served, calling, said, world_of
 

@@ -19,7 +19,7 @@ import pytest
 
 from agentworld_mcp_shim.wrapping import WrapChoice, wrap_text
 from agentworld_sim.errors import UsageError
-from agentworld_sim.state import SqliteStore
+from agentworld_sim.store import SqliteStore
 from mcp import Client, StdioServerParameters
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim import ToolCall, ToolSpec
-from agentworld_sim.state._changes import StateChange
-from agentworld_sim.turns import Action, Observation, Turn
+from agentworld_sim.types.state import StateChange
+from agentworld_sim.types.turns import Action, Observation, Turn
 from agentworld_trainers.data import Demonstration, SourceTrajectory
 from agentworld_trainers.data._prepared import Prepared, prepared_source
 from tests.trainers.data.worlds import computed

@@ -11,9 +11,10 @@ import pytest
 from agentworld_sim import ToolCall
 from agentworld_sim.checks import judge_all
 from agentworld_sim.errors import ObservationRejected
-from agentworld_sim.model import ModelSettings, WorldModel
-from agentworld_sim.model.scripted import ScriptedModelServer, ScriptedReply
-from agentworld_sim.turns import Observation
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.types.turns import Observation
 from agentworld_sim.world import World
 from agentworld_trainers.data import (
     PredictionSample,

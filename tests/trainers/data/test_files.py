@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from agentworld_sim import SqliteStore, ToolCall, World
-from agentworld_sim._tool_forms import spec_of
 from agentworld_sim.checks import judge_all
 from agentworld_sim.engines import FunctionEngine
 from agentworld_sim.errors import UsageError
-from agentworld_sim.turns import Trajectory
+from agentworld_sim.schema.from_function import spec_of
+from agentworld_sim.types.turns import Trajectory
 from agentworld_trainers.data import (
     PredictionSample,
     SourceTrajectory,

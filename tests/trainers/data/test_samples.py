@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentworld_sim import ToolCall, ToolSpec
-from agentworld_sim.model import ModelSettings, PromptSet, WorldModel
-from agentworld_sim.model.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.imagination import PromptSet, WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 from agentworld_sim.world import World
 from agentworld_trainers.data import SourceTrajectory, documents_of, imagined_tools, samples_of
 from agentworld_trainers.data._prepared import turns_of

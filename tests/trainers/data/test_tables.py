@@ -6,10 +6,11 @@ from typing import Any
 
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.checks import judge_all
-from agentworld_sim.engines import Engine
 from agentworld_sim.engines.table import Argument, Operation, Output, TableEngine
-from agentworld_sim.model import ModelSettings, WorldModel
-from agentworld_sim.model.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
+from agentworld_sim.ports import Engine
 from agentworld_trainers.data import (
     PredictionSample,
     SourceTrajectory,

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentworld_sim import Scenario, ToolCall, World
-from agentworld_sim.model import ModelSettings, WorldModel
-from agentworld_sim.model.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
-from agentworld_sim.turns import Turn
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
+from agentworld_sim.types.turns import Turn
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
 
 FILES = {

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agentworld_sim.model import PromptSet
+from agentworld_sim.imagination import PromptSet
 from agentworld_trainers.data import samples_of
 from agentworld_trainers.pocket._scores import table
 from agentworld_trainers.pocket._world import FRESH_FROM, PocketSessions

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.model import PromptSet
+from agentworld_sim.imagination import PromptSet
 from agentworld_trainers.data import SourceTrajectory, samples_of
 from agentworld_trainers.pocket import pocket_trajectories
 from agentworld_trainers.pocket._mixed import APART, mixed

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from agentworld_sim.model.scripted import ModelRequest, ScriptedModelServer
+from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer
 from agentworld_trainers.data import Message, PredictionSample
 
 BEFORE = "total 8\n-rw-r--r-- 1 dev dev 12 Mar  4 05:06 notes.txt"

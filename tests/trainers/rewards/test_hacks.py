@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentworld_sim.model.scripted import ScriptedModelServer
+from agentworld_sim.llm.scripted import ScriptedModelServer
 from agentworld_trainers.data import PredictionSample
 from agentworld_trainers.rewards import Judge, PredictionReward
 from tests.trainers.rewards.samples import (

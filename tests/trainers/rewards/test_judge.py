@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentworld_sim.errors import ModelFailure, ModelRefused, ModelUnavailable, UsageError
-from agentworld_sim.model import ModelSettings
-from agentworld_sim.model.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
 from agentworld_trainers.rewards import Judge, PredictionReward, Reward
 from agentworld_trainers.rewards._judgement import DIMENSIONS, Judgement, read_judgement
 from tests.trainers.rewards.samples import (

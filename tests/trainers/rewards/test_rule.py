@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 from agentworld_trainers.rewards import FULL, PredictionReward
 from agentworld_trainers.rewards._agreement import agreement, is_exact
 from tests.trainers.rewards.samples import BEFORE, TRUTH, WRONG, answer, sample

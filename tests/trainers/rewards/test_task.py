@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.model._settings import ModelSettings
-from agentworld_sim.model.scripted import ScriptedModelServer
+from agentworld_sim.llm.scripted import ScriptedModelServer
+from agentworld_sim.llm.settings import ModelSettings
 from agentworld_trainers.data import PredictionSample, samples_of
 from agentworld_trainers.rewards import FULL, Judge, PredictionReward, PredictionTask, Reward
 from agentworld_trainers.rewards._prediction_task import opened_by

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from agentworld_sim.errors import ModelFailure, UsageError
-from agentworld_sim.model.scripted import Disconnect, ModelRequest, ScriptedModelServer
+from agentworld_sim.llm.scripted import Disconnect, ModelRequest, ScriptedModelServer
 from agentworld_trainers.data import PredictionSample, write_rows
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.rewards import FULL

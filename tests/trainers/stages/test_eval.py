@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim.errors import ModelUnavailable, UsageError
-from agentworld_sim.model.scripted import (
+from agentworld_sim.llm.scripted import (
     Disconnect,
     ModelRequest,
     Reply,

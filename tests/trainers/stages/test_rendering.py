@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.model._parsing import parse_reply
+from agentworld_sim.imagination.parsing import parse_reply
 from agentworld_trainers.rollouts import Opening, TurnTokens
 from agentworld_trainers.stages._rendering import (
     Unrenderable,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentworld_sim._extras import require
 from agentworld_sim.errors import UsageError
+from agentworld_sim.extras import require
 from agentworld_trainers._command._errors import boundary
 
 if TYPE_CHECKING:

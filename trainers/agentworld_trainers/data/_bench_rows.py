@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.state._refs import hashed
-from agentworld_sim.tools import DomainName
+from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.tools import DomainName
 from agentworld_trainers.data._evidence import told_action, told_call
 from agentworld_trainers.data._prepared import Prepared, PreparedTurn, says_failure, unmarked
 from agentworld_trainers.data._rows import Document, Message, PredictionSample

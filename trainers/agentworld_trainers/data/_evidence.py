@@ -15,12 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check, CheckInput
-from agentworld_sim.checks._paths import clean_path, path_of
+from agentworld_sim.checks.paths import clean_path, path_of
 from agentworld_sim.domains import domain
-from agentworld_sim.model._binding import TURN_US
-from agentworld_sim.model._conversation import MARKER
-from agentworld_sim.state._changes import StateChange, WorldState
-from agentworld_sim.state._files import (
+from agentworld_sim.imagination.binding import TURN_US
+from agentworld_sim.imagination.conversation import MARKER
+from agentworld_sim.types.files import (
     BlobId,
     Blobs,
     FileEntry,
@@ -29,9 +28,10 @@ from agentworld_sim.state._files import (
     normal_path,
     parent_of,
 )
-from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.tools import DomainName, ToolCall, ToolSpec, canonical_json
-from agentworld_sim.turns import Action, Observation, Turn
+from agentworld_sim.types.refs import WorldRef
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec, canonical_json
+from agentworld_sim.types.turns import Action, Observation, Turn
 from agentworld_trainers.data._rows import Message, PredictionSample
 
 EVIDENCE_BYTES = 1_000_000

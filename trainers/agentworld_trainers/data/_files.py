@@ -11,18 +11,18 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agentworld_sim._opening import initial_state
-from agentworld_sim._tool_forms import spec_of
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.model._briefing import Briefing
+from agentworld_sim.imagination.briefing import Briefing
+from agentworld_sim.runtime.assembly import initial_state
 from agentworld_sim.scenario import Scenario
-from agentworld_sim.state import SqliteStore
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._files import Blobs, MemoryBlobs
-from agentworld_sim.state._refs import hashed
-from agentworld_sim.state._store import NewBlobs
-from agentworld_sim.tools import DomainName, ToolSpec
-from agentworld_sim.turns import Turn
+from agentworld_sim.schema.from_function import spec_of
+from agentworld_sim.store import SqliteStore
+from agentworld_sim.store.base import NewBlobs
+from agentworld_sim.types.files import Blobs, MemoryBlobs
+from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import DomainName, ToolSpec
+from agentworld_sim.types.turns import Turn
 from agentworld_sim.world import World
 from agentworld_trainers.data._bench_rows import (
     FIELDS,
@@ -120,7 +120,7 @@ def _read(path: Path, settings: FileSettings) -> Iterator[SourceTrajectory | Pre
 
 def _worlds(path: Path, settings: FileSettings) -> Iterator[SourceTrajectory]:
     """All worlds of a store, each up to its head."""
-    from agentworld_sim._sync import run_sync
+    from agentworld_sim.runtime.sync import run_sync
 
     others = _other_tools(settings)
     store = SqliteStore(path)
@@ -253,7 +253,7 @@ class _Known:
 
     def _scenario(self) -> tuple[Scenario, Mapping[str, ToolSpec], WorldState, Blobs]:
         if self._opened is None:
-            from agentworld_sim._sync import run_sync
+            from agentworld_sim.runtime.sync import run_sync
 
             scenario = Scenario.load(self._settings.scenario)
             world = run_sync(World.create(scenario, model=False))

@@ -17,10 +17,10 @@ from typing import Literal
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import UsageError
-from agentworld_sim.state._changes import StateChange, WorldState
-from agentworld_sim.state._files import FileTree, MemoryBlobs
-from agentworld_sim.tools import DomainName, ToolSpec
-from agentworld_sim.turns import Action, Observation, Turn
+from agentworld_sim.types.files import FileTree, MemoryBlobs
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.tools import DomainName, ToolSpec
+from agentworld_sim.types.turns import Action, Observation, Turn
 from agentworld_trainers.data._funnel import Funnel, Step
 from agentworld_trainers.data._prepared import SCREENS, Prepared, PreparedTurn
 from agentworld_trainers.data._rows import Document

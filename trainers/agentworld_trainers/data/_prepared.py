@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentworld_sim.checks._known_files import tells_failure
-from agentworld_sim.model._conversation import MARKER
-from agentworld_sim.model._prompts import PromptSet
-from agentworld_sim.tools import DomainName, ToolCall
+from agentworld_sim.checks.known_files import tells_failure
+from agentworld_sim.imagination.conversation import MARKER
+from agentworld_sim.imagination.prompt_set import PromptSet
+from agentworld_sim.types.tools import DomainName, ToolCall
 from agentworld_trainers.data._evidence import told_action
 from agentworld_trainers.data._rows import Document, Message, PredictionSample
 from agentworld_trainers.data._samples import PROMPT_TOKENS, documents_of, samples_of

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, cast, get_args
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.tools import DomainName, canonical_json
+from agentworld_sim.types.tools import DomainName, canonical_json
 
 
 class Message(TypedDict):

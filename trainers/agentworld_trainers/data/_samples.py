@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from agentworld_sim.model._conversation import Conversation
-from agentworld_sim.model._harmless import harmless
-from agentworld_sim.model._prompt_writer import PromptWriter, domain_of
-from agentworld_sim.model._prompts import PromptSet
-from agentworld_sim.model._secrets import masked
-from agentworld_sim.state._refs import hashed
-from agentworld_sim.turns import Turn
+from agentworld_sim.imagination.conversation import Conversation
+from agentworld_sim.imagination.prompt_markers import harmless
+from agentworld_sim.imagination.prompt_set import PromptSet
+from agentworld_sim.imagination.prompt_writer import PromptWriter, domain_of
+from agentworld_sim.redaction.environment import masked
+from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.turns import Turn
 from agentworld_trainers.data._evidence import EVIDENCE_BYTES, evidence_of
 from agentworld_trainers.data._rows import Document, Message, PredictionSample
 from agentworld_trainers.data._source import SourceTrajectory

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from agentworld_sim.model._binding import bound
-from agentworld_sim.model._briefing import Briefing
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._files import Blobs
-from agentworld_sim.tools import ToolSpec
-from agentworld_sim.turns import Turn
+from agentworld_sim.imagination.binding import bound
+from agentworld_sim.imagination.briefing import Briefing
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.turns import Turn
 
 Split = Literal["train", "test"]
 

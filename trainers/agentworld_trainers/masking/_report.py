@@ -7,7 +7,7 @@ from heapq import heappush, heapreplace
 from typing import Any
 from zlib import crc32
 
-from agentworld_sim.view import Markup, page, tag
+from agentworld_sim.report import Markup, page, tag
 from agentworld_trainers.masking._mask import TurnMask
 from agentworld_trainers.masking._settings import CATEGORIES, Category, MaskSettings
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Final, cast
 
-from agentworld_sim.model import PromptSet
-from agentworld_sim.model._parsing import MARKER
+from agentworld_sim.imagination import PromptSet
+from agentworld_sim.imagination.parsing import MARKER
 from agentworld_trainers.data import samples_of
 from agentworld_trainers.data._rows import Document, Message, PredictionSample, read_rows
 from agentworld_trainers.pocket._world import FRESH_FROM, PocketSessions

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from agentworld_sim.engines.shell._session import ShellSession
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._files import Blobs, normal_path
+from agentworld_sim.types.files import Blobs, normal_path
+from agentworld_sim.types.state import WorldState
 
 NOTHING: Final = "reads nothing"
 """The thought before a command that reads nothing."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.tools import ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from agentworld_trainers.pocket._parallel import in_processes
 from agentworld_trainers.pocket._script import WORKDIR, Script

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from agentworld_sim.tools import canonical_json
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.turns import Observation
 
 _MONTHS = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _DAYS = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"

@@ -7,7 +7,7 @@ import unicodedata
 from typing import Literal
 
 from agentworld_sim.checks import CheckInput
-from agentworld_sim.checks._self_reference import Known, first_said, known_words, told
+from agentworld_sim.checks.self_reference import Known, first_said, known_words, told
 
 _ROOTS = (
     *("judge", "grader", "evaluator", "assessor", "rater", "reviewer"),

@@ -11,11 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.model import ModelSettings
-from agentworld_sim.model._chat import ChatMessage, ChatRequest
-from agentworld_sim.model._client import ChatClient
-from agentworld_sim.model._settings import KEY_VARIABLE
-from agentworld_sim.tools import DomainName
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.chat import ChatMessage, ChatRequest
+from agentworld_sim.llm.client import ChatClient
+from agentworld_sim.llm.settings import KEY_VARIABLE
+from agentworld_sim.types.tools import DomainName
 from agentworld_trainers.data._rows import PredictionSample
 from agentworld_trainers.rewards._judgement import Judgement, read_judgement
 

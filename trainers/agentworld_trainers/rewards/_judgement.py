@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.model._parsing import THINKING_TAG
+from agentworld_sim.imagination.parsing import THINKING_TAG
 
 DIMENSIONS = ("format", "factuality", "consistency", "realism", "quality")
 VERDICT_TAG = "final_evaluation"

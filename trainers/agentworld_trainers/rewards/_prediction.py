@@ -25,10 +25,10 @@ from agentworld_sim.checks import (
     NoPretenceCheck,
     judge_all,
 )
-from agentworld_sim.state._changes import WorldState
-from agentworld_sim.state._files import FileTree, MemoryBlobs
-from agentworld_sim.tools import ToolCall, ToolSpec
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.files import FileTree, MemoryBlobs
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation
 from agentworld_trainers.data._evidence import check_input, checks_of, told_turns
 from agentworld_trainers.data._rows import PredictionSample
 from agentworld_trainers.rewards._agreement import agreement, is_exact

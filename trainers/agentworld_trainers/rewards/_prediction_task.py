@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentworld_sim.model._parsing import THINKING_TAG
+from agentworld_sim.imagination.parsing import THINKING_TAG
 from agentworld_trainers.data._rows import PredictionSample
 from agentworld_trainers.rewards._prediction import RewardFunction
 from agentworld_trainers.rewards._reward import Reward

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentworld_sim.model._chat import ChatReply
-from agentworld_sim.model._faults import reply_fault
-from agentworld_sim.model._parsing import ANSWER_TAG, MARKER, THINKING_TAG, parse_reply
-from agentworld_sim.turns import Observation
+from agentworld_sim.imagination.parsing import ANSWER_TAG, MARKER, THINKING_TAG, parse_reply
+from agentworld_sim.imagination.reply_validation import reply_fault
+from agentworld_sim.llm.chat import ChatReply
+from agentworld_sim.types.turns import Observation
 from agentworld_trainers.data._evidence import read_observation
 from agentworld_trainers.data._rows import PredictionSample
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from agentworld_sim.errors import nearest
-from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 

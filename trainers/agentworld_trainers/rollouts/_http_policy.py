@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, cast
 
 from agentworld_sim.errors import ModelFailure, UsageError
-from agentworld_sim.model._http import Lines
-from agentworld_sim.model._posting import Posting
-from agentworld_sim.model._refusals import Refusal
-from agentworld_sim.model._retry import Sleep, retried
-from agentworld_sim.model._served import served_model
-from agentworld_sim.model._settings import KEY_VARIABLE, MODEL_VARIABLE, URL_VARIABLE, ModelSettings
-from agentworld_sim.model._stream import Malformed
+from agentworld_sim.llm._http import Lines
+from agentworld_sim.llm._posting import Posting
+from agentworld_sim.llm._retry import Sleep, retried
+from agentworld_sim.llm._stream import Malformed
+from agentworld_sim.llm.refusals import Refusal
+from agentworld_sim.llm.served import served_model
+from agentworld_sim.llm.settings import KEY_VARIABLE, MODEL_VARIABLE, URL_VARIABLE, ModelSettings
 from agentworld_trainers.rollouts._policy import Completion
 
 NO_TOKEN_IDS = (

@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import Any, Protocol, cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.tools import ToolCall
+from agentworld_sim.types.tools import ToolCall
 from agentworld_trainers.data._rows import Message
 from agentworld_trainers.rollouts._hermes import (
     parse_calls,

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
-from agentworld_sim._committing import off_loop
 from agentworld_sim.errors import AccessRefused, ArgumentsError, UsageError, nearest
 from agentworld_sim.goals import check_goals
-from agentworld_sim.state._refs import WorldRef
-from agentworld_sim.state._store import WorldStore
-from agentworld_sim.tools import ToolCall, ToolSpec
+from agentworld_sim.runtime.commit import off_loop
+from agentworld_sim.store.base import WorldStore
+from agentworld_sim.types.refs import WorldRef
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World
 from agentworld_trainers.data._rows import Message
 from agentworld_trainers.rewards._reward import Reward
@@ -26,7 +26,7 @@ from agentworld_trainers.rollouts._hermes import (
 from agentworld_trainers.rollouts._tasks import EnvironmentReply, Opening
 
 if TYPE_CHECKING:
-    from agentworld_sim.model import WorldImaginer
+    from agentworld_sim.imagination import WorldImaginer
     from agentworld_sim.scenario import Scenario
 
 SYSTEM = "You work on a computer through tools. When the task is done, answer without a tool call."

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.errors import UsageError, WorldFailure
-from agentworld_sim.model import PromptSet
+from agentworld_sim.imagination import PromptSet
 from agentworld_trainers._functions import function_at, running
 from agentworld_trainers.data._files import read_files
 from agentworld_trainers.data._filters import FilterSettings

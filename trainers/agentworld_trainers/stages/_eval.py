@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from agentworld_sim.errors import UsageError, WorldFailure
-from agentworld_sim.model import ModelSettings
-from agentworld_sim.model._chat import ChatMessage, ChatRequest, Role
-from agentworld_sim.model._client import ChatClient
-from agentworld_sim.model._settings import KEY_VARIABLE
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.chat import ChatMessage, ChatRequest, Role
+from agentworld_sim.llm.client import ChatClient
+from agentworld_sim.llm.settings import KEY_VARIABLE
 from agentworld_trainers.data._rows import PredictionSample
 from agentworld_trainers.rewards import PredictionReward, PredictionTask, Reward
 from agentworld_trainers.rewards._prediction_task import UNFINISHED, opened_by

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.model._parsing import ANSWER_TAG, THINKING_TAG, parse_reply
+from agentworld_sim.imagination.parsing import ANSWER_TAG, THINKING_TAG, parse_reply
 from agentworld_trainers.data._rows import Demonstration, Document, Message, PredictionSample
 from agentworld_trainers.rollouts._tasks import Opening
 from agentworld_trainers.rollouts._turn_tokens import ChatTokenizer, TurnTokens

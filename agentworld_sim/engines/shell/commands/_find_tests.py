@@ -15,7 +15,7 @@ from agentworld_sim.engines.shell.commands._modes import changed, is_mode
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._people import groups, users
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, why
-from agentworld_sim.state._files import normal_path
+from agentworld_sim.types.files import normal_path
 
 MINUTE_US = 60_000_000
 DAY_US = 86_400_000_000

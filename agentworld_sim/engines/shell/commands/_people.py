@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentworld_sim.engines.shell._command import CommandCall, ShellFiles
-from agentworld_sim.engines.shell._machine import Machine
+from agentworld_sim.engines.shell.machine import Machine
 
 UNKNOWN_ID = 65_534
 """`nobody`: shown for a name that the machine does not know."""

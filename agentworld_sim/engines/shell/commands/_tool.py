@@ -18,7 +18,7 @@ from agentworld_sim.engines.shell._command import (
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
 from agentworld_sim.engines.shell.commands._usage import described
-from agentworld_sim.state._files import normal_path
+from agentworld_sim.types.files import normal_path
 
 
 def why(error: OSError) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
-from agentworld_sim.state._files import normal_path
+from agentworld_sim.types.files import normal_path
 
 _LN = Options(
     "bdfinrst:vFLPS:T",

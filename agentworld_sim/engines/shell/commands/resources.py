@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._machine import Machine
 from agentworld_sim.engines.shell._volatile import MOUNTS, memory, up_seconds
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool
 from agentworld_sim.engines.shell.commands._usage import described
+from agentworld_sim.engines.shell.machine import Machine
 
 
 def memory_use(machine: Machine) -> tuple[int, int, int, int, int, int]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentworld_sim.engines.shell._bindings import ShellTurn
-from agentworld_sim.state._files import normal_path
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.files import normal_path
+from agentworld_sim.types.turns import Observation
 
 STRING: Mapping[str, Any] = {"type": "string"}
 INTEGER: Mapping[str, Any] = {"type": "integer"}

@@ -19,7 +19,7 @@ from agentworld_sim.engines.shell.toolkits._claude_state import (
     refused,
     remember,
 )
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 LINES = 2000
 LINE_CHARS = 2000

@@ -15,7 +15,7 @@ from agentworld_sim.engines.shell.toolkits._claude_state import here, located, r
 from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
 from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, is_binary
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 GLOB_FILES = 100
 HEAD_LIMIT = 250

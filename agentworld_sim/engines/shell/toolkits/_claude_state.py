@@ -6,8 +6,8 @@ import json
 
 from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits._answers import absolute, failed
-from agentworld_sim.state._files import blob_id, parent_of
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.files import blob_id, parent_of
+from agentworld_sim.types.turns import Observation
 
 SHELL = "claude-code"
 """All its tools share one shell: a relative path starts where the last command ended."""

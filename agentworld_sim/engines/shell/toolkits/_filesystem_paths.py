@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits._node import SPACE, NodeError, node_error
-from agentworld_sim.state._files import normal_path
+from agentworld_sim.types.files import normal_path
 
 LONGEST_NAME = 255
 """Bytes in one part of a path on Linux."""

@@ -15,8 +15,8 @@ from typing import Any
 
 from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits._answers import failed, said
-from agentworld_sim.state._files import normal_path, parent_of
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.files import normal_path, parent_of
+from agentworld_sim.types.turns import Observation
 
 LINES = 2000
 LINE_CHARS = 2000

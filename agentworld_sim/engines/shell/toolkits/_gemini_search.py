@@ -15,7 +15,7 @@ from agentworld_sim.engines.shell.toolkits._gemini_files import outside, workspa
 from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
 from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, is_binary
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 MAX_MATCHES = 20_000
 RECENT_US = 24 * 60 * 60 * 1_000_000

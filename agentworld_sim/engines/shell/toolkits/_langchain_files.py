@@ -15,8 +15,8 @@ from typing import Any
 from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell._command import ShellFiles
 from agentworld_sim.engines.shell.toolkits._answers import said
-from agentworld_sim.state._files import normal_path, parent_of
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.files import normal_path, parent_of
+from agentworld_sim.types.turns import Observation
 
 
 class _Path:

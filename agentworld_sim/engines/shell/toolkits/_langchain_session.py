@@ -18,7 +18,7 @@ from typing import Any
 
 from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits._answers import failed, said
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 COMMAND_SECONDS = 30.0
 MAX_LINES = 100

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from agentworld_sim.engines.shell._command import FileStat, ShellFiles
-from agentworld_sim.state._files import parent_of
-from agentworld_sim.state._ignore import IgnoreRules
+from agentworld_sim.ingest.ignore import IgnoreRules
+from agentworld_sim.types.files import parent_of
 
 BINARY_LOOK = 8192
 """A NUL among this many first bytes makes a file binary, for git, ripgrep and most editors."""

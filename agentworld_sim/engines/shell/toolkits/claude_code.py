@@ -24,7 +24,7 @@ from agentworld_sim.engines.shell.toolkits._answers import (
     schema,
 )
 from agentworld_sim.engines.shell.toolkits._claude_state import SHELL, make_parents
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 BASH_MS = 120_000
 MAX_BASH_MS = 600_000

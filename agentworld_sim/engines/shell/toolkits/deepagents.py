@@ -25,8 +25,8 @@ from agentworld_sim.engines.shell.toolkits._answers import (
 )
 from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._walking import files_below
-from agentworld_sim.state._files import parent_of
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.files import parent_of
+from agentworld_sim.types.turns import Observation
 
 EXECUTE_SECONDS = 120
 """How long a command may take unless the call says otherwise."""

@@ -26,8 +26,8 @@ from agentworld_sim.engines.shell.toolkits._answers import (
     schema,
 )
 from agentworld_sim.engines.shell.toolkits.deepagents import Refused, edited, executed, matched
-from agentworld_sim.state._files import parent_of
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.files import parent_of
+from agentworld_sim.types.turns import Observation
 
 Result = Mapping[str, Any]
 

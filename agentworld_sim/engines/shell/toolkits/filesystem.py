@@ -17,7 +17,7 @@ from agentworld_sim.engines.shell.toolkits import _filesystem_writing as writing
 from agentworld_sim.engines.shell.toolkits._answers import BOOLEAN, NUMBER, STRING, failed, schema
 from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, allowed_directories
 from agentworld_sim.engines.shell.toolkits._node import NodeError
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 _STRINGS = {"type": "array", "items": STRING}
 _EDITS = {"type": "array", "items": schema("oldText newText", oldText=STRING, newText=STRING)}

@@ -24,7 +24,7 @@ from agentworld_sim.engines.shell.toolkits._answers import (
     said,
     schema,
 )
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 QWEN_MS = 120_000
 

@@ -26,7 +26,7 @@ from agentworld_sim.engines.shell.toolkits._langchain_session import (
     in_session,
     without_details,
 )
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 
 def _terminal(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:

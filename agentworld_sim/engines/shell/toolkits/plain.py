@@ -8,7 +8,7 @@ from typing import Any
 from agentworld_sim.engines.shell._bindings import Binding, ShellTurn
 from agentworld_sim.engines.shell._files import quoted
 from agentworld_sim.engines.shell._live import Keep, ShellRun
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 _COMMAND = {"type": "string", "description": "Any bash text."}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentworld_sim.engines.shell._bindings import Binding, ShellTurn
 from agentworld_sim.engines.shell.toolkits._answers import NUMBER, STRING, said, schema
-from agentworld_sim.turns import Observation
+from agentworld_sim.types.turns import Observation
 
 SCREEN = "screen"
 """The name under which the terminal's screen is kept."""

@@ -1,0 +1,262 @@
+"""Recorded answers: what each is found by, and how it stands in a file."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Literal, cast
+
+from agentworld_sim.cassette._matching import same
+from agentworld_sim.cassette._yaml import OneLine
+from agentworld_sim.types.tools import canonical_json
+
+Kind = Literal["tool", "command", "real"]
+
+Place = tuple[int, int]
+"""How many turns came before, and how many questions in the same turn; for the order in the file."""
+
+_LETTERS = str.maketrans("0123456789abcdef", "zyxwvutsrqponmlk")
+
+
+class Malformed(ValueError):
+    """What a file holds is not of the form."""
+
+
+def short_digest(value: object, letters: int = 12) -> str:
+    """A digest of a JSON value. Letters alone: YAML takes digits for numbers."""
+    data = canonical_json(value).encode()
+    return blake2b(data, digest_size=20).hexdigest()[:letters].translate(_LETTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a question is, without what came before it and without what was secret in it."""
+
+    kind: Kind
+    name: str
+    """The tool, or the command's first word."""
+    about: Mapping[str, Any]
+    """The arguments; of a command `argv`, `cwd` and `stdin`."""
+    occurrence: int = 0
+    """How many equal ones came before."""
+    state: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Digests of what the answer may depend on, by part."""
+    text: str = field(init=False)
+    """The whole, for comparing."""
+
+    def __post_init__(self) -> None:
+        whole = [self.kind, self.name, self.about, self.occurrence, self.state]
+        object.__setattr__(self, "text", canonical_json(whole))
+
+    def shown(self) -> str:
+        """In one line, for people."""
+        if self.kind == "command":
+            words = shlex.join(self.about["argv"])
+            line = f"$ {words}"
+        else:
+            line = f"{self.name}({canonical_json(self.about)})"
+        line = line if len(line) <= 90 else f"{line[:70]} … {line[-15:]}"
+        times = f", time {self.occurrence + 1}" if self.occurrence else ""
+        return f"{line}{times}".replace("\n", "⏎")
+
+
+@dataclass(slots=True)
+class Entry:
+    """A recorded answer."""
+
+    key: Key
+    answer: Mapping[str, Any]
+    before: str | None = None
+    """Digest of what was imagined earlier; `None` in a file where nothing else has this key."""
+    place: Place = (0, 0)
+    attempt: int = 0
+    """How many answers to the same question checks refused before it; not recorded."""
+    doubtful: int | None = None
+    """Seed of the turn, if checks may have refused this answer too without another being asked for."""
+
+    @property
+    def id(self) -> str:
+        """Names it among those of a file."""
+        return short_digest([self.key.text, self.before or ""], 6)
+
+    def described(self) -> str:
+        """In one line, with its id."""
+        return f"{self.key.shown()} [{self.id}]"
+
+    def to_json(self, *, with_before: bool) -> dict[str, Any]:
+        """As it stands in a file."""
+        key = self.key
+        value: dict[str, Any]
+        if key.kind == "command":
+            value = {"command": key.about["argv"], "cwd": key.about["cwd"]}
+            if "stdin" in key.about:
+                value["stdin"] = key.about["stdin"]
+        else:
+            value = {key.kind: key.name, "arguments": key.about}
+        if key.occurrence:
+            value["occurrence"] = key.occurrence + 1
+        state = OneLine(key.state)
+        if with_before and self.before:
+            state["before"] = self.before
+        if state:
+            value["state"] = state
+        value["answer"] = self.answer
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Entry:
+        """Raises `Malformed` when it is none, with the reason."""
+        kinds = [kind for kind in ("tool", "command", "real") if kind in value]
+        if len(kinds) != 1:
+            raise Malformed("an answer has one of the keys `tool`, `command` and `real`")
+        kind = cast("Kind", kinds[0])
+        own = {"command": ("cwd", "stdin")}.get(kind, ("arguments",))
+        unknown = value.keys() - {kind, "occurrence", "state", "answer", *own}
+        if unknown:
+            raise Malformed(f"an answer has no key {min(unknown)!r}")
+        occurrence = value.get("occurrence", 1)
+        if not isinstance(occurrence, int) or isinstance(occurrence, bool) or occurrence < 1:
+            raise Malformed("`occurrence` is a number from 1 on")
+        state = dict(_mapping(value.get("state", {}), "state"))
+        if not all(isinstance(one, str) for one in state.values()):
+            raise Malformed("`state` holds texts")
+        before: str | None = state.pop("before", None)
+        if kind == "command":
+            name, about = _command(value)
+        else:
+            name, about = value[kind], _mapping(value.get("arguments", {}), "arguments")
+            if not isinstance(name, str):
+                raise Malformed(f"`{kind}` is a tool's name")
+        answer = _mapping(value.get("answer"), "answer")
+        _check_answer(kind, answer)
+        return cls(Key(kind, name, about, occurrence - 1, state), answer, before)
+
+
+class Answers:
+    """Answers to be found by what was asked. Safe to use from several threads."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._lock = threading.Lock()
+        self._by_key: dict[str, list[Entry]] = {}
+        self._by_name: dict[tuple[Kind, str], list[Entry]] = {}
+        for entry in entries:
+            self._add(entry)
+
+    def __iter__(self) -> Iterator[Entry]:
+        with self._lock:
+            return iter([one for entries in self._by_key.values() for one in entries])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def exactly(self, key: Key, before: str) -> Entry | None:
+        """The one that was recorded after the very same."""
+        with self._lock:
+            return self._exactly(key, before)
+
+    def find(self, key: Key, before: Callable[[], str]) -> Entry | None:
+        """The answer to a question. What came before it counts only where it tells two answers apart."""
+        with self._lock:
+            found = self._by_key.get(key.text) or [
+                one
+                for one in self._by_name.get((key.kind, key.name), ())
+                if one.key.occurrence == key.occurrence
+                and one.key.state == key.state
+                and same(one.key.about, key.about)
+            ]
+        if len(found) < 2:
+            return found[0] if found else None
+        wanted = before()
+        return next((one for one in found if one.before in (wanted, None)), None)
+
+    def named(self, kind: Kind, name: str) -> list[Entry]:
+        """All that were asked of one tool or command."""
+        with self._lock:
+            return list(self._by_name.get((kind, name), ()))
+
+    def put(self, entry: Entry) -> Entry:
+        """Keeps an answer, unless one to the same question is kept that checks refused less often to be
+        the last; gives the one that is kept."""
+        with self._lock:
+            held = self._exactly(entry.key, entry.before or "")
+            if held is None:
+                self._add(entry)
+                return entry
+            if held.attempt < entry.attempt or held.doubtful is not None:
+                held.answer, held.attempt = entry.answer, entry.attempt
+                held.doubtful = entry.doubtful
+            return held
+
+    def alone(self, entry: Entry) -> bool:
+        """Whether no other answer has the same key."""
+        with self._lock:
+            return len(self._by_key.get(entry.key.text, ())) < 2
+
+    def _exactly(self, key: Key, before: str) -> Entry | None:
+        held = self._by_key.get(key.text, ())
+        return next((one for one in held if (one.before or "") == before), None)
+
+    def _add(self, entry: Entry) -> None:
+        self._by_key.setdefault(entry.key.text, []).append(entry)
+        self._by_name.setdefault((entry.key.kind, entry.key.name), []).append(entry)
+
+
+def in_order(
+    known: Iterable[Entry], new: Iterable[Entry], kept: Iterable[Entry] = ()
+) -> list[Entry]:
+    """The new ones in the order of their places; what the file has already stays in its order, so that a
+    difference shows what is different.
+
+    Args:
+        known: What the file has.
+        new: What was recorded now.
+        kept: What of the file stays beside it.
+    """
+    ranks = {(one.key.text, one.before or ""): rank for rank, one in enumerate(known)}
+    ordered: list[tuple[int, int, Entry]] = []
+    at = -1
+    for one in sorted(new, key=lambda one: (one.place, one.key.text, one.before or "")):
+        rank = ranks.get((one.key.text, one.before or ""), ranks.get((one.key.text, "")))
+        if rank is not None:
+            at = rank
+        # What is new stands behind what came before it.
+        ordered.append((at, 0 if rank is not None else len(ordered) + 1, one))
+    ordered += [(ranks[one.key.text, one.before or ""], 0, one) for one in kept]
+    return [one for *_, one in sorted(ordered, key=lambda one: one[:2])]
+
+
+def _command(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    argv: Any = value["command"]
+    words = cast("list[Any]", argv) if isinstance(argv, list) else []
+    if not words or not all(isinstance(word, str) for word in words):
+        raise Malformed("`command` is a list of words")
+    if not isinstance(value.get("cwd"), str):
+        raise Malformed("`cwd` is a path")
+    about = {"argv": words, "cwd": value["cwd"]}
+    if "stdin" in value:
+        about["stdin"] = value["stdin"]
+    return words[0], about
+
+
+def _check_answer(kind: Kind, answer: Mapping[str, Any]) -> None:
+    forms: Mapping[str, type] = (
+        {"stdout": str, "stderr": str, "exit_code": int, "operations": list}
+        if kind == "command"
+        else {"text": str, "content": list, "is_error": bool, "changes": dict, "structured": object}
+    )
+    for key, one in answer.items():
+        if key not in forms:
+            raise Malformed(f"the answer of a `{kind}` has no key {key!r}")
+        if not isinstance(one, forms[key]):
+            raise Malformed(f"`{key}` in the answer cannot be a {type(one).__name__}")
+    if kind != "command" and "text" not in answer:
+        raise Malformed("the answer has no `text`")
+
+
+def _mapping(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Malformed(f"`{name}` is missing, or is no mapping")
+    return cast("Mapping[str, Any]", value)

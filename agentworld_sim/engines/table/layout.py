@@ -1,0 +1,115 @@
+"""Where records stand in a world's state.
+
+`tables/TABLE` says that the table has its first records. `tables/TABLE/KEY` is one record with its
+number, which is its place in the order of insertion. `tables/TABLE/+SCOPE` is the highest number that a
+generated key ever had in a scope, once the record that had it is gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import quote, unquote
+
+from agentworld_sim.engines.table._paths import MISSING, get
+from agentworld_sim.engines.table.operation import Plan, Table
+from agentworld_sim.types.tools import canonical_json
+
+ROOT = "tables/"
+HIGHEST = "+"
+BEGUN: Mapping[str, Any] = {"begun": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One record and its place."""
+
+    key: str
+    """Its `KEY`: scope and key as JSON, or `#NUMBER` for a record without a key."""
+    number: int
+    record: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"n": self.number, "record": self.record}
+
+
+def table_path(table: str) -> str:
+    """The state's key of a table."""
+    return ROOT + quote(table, safe="")
+
+
+def record_path(table: str, key: str) -> str:
+    """The state's key of a record."""
+    return f"{table_path(table)}/{key}"
+
+
+def joined(values: Sequence[Any]) -> str:
+    """Values as a part of a key: their JSON without the brackets."""
+    return canonical_json(list(values))[1:-1]
+
+
+def scope_of(record: Mapping[str, Any], table: Table) -> str:
+    """What the record belongs to, as text."""
+    return joined([get(record, path) for path in table.scope])
+
+
+def key_of(record: Mapping[str, Any], table: Table, number: int) -> str:
+    """The `KEY` of a record."""
+    named = [get(record, path, MISSING) for path in table.key]
+    if not named or any(value is MISSING or value is None for value in named):
+        return f"#{number}"
+    return joined([*(get(record, path) for path in table.scope), *named])
+
+
+def stored_in(values: Mapping[str, Any], table: str) -> list[Stored]:
+    """All records of a table, in the order of insertion."""
+    prefix = table_path(table) + "/"
+    found = [
+        _stored(path.removeprefix(prefix), value)
+        for path, value in values.items()
+        if path.startswith(prefix) and not path.startswith(HIGHEST, len(prefix))
+    ]
+    return sorted(found, key=lambda one: one.number)
+
+
+def stored_at(values: Mapping[str, Any], table: str, key: str) -> Stored | None:
+    """The record with this `KEY`."""
+    value = values.get(record_path(table, key))
+    return None if value is None else _stored(key, value)
+
+
+def tables_in(values: Mapping[str, Any]) -> list[str]:
+    """The tables that the state has, by name."""
+    rests = (path.removeprefix(ROOT) for path in values if path.startswith(ROOT))
+    return sorted({unquote(rest.partition("/")[0]) for rest in rests})
+
+
+def table_in(values: Mapping[str, Any], plan: Plan, name: str) -> Table:
+    """What is known of a table: what the plan says, else what its records show."""
+    known = plan.tables.get(name)
+    if known is not None:
+        return known
+    key, scope = _shown_key(stored_in(values, name))
+    return Table(name=name, key=key, scope=scope)
+
+
+def _shown_key(records: Iterable[Stored]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which fields make up the keys of records that no plan knows."""
+    for stored in records:
+        if stored.key.startswith("#"):
+            continue
+        parts = cast("list[Any]", json.loads(f"[{stored.key}]"))
+        fields = [
+            next((name for name, value in stored.record.items() if value == part), None)
+            for part in parts
+        ]
+        named = [name for name in fields if name is not None]
+        if len(named) == len(parts):
+            return tuple(named[-1:]), tuple(named[:-1])
+    return ("id",), ()
+
+
+def _stored(key: str, value: Mapping[str, Any]) -> Stored:
+    return Stored(key, value["n"], value["record"])

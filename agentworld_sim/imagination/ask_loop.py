@@ -1,0 +1,285 @@
+"""Asks the model until a reply can be used, and records every reply."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from agentworld_sim.errors import BudgetSpent, ContextOverflow, ModelFailure, UnusableReply
+from agentworld_sim.imagination.conversation import corrected, tokens
+from agentworld_sim.imagination.parsing import Parsed, parse_reply
+from agentworld_sim.imagination.reply_validation import loop_watch, reply_fault
+from agentworld_sim.llm.chat import ChatMessage, ChatReply, ChatRequest, Watch
+from agentworld_sim.llm.listening import Listener
+from agentworld_sim.ports import OnDelta, TurnContext
+from agentworld_sim.types.exchanges import Exchange
+from agentworld_sim.types.files import BlobId, Blobs, blob_id
+from agentworld_sim.types.turns import Turn
+
+if TYPE_CHECKING:
+    from agentworld_sim.imagination.world_model import WorldModel
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+DEFAULT_CONTEXT_TOKENS = 262_144
+"""What the released checkpoint takes; for servers that do not say."""
+
+OVERFLOWS = 4
+"""How often a prompt that the server finds too long is cut further."""
+
+SHRINKING = 0.6
+"""What is left of a prompt that turned out to be too long for the server."""
+
+BYTES_PER_THOUGHT = 4
+"""Of thinking, per token; for ending it at its limit."""
+
+THOUGHT_GRACE = 1.5
+"""How far beyond its limit thinking may go before it is ended from here: a server that ends it itself
+keeps what was thought."""
+
+THOUGHT_TOO_LONG = "the thinking was longer than"
+
+_SEEDS = 2**31
+
+
+class Question(Protocol[T_co]):
+    """Something to ask."""
+
+    @property
+    def about(self) -> str:
+        """`observation`, or a command's words; for the records."""
+        ...
+
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """What the content must fit where the server can enforce it."""
+        ...
+
+    def messages(self, *, budget_tokens: int, correction: str) -> tuple[ChatMessage, ...]:
+        """The prompt within a budget; `correction` says what was wrong with an earlier reply."""
+        ...
+
+    def read(self, text: str) -> T_co:
+        """The answer as a value. Raises `ValueError` with the reason, for the model."""
+        ...
+
+
+@dataclass(slots=True)
+class Interview(Generic[T]):
+    """One question, and the replies to it so far."""
+
+    model: WorldModel
+    question: Question[T]
+    blobs: Blobs
+    seed: int
+    spent: Callable[[], Awaitable[int]]
+    """Tokens that the world used before this turn; asked only where there is a budget."""
+    on_delta: OnDelta | None = None
+    """Who reads along while the first reply is written; what is written instead of one that was refused
+    is not told, because it would be taken for its continuation."""
+    known: frozenset[BlobId] = frozenset()
+    """Messages that are stored already."""
+    exchanges: list[Exchange] = field(default_factory=list[Exchange])
+    asked: ChatRequest | None = None
+    """The latest request that was answered."""
+    _thinking: bool = True
+    _most_tokens: int | None = None
+    """Of a prompt, once one was found to be too long."""
+
+    async def usable(self, *, asked: int = 0, reason: str = "") -> T:
+        """The first answer that can be used.
+
+        Args:
+            asked: How often the model was asked in vain already.
+            reason: Why that was in vain.
+
+        Raises:
+            ModelFailure: there is none; `exchanges` tell what was said.
+        """
+        try:
+            return await self._usable(asked, reason)
+        except ModelFailure as failure:
+            failure.exchanges = tuple(self.exchanges)
+            raise
+
+    async def _usable(self, asked: int, reason: str) -> T:
+        settings = self.model.settings
+        self._thinking = settings.thinking
+        for attempt in range(asked, settings.reasks + 1):
+            await self._check_budget()
+            reply, request = await self._reply(attempt, reason)
+            self.asked = request
+            messages = request.messages
+            shown = partial(_shown, messages, reason)
+            parsed = parse_reply(reply.content, enforced=reply.enforced, known=shown)
+            fault = reply_fault(reply, parsed, enforced=reply.enforced, known=shown)
+            value: T | None = None
+            if fault is None:
+                try:
+                    value = self.question.read(parsed.text)
+                except ValueError as error:
+                    fault = str(error)
+            self._record(messages, reply, parsed, fault)
+            if fault is None:
+                return value  # pyright: ignore[reportReturnType] -- `read` gave it
+            reason = fault
+            # A step that fails may be tried again, and is not answered from memory then.
+            await self.model.client.forget(request)
+            if reply.interruption.startswith(THOUGHT_TOO_LONG):
+                self._thinking = False
+            if _squeezed(reply):
+                self._shrink(messages)
+        from agentworld_sim.redaction.records import Redaction
+
+        about = Redaction().text(self.question.about)
+        raise UnusableReply(
+            f"{settings.model or 'the model'} at {settings.url} gave no usable answer about"
+            f" {about!r} in {settings.reasks + 1} tries. The last one:"
+            f" {reason.rstrip('.')}. The world is unchanged. `agentworld prompt show WORLD --failed`"
+            " shows what the model said, if the world is kept; `exchanges` of this error has it. A"
+            " server that keeps to seeds says the same when asked again: `world.fork(seed=…)` asks"
+            " with others."
+        )
+
+    async def _reply(self, attempt: int, correction: str) -> tuple[ChatReply, ChatRequest]:
+        settings = self.model.settings
+        limit = settings.context_tokens
+        if limit is None:
+            limit = (await self.model.client.served()).context_tokens or DEFAULT_CONTEXT_TOKENS
+        reserved = min(settings.max_tokens, max(1, limit // 2))
+        for overflow in range(OVERFLOWS + 1):
+            budget = min(limit - reserved, self._most_tokens or limit)
+            messages = self.question.messages(budget_tokens=budget, correction=correction)
+            request = ChatRequest(
+                messages=messages,
+                max_tokens=reserved,
+                seed=sampler_seed(self.seed, self.question.about, attempt),
+                thinking=self._thinking,
+                thinking_tokens=settings.thinking_tokens,
+                schema=self.question.schema,
+            )
+            try:
+                listener = self._listener()
+                reply = await self.model.client.ask(request, watch=self._watch(), listener=listener)
+                return reply, request
+            except ContextOverflow:
+                if overflow == OVERFLOWS:
+                    raise
+                # The estimate was too low for this text.
+                self._shrink(messages)
+        raise AssertionError("the last overflow is raised")
+
+    def _listener(self) -> Listener | None:
+        on_delta, self.on_delta = self.on_delta, None
+        return on_delta and Listener(on_delta, thinks=self._thinking)
+
+    def _shrink(self, messages: Sequence[ChatMessage]) -> None:
+        self._most_tokens = int(sum(tokens(one.content) for one in messages) * SHRINKING)
+
+    def _watch(self) -> Watch:
+        looping = loop_watch()
+        limit = self.model.settings.thinking_tokens
+
+        def watch(content: str, thinking: str) -> str | None:
+            if limit is not None and len(thinking) > limit * BYTES_PER_THOUGHT * THOUGHT_GRACE:
+                return f"{THOUGHT_TOO_LONG} {limit} tokens"
+            return looping(content, thinking)
+
+        return watch
+
+    async def _check_budget(self) -> None:
+        budget = self.model.settings.token_budget
+        if budget is None:
+            return
+        spent = await self.spent() + tokens_spent(self.exchanges)
+        if spent >= budget:
+            raise BudgetSpent(
+                f"this world has used {spent:,} of the {budget:,} tokens it was given"
+                " (token_budget), so the model was not asked. Raise the budget, or fork an earlier"
+                " point. The world is unchanged."
+            )
+
+    def _record(
+        self,
+        messages: Sequence[ChatMessage],
+        reply: ChatReply,
+        parsed: Parsed,
+        fault: str | None,
+    ) -> None:
+        self.exchanges.append(
+            Exchange(
+                about=self.question.about,
+                messages=tuple((one.role, self._blob(one.content)) for one in messages),
+                parameters=reply.parameters,
+                content=reply.content,
+                thinking=reply.thinking or parsed.thinking,
+                finish_reason=reply.finish_reason,
+                usage=reply.usage,
+                seconds=round(reply.seconds, 6),
+                first_token_seconds=_rounded(reply.first_token_seconds),
+                source=reply.source,
+                tagged=parsed.tagged or reply.enforced,
+                problem=fault or "",
+            )
+        )
+
+    def _blob(self, text: str) -> BlobId:
+        data = text.encode("utf-8", "surrogatepass")
+        name = blob_id(data)
+        return name if name in self.known else self.blobs.put(data)
+
+
+def _shown(messages: Sequence[ChatMessage], correction: str) -> str:
+    """What the model was shown of the world: not what it was told of itself or of its replies."""
+    shown = [one.content for one in messages if one.role != "system"]
+    if correction and shown:
+        shown[-1] = shown[-1].removesuffix(corrected(correction))
+    return "\n".join(shown)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 6)
+
+
+def _squeezed(reply: ChatReply) -> bool:
+    """Whether the reply was cut because the prompt left it less room than was asked for.
+
+    vLLM (0.32) lowers `max_tokens` to what the context leaves, and says nothing.
+    """
+    written, allowed = reply.usage.get("completion_tokens"), reply.parameters.get("max_tokens")
+    if reply.finish_reason != "length" or written is None or not isinstance(allowed, int):
+        return False
+    return written < allowed
+
+
+def sampler_seed(seed: int, about: str, attempt: int) -> int:
+    """What the server's sampler is given: the same for the same turn, another for every attempt."""
+    digest = sha256(f"{seed}\n{attempt}\n{about}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:4], "big") % _SEEDS
+
+
+def tokens_spent(exchanges: Sequence[Exchange]) -> int:
+    """Tokens that a server was asked to read and write."""
+    return sum(
+        one.usage.get("prompt_tokens", 0) + one.usage.get("completion_tokens", 0)
+        for one in exchanges
+        if one.source == "server"
+    )
+
+
+async def spent_before(context: TurnContext) -> int:
+    """The same of the turns before, and of the steps that failed."""
+    history, failures = await context.history(), await context.failures()
+    return sum(tokens_spent(one.exchanges) for one in (*history, *failures))
+
+
+def known_messages(history: Sequence[Turn]) -> frozenset[BlobId]:
+    """Messages that the latest turn that asked a model stored."""
+    for turn in reversed(history):
+        if turn.exchanges:
+            return frozenset(blob for one in turn.exchanges for _, blob in one.messages)
+    return frozenset()

@@ -1,0 +1,259 @@
+"""From a world's turns to the messages the model reads.
+
+The form is that of Qwen-AgentWorld (its repository, `eval/`): user messages are actions, assistant
+messages are observations, oldest first, and nothing but the end ever changes, so that the server's
+prefix cache holds. Turns of other domains stand in no conversation; what they changed is told once, as
+**Current State**, before the turn that follows them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from agentworld_sim.domains import Domain
+from agentworld_sim.imagination.prompt_markers import harmless
+from agentworld_sim.llm.chat import ChatMessage
+from agentworld_sim.redaction.environment import masked
+from agentworld_sim.types.turns import Action, Turn
+
+MARKER = "**Environment Observation:**"
+"""What stands before an observation in the history."""
+
+BYTES_PER_TOKEN = 3
+"""Estimate from below for text, code and JSON in UTF-8: prompts are cut too early rather than late."""
+
+MESSAGE_TOKENS = 8
+"""What a chat template adds to a message, at most."""
+
+KEEP_AFTER_CUT = 0.5
+"""Share of the budget that a cut leaves. Cutting much and seldom keeps the prefix equal in between."""
+
+TOLD_THE_TASK = frozenset(("web", "android", "os"))
+"""Domains whose first turn carries **Task Instruction**."""
+
+DIGEST_SHARE = 0.1
+"""Share of the budget that the digest of turns left out may take."""
+
+DIGEST_LINES = 40
+DIGEST_WIDTH = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A turn of the conversation's own domain, and what happened elsewhere before it."""
+
+    number: int
+    """From 1, counting the domain's turns of the whole history."""
+    action: Action
+    answer: str | None
+    """`None` for the turn that is asked about."""
+    between: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A part as it stands in prompts."""
+
+    part: Part
+    previous: str | None
+    """The answer before it, which some domains tell again."""
+    asked: str
+    said: str | None
+    size: int
+    """Tokens of both messages, by estimate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """What a prompt is made of."""
+
+    domain: Domain
+    system: str
+    parts: tuple[Part, ...]
+    """The last one is the turn that is asked about."""
+    task: str = ""
+    initial_state: str = ""
+    records: str = ""
+    """Records of the world that matter for the last turn; told with it, and never again."""
+    secrets: frozenset[str] = frozenset()
+    """Texts that must not be told."""
+    memory: dict[int, Written] = field(default_factory=dict[int, Written])
+    """What was written of an earlier state of the same conversation, by place; reused while it holds."""
+
+    def messages(self, *, budget_tokens: int, correction: str = "") -> tuple[ChatMessage, ...]:
+        """The messages, oldest first.
+
+        Args:
+            budget_tokens: Most tokens of the prompt, by estimate. Whole old turns are left out until
+                it fits.
+            correction: Why an earlier answer to this very turn was refused.
+        """
+        records = f"**Records:**\n{fenced(harmless(self.records))}" if self.records else ""
+        budget_tokens = max(1, budget_tokens - tokens(records))
+        digest_tokens = int(budget_tokens * DIGEST_SHARE)
+        first = self._first_kept(budget_tokens, digest_tokens)
+        messages = [ChatMessage("system", self.system)]
+        for place in range(first, len(self.parts)):
+            written = self._written(place)
+            cut = place == first > 0
+            asked = harmless(self._asked(place, digest_tokens)) if cut else written.asked
+            messages.append(ChatMessage("user", asked))
+            if written.said is not None:
+                messages.append(ChatMessage("assistant", written.said))
+        if records:
+            messages[-1] = ChatMessage("user", f"{messages[-1].content}\n\n{records}")
+        if correction:
+            last = messages[-1]
+            messages[-1] = ChatMessage("user", f"{last.content}\n\n{corrected(correction)}")
+        if self.secrets:
+            return tuple(
+                ChatMessage(one.role, masked(one.content, self.secrets)) for one in messages
+            )
+        return tuple(messages)
+
+    def _written(self, place: int) -> Written:
+        part = self.parts[place]
+        previous = self.parts[place - 1].answer if place else None
+        held = self.memory.get(place)
+        if held is not None and held.part == part and held.previous == previous:
+            return held
+        asked = harmless(self._asked(place))
+        said = None if part.answer is None else f"{MARKER}\n{harmless(part.answer)}"
+        size = tokens(asked) + MESSAGE_TOKENS
+        size += 0 if said is None else tokens(said) + MESSAGE_TOKENS
+        written = self.memory[place] = Written(part, previous, asked, said, size)
+        return written
+
+    def _asked(self, place: int, digest_tokens: int = 0) -> str:
+        """The user message of a turn; with a digest when those before it are left out."""
+        part = self.parts[place]
+        sections = [f"### Turn {part.number}"]
+        if self.task and place == 0:
+            sections.append(f"**Task Instruction:**\n{self.task}\n")
+        state = self._state(place, digest_tokens)
+        if state:
+            sections.append(f"**Current State:**\n{state}\n")
+        action, language = part.action.text, self.domain.fence
+        sections.append(f"**Action:**\n{fenced(action, language) if language else action}")
+        return "\n".join(sections)
+
+    def _state(self, place: int, digest_tokens: int) -> str:
+        part = self.parts[place]
+        told: list[str] = []
+        when = self.domain.state
+        if place == 0 and when != "never":
+            told.append(self.initial_state)
+        elif place > 0 and (when == "always" or (digest_tokens and when == "first")):
+            told.append(self.parts[place - 1].answer or "")
+        if digest_tokens:
+            told.append(self._digest_of_cut(place, digest_tokens))
+        if part.between:
+            told.append(digest_of_others(part.between))
+        return "\n\n".join(text for text in told if text)
+
+    def _digest_of_cut(self, first: int, digest_tokens: int) -> str:
+        lines: list[str] = []
+        held = 0
+        for part in reversed(self.parts[:first]):
+            line = f"Turn {part.number}: {_line(part.action.text)} -> {_line(part.answer or '')}"
+            held += tokens(line)
+            if held > digest_tokens:
+                lines.append(f"({part.number} turns before)")
+                break
+            lines.append(line)
+        return "Earlier turns, in short:\n" + "\n".join(reversed(lines))
+
+    def _first_kept(self, budget_tokens: int, digest_tokens: int) -> int:
+        """The first turn that stays, as a function of the history alone.
+
+        Found by going through the conversation as it grew: whenever it outgrew the budget, old turns
+        went until it was down to its share. So two prompts in a row mostly begin alike.
+        """
+        fixed = tokens(self.system)
+        sizes = [self._written(place).size for place in range(len(self.parts))]
+        goal = max(fixed, budget_tokens * KEEP_AFTER_CUT)
+        first, held = 0, fixed
+        for place, size in enumerate(sizes):
+            held += size
+            if held <= budget_tokens:
+                continue
+            if first == 0:
+                held += digest_tokens
+            while first < place and held > goal:
+                held -= sizes[first]
+                first += 1
+        return first
+
+
+def parts_of(
+    history: Sequence[Turn], action: Action, domain: Domain, belongs: Callable[[Turn], bool]
+) -> tuple[Part, ...]:
+    """The parts of a conversation.
+
+    Args:
+        history: All turns before, oldest first.
+        action: The call that is asked about.
+        domain: The conversation's domain.
+        belongs: Whether a turn is of that domain.
+    """
+    parts: list[Part] = []
+    between: list[Turn] = []
+    for turn in history:
+        if belongs(turn):
+            answer = domain.write(turn.observation)
+            parts.append(Part(len(parts) + 1, turn.action, answer, tuple(between)))
+            between = []
+        else:
+            between.append(turn)
+    parts.append(Part(len(parts) + 1, action, None, tuple(between)))
+    return tuple(parts)
+
+
+def digest_of_others(turns: Sequence[Turn]) -> str:
+    """What other tools did and changed, in short."""
+    lines = [f"- {_line(turn.action.text)} -> {_line(turn.observation.text)}" for turn in turns]
+    left_out = len(lines) - DIGEST_LINES
+    if left_out > 0:
+        lines = [f"({left_out} calls before)", *lines[-DIGEST_LINES:]]
+    written: dict[str, str] = {}
+    for turn in turns:
+        for path, entry in turn.change.files.items():
+            if entry is None:
+                written[path] = "removed"
+            elif entry.kind == "file":
+                written[path] = f"{entry.size} bytes"
+    files = [f"{path} ({what})" for path, what in sorted(written.items())]
+    text = "Calls of other tools since the turn before:\n" + "\n".join(lines)
+    if files:
+        shown = files[:DIGEST_LINES]
+        more = f"\n({len(files) - len(shown)} more)" if len(files) > len(shown) else ""
+        text += "\nFiles they changed:\n" + "\n".join(shown) + more
+    return text
+
+
+def fenced(text: str, language: str = "") -> str:
+    """`text` in a fence that it cannot close."""
+    fence = "```"
+    while re.search(rf"^[^\S\n]*{fence}", text, re.MULTILINE):
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def corrected(reason: str) -> str:
+    """What is said to a model that must answer a turn again."""
+    return (
+        f"An earlier answer to this turn could not be used: {harmless(reason)}\n"
+        "Answer the same action again, without that mistake."
+    )
+
+
+def tokens(text: str) -> int:
+    """An estimate of a text's tokens, rather too high than too low."""
+    return len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN + 1
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= DIGEST_WIDTH else line[: DIGEST_WIDTH - 1] + "…"

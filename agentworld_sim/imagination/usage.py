@@ -1,0 +1,79 @@
+"""What a world's model cost: tokens and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from agentworld_sim.types.exchanges import Exchange, FailedStep
+from agentworld_sim.types.turns import Turn
+
+
+@dataclass(slots=True)
+class WorldUsage:
+    """Sums over turns and failed steps."""
+
+    turns: int = 0
+    by_provenance: dict[str, int] = field(default_factory=dict[str, int])
+    """Turns by where their observation came from."""
+    failed_steps: int = 0
+    commands: int = 0
+    """Commands inside of turns that a model answered."""
+    requests: int = 0
+    """Replies that a server gave."""
+    saved: int = 0
+    """Replies that came from the cache, or from an equal request under way."""
+    refused: int = 0
+    """Replies that could not be used."""
+    untagged: int = 0
+    """Replies whose answer stood in no tag."""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the prompt tokens, those that the server's prefix cache held."""
+    completion_tokens: int = 0
+    thinking_tokens: int = 0
+    """Of the completion tokens; 0 when the server does not tell."""
+    seconds: float = 0.0
+    """Host time of all requests, one after another."""
+
+    def add_turn(self, turn: Turn) -> None:
+        """Counts a turn."""
+        self.turns += 1
+        provenance = turn.observation.provenance
+        self.by_provenance[provenance] = self.by_provenance.get(provenance, 0) + 1
+        self.commands += len(turn.inner)
+        self._add(turn.exchanges)
+
+    def add_failure(self, failed: FailedStep) -> None:
+        """Counts a step that gave no turn."""
+        self.failed_steps += 1
+        self._add(failed.exchanges)
+
+    def _add(self, exchanges: Iterable[Exchange]) -> None:
+        for exchange in exchanges:
+            self.refused += bool(exchange.problem)
+            self.untagged += not exchange.tagged
+            if exchange.source != "server":
+                self.saved += 1
+                continue
+            usage = exchange.usage
+            self.requests += 1
+            self.prompt_tokens += usage.get("prompt_tokens", 0)
+            self.cached_tokens += usage.get("cached_tokens", 0)
+            self.completion_tokens += usage.get("completion_tokens", 0)
+            self.thinking_tokens += usage.get("thinking_tokens", 0)
+            self.seconds += exchange.seconds
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
+
+
+def usage_of(turns: Iterable[Turn], failures: Iterable[FailedStep] = ()) -> WorldUsage:
+    """What turns and failed steps cost."""
+    usage = WorldUsage()
+    for turn in turns:
+        usage.add_turn(turn)
+    for failed in failures:
+        usage.add_failure(failed)
+    return usage

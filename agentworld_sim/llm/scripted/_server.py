@@ -1,0 +1,286 @@
+"""The scripted model server: a thread with an event loop of its own and a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from agentworld_sim.errors import UsageError
+from agentworld_sim.llm.scripted._dialects import Dialect, ReasoningField
+from agentworld_sim.llm.scripted._http import ClientLeft, HttpConnection
+from agentworld_sim.llm.scripted._replies import Script
+from agentworld_sim.llm.scripted._requests import ModelRequest
+from agentworld_sim.llm.scripted._service import Service
+from agentworld_sim.llm.scripted._settings import Settings
+
+DEFAULT_MODEL = "Qwen/Qwen-AgentWorld-35B-A3B"
+BACKLOG = 4096
+"""Connections that may wait to be accepted: a thousand clients can start at once."""
+
+
+class ScriptedModelServer:
+    """An OpenAI-compatible model server that answers from a script.
+
+    ```python
+    with ScriptedModelServer(["first answer", ScriptedReply("second", thinking="hm")]) as server:
+        ...  # point a client at server.url
+    assert server.requests[0].last_user == "…"
+    ```
+
+    It is used with `with` from sync and with `async with` from async code, and runs in a thread
+    of its own; a function as script is called in that thread. A request that a sequence has no
+    reply for, and a function that raises, are answered with status 500 and raise `ScriptError`
+    when the block ends: a retrying client must not hide them. Replies left over are no error; see
+    `remaining`.
+
+    Args:
+        script: replies in the order in which requests arrive, or a function that gets each
+            `ModelRequest` and returns (or awaits) its reply. A string is the content of a reply.
+        model: the served name, or several.
+        api_key: when given, `/v1` asks for it as a bearer token.
+        dialect: whose error bodies, texts and rules to have: `vllm`, `vllm-0.9` or `sglang`.
+        reasoning_field: where thinking goes; by default `reasoning` for vLLM of today and
+            `reasoning_content` for the others.
+        reasoning_parser: without one, thinking stands in the content, before its closing tag.
+        max_model_len: the context limit, in tokens of four bytes.
+        honour_max_tokens: cut replies at the limit of the request, with `finish_reason` "length".
+        structured_output: whether `response_format` with a schema and `structured_outputs` are
+            accepted. The reply is sent as scripted either way.
+        strict_fields: refuse request fields that OpenAI's own service does not know.
+        prefix_caching: count tokens of known prefixes as cached.
+        report_cached_tokens: say so in `usage`; vLLM does with `--enable-prompt-tokens-details`.
+        block_size: tokens per block of the prefix cache.
+        keep_requests: how many of the latest requests to keep; `None` keeps all.
+        host: the address to listen on.
+        port: 0 takes a free one.
+    """
+
+    def __init__(
+        self,
+        script: Script = (),
+        *,
+        model: str | Sequence[str] = DEFAULT_MODEL,
+        api_key: str | None = None,
+        dialect: Dialect = "vllm",
+        reasoning_field: ReasoningField | None = None,
+        reasoning_parser: bool = True,
+        max_model_len: int = 262_144,
+        honour_max_tokens: bool = True,
+        structured_output: bool = True,
+        strict_fields: bool = False,
+        prefix_caching: bool = True,
+        report_cached_tokens: bool = True,
+        block_size: int = 16,
+        keep_requests: int | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        settings = Settings(
+            models=(model,) if isinstance(model, str) else tuple(model),
+            api_key=api_key,
+            dialect=dialect,
+            reasoning_field=reasoning_field,
+            reasoning_parser=reasoning_parser,
+            max_model_len=max_model_len,
+            honour_max_tokens=honour_max_tokens,
+            structured_output=structured_output,
+            strict_fields=strict_fields,
+            prefix_caching=prefix_caching,
+            report_cached_tokens=report_cached_tokens,
+            block_size=block_size,
+        )
+        self._service = Service(script, settings, keep_requests=keep_requests)
+        self._host = host
+        self._port = port
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._start_error: OSError | None = None
+
+    @property
+    def url(self) -> str:
+        """The base URL for a client, with `/v1`."""
+        return f"{self.root_url}/v1"
+
+    @property
+    def root_url(self) -> str:
+        """The URL without `/v1`, where `/health` and `/metrics` are."""
+        if self._thread is None:
+            raise UsageError("The scripted model server is not running; use it in a `with` block.")
+        return f"http://{self._host}:{self._port}"
+
+    @property
+    def requests(self) -> list[ModelRequest]:
+        """The chat requests so far, in the order in which they arrived."""
+        with self._service.changed:
+            return list(self._service.requests)
+
+    @property
+    def access_log(self) -> list[str]:
+        """Every request so far as `METHOD /path`."""
+        with self._service.changed:
+            return list(self._service.access_log)
+
+    @property
+    def remaining(self) -> int | None:
+        """Scripted replies that no request has had yet; `None` where a function answers."""
+        return self._service.remaining
+
+    @property
+    def running(self) -> int:
+        """Chat requests being answered now."""
+        return self._service.running
+
+    @property
+    def peak_running(self) -> int:
+        """The most chat requests that were being answered at the same time."""
+        return self._service.peak_running
+
+    @property
+    def abandoned(self) -> int:
+        """Chat requests whose client left before the end of the answer."""
+        return self._service.abandoned
+
+    @property
+    def healthy(self) -> bool:
+        """Whether `/health` says so; set it to `False` for a server that is still starting."""
+        return self._service.healthy
+
+    @healthy.setter
+    def healthy(self, value: bool) -> None:
+        self._service.healthy = value
+
+    def wait_for(
+        self, *, requests: int = 0, answered: int = 0, abandoned: int = 0, timeout_s: float = 30.0
+    ) -> None:
+        """Block until at least so many chat requests came, were answered or were abandoned.
+
+        From async code: `await asyncio.to_thread(server.wait_for, requests=2)`.
+
+        Raises:
+            TimeoutError: they did not in time.
+        """
+        service = self._service
+
+        def reached() -> bool:
+            return (
+                service.received >= requests
+                and service.answered >= answered
+                and service.abandoned >= abandoned
+            )
+
+        with service.changed:
+            if not service.changed.wait_for(reached, timeout_s):
+                raise TimeoutError(
+                    f"Waited {timeout_s:g} s for {requests} requests, {answered} answered and "
+                    f"{abandoned} abandoned; there were {service.received}, {service.answered} "
+                    f"and {service.abandoned}."
+                )
+
+    def start(self) -> Self:
+        """Listen. `with` and `async with` do this.
+
+        Raises:
+            UsageError: the port is taken, or the server runs already.
+        """
+        if self._thread is not None:
+            raise UsageError("This scripted model server runs already; make another one.")
+        ready = threading.Event()
+        self._start_error = None
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._run(ready)), name="scripted-model-server", daemon=True
+        )
+        self._thread.start()
+        ready.wait()
+        if self._start_error is not None:
+            self.close()
+            raise UsageError(
+                f"Cannot listen on {self._host}:{self._port}: {self._start_error.strerror}. "
+                "Use port=0 for a free one."
+            ) from self._start_error
+        return self
+
+    def close(self) -> None:
+        """Drop every connection, stop listening and end the thread. Calling it twice is fine."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+        thread.join()
+        self._loop = self._stop = None
+
+    def check(self) -> None:
+        """Raise what the script could not answer. The end of a `with` block does this.
+
+        Raises:
+            ScriptError: the first failure of the script.
+        """
+        if self._service.failures:
+            raise self._service.failures[0]
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+        if error is None:
+            self.check()
+
+    async def __aenter__(self) -> Self:
+        return self.start()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    async def _run(self, ready: threading.Event) -> None:
+        connections: set[asyncio.Task[None]] = set()
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.create_task(self._serve(HttpConnection(reader, writer)))
+            connections.add(task)
+            task.add_done_callback(connections.discard)
+
+        try:
+            listener = await asyncio.start_server(
+                connected, self._host, self._port, backlog=BACKLOG
+            )
+        except OSError as error:
+            self._start_error = error
+            ready.set()
+            return
+        self._port = listener.sockets[0].getsockname()[1]
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        ready.set()
+        await self._stop.wait()
+        listener.close()
+        # Gathered before the listener is waited for, which from Python 3.12 waits for them.
+        leaving = list(connections)
+        for task in leaving:
+            task.cancel()
+        await asyncio.gather(*leaving, return_exceptions=True)
+        await listener.wait_closed()
+
+    async def _serve(self, http: HttpConnection) -> None:
+        try:
+            await self._service.serve(http)
+        except (ClientLeft, ConnectionError):
+            http.abort()
+        except asyncio.CancelledError:
+            http.abort()
+            raise
+        finally:
+            await http.close()

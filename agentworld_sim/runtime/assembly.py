@@ -1,0 +1,210 @@
+"""How a world begins: its id, its first state, its engines and its tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from agentworld_sim.domains import domain
+from agentworld_sim.errors import UsageError
+from agentworld_sim.ports import Engine
+from agentworld_sim.store.base import NewBlobs, WorldRecord
+from agentworld_sim.types.refs import WorldRef
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import Route, ToolSpec
+
+if TYPE_CHECKING:
+    from agentworld_sim.imagination import WorldImaginer, WorldModel
+    from agentworld_sim.scenario import Scenario
+
+
+def new_world_id() -> str:
+    """A name nobody can guess: 128 random bits."""
+    return secrets.token_hex(16)
+
+
+def check_world_id(world_id: str) -> None:
+    """Raises `UsageError` for an id that could not be typed, listed or put into a URL."""
+    allowed = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+    if not 0 < len(world_id) <= 128 or not set(world_id) <= allowed or world_id[0] in ".-":
+        raise UsageError(
+            f"{world_id!r} cannot be a world's id. Use 1 to 128 letters, digits, '.', '_' and '-',"
+            " beginning with a letter, a digit or '_'."
+        )
+
+
+def first_record(world_id: str, root: WorldRef, scenario: Scenario) -> WorldRecord:
+    """Of a world that begins at `root`."""
+    return WorldRecord(
+        id=world_id, root=root, head=root, scenario=stored_text(scenario), created=_now()
+    )
+
+
+def record_of_fork(here: WorldRecord, world_id: str, ref: WorldRef, turns: int) -> WorldRecord:
+    """Of a world that begins at a point of the world `here`, after so many turns."""
+    return replace(
+        here,
+        id=world_id,
+        head=ref,
+        forked_from=here.id,
+        turns=turns,
+        expires=0.0,
+        created=_now(),
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def empty_scenario() -> Scenario:
+    from agentworld_sim.scenario import Scenario
+
+    return Scenario.model_validate({"name": "debian", "domains": ("terminal", "swe")})
+
+
+def stored_text(scenario: Scenario) -> str:
+    """The scenario as kept beside a world: its files are in the world's state already."""
+    content: dict[str, Any] = scenario.model_dump(
+        mode="json", by_alias=True, exclude={"files", "files_from"}
+    )
+    # Not sorted: the order of a table's fields is the order in which answers have them.
+    return json.dumps(content, ensure_ascii=False)
+
+
+def restored_scenario(text: str) -> Scenario:
+    from agentworld_sim.scenario import Scenario
+
+    return Scenario.parse(text, source="the stored scenario")
+
+
+def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
+    from agentworld_sim.engines.shell.image import base_tree
+    from agentworld_sim.types.files import FileTree
+
+    clock_us = scenario.clock_us
+    tree = base_tree(scenario.machine.to_machine(), clock_us, blobs)
+    added = scenario.initial_tree(blobs)
+    entries = {
+        path: entry
+        for path, entry in added.items()
+        # A directory that is only there to hold something keeps the base image's mode and owner.
+        if not (entry.kind == "directory" and path in tree)
+    }
+    if entries:
+        tree = FileTree.from_entries({**tree, **entries}.items(), directory_mtime_us=clock_us)
+    return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed)
+
+
+def model_for(
+    scenario: Scenario, model: WorldImaginer | str | Literal[False] | None
+) -> WorldImaginer | None:
+    """The model of a world: the one given, else what the environment or the scenario names."""
+    if model is False:
+        return None
+    if model is not None and not isinstance(model, str):
+        return model
+    return named_model(scenario, model)
+
+
+def named_model(scenario: Scenario, model: str | None = None) -> WorldModel | None:
+    """The model that a URL, the environment or the scenario names."""
+    spec = scenario.model
+    url = model or os.environ.get("AGENTWORLD_MODEL_URL")
+    named = url or spec.url
+    if not named:
+        return None
+    from agentworld_sim.imagination import WorldModel
+    from agentworld_sim.llm._http import is_loopback
+
+    variables = dict(os.environ)
+    if not url and not is_loopback(urlsplit(named).hostname or ""):
+        # A scenario may come from anybody: what it names is not given the user's key.
+        variables.pop("AGENTWORLD_API_KEY", None)
+    name = variables.get("AGENTWORLD_MODEL") or spec.name
+    return WorldModel.find(url=named, model=name, environment=variables)
+
+
+def model_beside(
+    scenario: Scenario,
+    model: WorldImaginer | str | Literal[False] | None,
+    engines: Sequence[Engine] | None,
+) -> WorldImaginer | None:
+    """The model of a world, which engines that are given bring themselves."""
+    if engines is None:
+        return model_for(scenario, model)
+    if model:
+        raise UsageError(
+            "engines=… and model=… both say what answers. Put `model.engine()` among the engines."
+        )
+    return None
+
+
+def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Engine]:
+    """The shell, well-known servers, tables, and behind them the model, if there is one."""
+    from agentworld_sim.engines.browser import BrowserEngine
+    from agentworld_sim.engines.shell import ShellEngine
+    from agentworld_sim.engines.table import TableEngine
+    from agentworld_sim.engines.table._imagined import TableRecords
+    from agentworld_sim.engines.toolkits import ToolkitEngine
+
+    machine, limits = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
+    operations = {name: spec.to_operation(name) for name, spec in scenario.operations.items()}
+    tables = {name: spec.to_table(name) for name, spec in scenario.tables.items()}
+    if model is None:
+        commands = scenario.routes.commands
+        if not commands:
+            return [
+                ShellEngine(machine, limits),
+                ToolkitEngine(),
+                BrowserEngine(),
+                TableEngine(operations=operations, tables=tables),
+            ]
+        from agentworld_sim.engines.shell import NobodyImagines
+
+        # What no route names fails as on a real machine; what one names is refused aloud.
+        routes: dict[str, Route] = {"*": "compute"}
+        # Its place in a mapping is its rank: last, unless the scenario itself gives it another.
+        routes = dict(commands) if "*" in commands else {**commands, **routes}
+        shell = ShellEngine(machine, limits, imaginer=NobodyImagines(), routes=routes)
+        return [
+            shell,
+            ToolkitEngine(),
+            BrowserEngine(),
+            TableEngine(operations=operations, tables=tables),
+        ]
+    model = model.within(scenario)
+    briefing = scenario.model.to_briefing(scenario.instruction, scenario.machine.env)
+    shell = ShellEngine(
+        machine, limits, imaginer=model.imaginer(briefing), routes=scenario.routes.commands
+    )
+    imagining = model.engine(briefing, TableRecords(operations=operations, tables=tables))
+    return [
+        shell,
+        ToolkitEngine(),
+        BrowserEngine(behind=imagining),
+        TableEngine(operations=operations, tables=tables, behind=imagining),
+        imagining,
+    ]
+
+
+def scenario_tools(scenario: Scenario) -> list[ToolSpec]:
+    """The tools a scenario names; its domains' own toolkits when it names none."""
+    from agentworld_sim.engines.shell import toolkit
+    from agentworld_sim.scenario import ToolObject
+
+    tools: list[ToolSpec] = []
+    entries = scenario.tools or [kit for name in scenario.domains for kit in domain(name).toolkits]
+    for entry in entries:
+        if isinstance(entry, ToolObject):
+            tools.append(entry.to_tool_spec())
+        else:
+            known = {tool.name for tool in tools}
+            tools += [tool for tool in toolkit(entry) if tool.name not in known]
+    return tools

@@ -1,0 +1,102 @@
+"""How a turn, or the record of one that failed, gets into a store."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from agentworld_sim.errors import AgentworldError, StoreError
+from agentworld_sim.store.base import NewBlobs, Origin, WorldStore
+from agentworld_sim.types.exchanges import FailedStep
+from agentworld_sim.types.refs import WorldRef
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.tools import ToolCall
+from agentworld_sim.types.turns import Action, Observation, Turn
+
+T = TypeVar("T")
+
+FORK_CALL = ""
+"""The call name of the turn that `World.fork(seed=…)` records; no tool has it."""
+
+
+async def off_loop(store: WorldStore, work: Callable[[], T]) -> T:
+    """`work`, off the event loop if the store would block it."""
+    return await asyncio.to_thread(work) if store.blocking else work()
+
+
+async def commit_turn(
+    store: WorldStore,
+    world_id: str,
+    turn: Turn,
+    after: WorldState,
+    blobs: NewBlobs,
+    *,
+    must_move_head: bool,
+    origin: Origin | None = None,
+) -> bool:
+    """Stores the turn. A cancellation before the last moment stores nothing."""
+    if not store.blocking:
+        return store.commit(
+            world_id, turn, after, blobs.new, must_move_head=must_move_head, origin=origin
+        )
+    abandoned = threading.Event()
+
+    def commit() -> bool:
+        return store.commit(
+            world_id,
+            turn,
+            after,
+            blobs.new,
+            must_move_head=must_move_head,
+            abandoned=abandoned.is_set,
+            origin=origin,
+        )
+
+    running = asyncio.ensure_future(asyncio.to_thread(commit))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        abandoned.set()
+        await asyncio.wait([running])
+        raise
+
+
+def reseeding(head: WorldRef, before: WorldState, seed: int) -> Turn:
+    """The turn that gives a world another seed."""
+    return Turn(
+        parent=head,
+        call=ToolCall(FORK_CALL, {"seed": seed}),
+        action=Action(""),
+        observation=Observation(text="", provenance="enforced"),
+        change=StateChange(clock_us=before.clock_us, seed=seed),
+    )
+
+
+async def keep_failure(
+    store: WorldStore,
+    world_id: str,
+    error: AgentworldError,
+    call: ToolCall,
+    base: WorldRef,
+    blobs: NewBlobs,
+) -> None:
+    """Keeps what the model said in a step that failed, for people to look at."""
+    failed = FailedStep(
+        base=base,
+        call=call,
+        error=str(error),
+        exchanges=error.exchanges,
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+    def keep() -> None:
+        needed = {name: blobs.get(name) for name in failed.blobs()}
+        store.add_failure(world_id, failed, needed)
+
+    # The failure of the step is the news; that it could not be kept as well is not.
+    with suppress(StoreError):
+        await off_loop(store, keep)

@@ -1,0 +1,148 @@
+"""All checks in order, each failure of one kept from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agentworld_sim.llm.settings import require_url
+from agentworld_sim.serving.doctor import _answer_checks as answers
+from agentworld_sim.serving.doctor._cache_check import check_prefix_cache
+from agentworld_sim.serving.doctor._connection import Connection, Trouble
+from agentworld_sim.serving.doctor._findings import Diagnosis, Finding
+from agentworld_sim.serving.doctor._server_checks import (
+    check_context,
+    check_model,
+    check_reachable,
+)
+from agentworld_sim.serving.doctor._speed_check import check_speed
+
+OnFinding = Callable[[Finding], None]
+
+
+def diagnose(
+    url: str,
+    *,
+    model: str | None = None,
+    api_key: str | None = None,
+    quick: bool = False,
+    count: int = 3,
+    max_tokens: int = 4096,
+    timeout: float = 300.0,
+    on_finding: OnFinding | None = None,
+) -> Diagnosis:
+    """Looks at a model server.
+
+    Args:
+        url: The base URL of an OpenAI-compatible API.
+        model: The name it should serve; the only one it serves by default.
+        api_key: Sent as a bearer token.
+        quick: Leave out structured output, seeds and speed.
+        count: How many observations are asked for.
+        max_tokens: Limit of each of these answers, thinking included.
+        timeout: Seconds without a byte after which a request is given up.
+        on_finding: Called with each finding when it is there.
+
+    Raises:
+        UsageError: the URL is not one.
+    """
+    require_url(url)
+    connection = Connection(url, api_key=api_key, timeout=timeout)
+    patient = _Patient(connection, on_finding)
+    try:
+        patient.examine(model, quick=quick, count=count, max_tokens=max_tokens)
+    finally:
+        connection.close()
+    return Diagnosis(
+        url=connection.url,
+        model=patient.model,
+        findings=tuple(patient.findings),
+        requests=connection.requests,
+        prompt_tokens=connection.prompt_tokens,
+        completion_tokens=connection.completion_tokens,
+    )
+
+
+class _Patient:
+    """A server under examination, and what was found so far."""
+
+    def __init__(self, connection: Connection, on_finding: OnFinding | None) -> None:
+        self.findings: list[Finding] = []
+        self.model: str | None = None
+        self._connection = connection
+        self._on_finding = on_finding
+
+    def examine(self, wanted: str | None, *, quick: bool, count: int, max_tokens: int) -> None:
+        """Runs the checks; a server that fails an early one is not asked the later."""
+        found, models = check_reachable(self._connection)
+        self._add(*found)
+        if models is None:
+            return
+        finding, served = check_model(models, wanted)
+        self._add(finding)
+        if served is None:
+            return
+        self.model = served.name
+        self._add(check_context(served))
+        if served.context is not None:
+            max_tokens = min(max_tokens, max(served.context // 2, 1))
+        thinks = self._observations(served.name, count, max_tokens)
+        if thinks is None:
+            return
+        self._guarded("prefix caching", lambda: [check_prefix_cache(self._connection, served.name)])
+        if not quick:
+            self._deeper(served.name, max_tokens, thinks=thinks)
+        if not self._connection.extensions:
+            self._add(_no_extensions())
+
+    def _observations(self, model: str, count: int, max_tokens: int) -> bool | None:
+        """Whether the model thinks; `None` if it does not answer."""
+        try:
+            given = answers.ask_for_observations(self._connection, model, count, max_tokens)
+        except Trouble as trouble:
+            refused = trouble.status in (401, 403)
+            self._add(
+                Finding(
+                    check="key" if refused else "answers",
+                    verdict="failed",
+                    summary=trouble.summary,
+                    advice="Set AGENTWORLD_API_KEY." if refused else trouble.advice,
+                )
+            )
+            return None
+        self._add(answers.check_thinking(given), answers.check_tag(given, max_tokens))
+        return any(one.reasoning for one in given)
+
+    def _deeper(self, model: str, max_tokens: int, *, thinks: bool) -> None:
+        connection = self._connection
+        self._guarded(
+            "structured output",
+            lambda: [answers.check_structured_output(connection, model, max_tokens, thinks=thinks)],
+        )
+        self._guarded("seeds", lambda: [answers.check_seeds(connection, model)])
+        self._guarded("speed", lambda: check_speed(connection, model))
+
+    def _guarded(self, check: str, look: Callable[[], list[Finding]]) -> None:
+        try:
+            self._add(*look())
+        except Trouble as trouble:
+            self._add(
+                Finding(
+                    check=check, verdict="failed", summary=trouble.summary, advice=trouble.advice
+                )
+            )
+
+    def _add(self, *findings: Finding) -> None:
+        for finding in findings:
+            self.findings.append(finding)
+            if self._on_finding is not None:
+                self._on_finding(finding)
+
+
+def _no_extensions() -> Finding:
+    return Finding(
+        check="request fields",
+        verdict="warning",
+        summary="the server refuses top_k and chat_template_kwargs",
+        advice="Sampling and thinking cannot be set as the model wants them. vLLM and SGLang take"
+        " both.",
+    )

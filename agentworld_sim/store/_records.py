@@ -1,0 +1,91 @@
+"""How states, blobs and world records lie in a database: the same in every store that has one."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable
+from typing import LiteralString
+
+from agentworld_sim.store.base import WorldRecord
+
+# The module, not its names: it is built on this package and may still be loading.
+from agentworld_sim.types import turns as turn_records
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import canonical_json
+
+SNAPSHOT_EVERY = 32
+"""A state is stored whole every so many turns; between, it is folded from the turns' changes."""
+
+WORTH_PACKING = 256
+"""Blobs below this many bytes are stored as they are."""
+
+COLUMNS: LiteralString = "id, root, head, scenario, created, forked_from, turns, expires"
+"""Of the table of worlds, in the order of `WorldRow`."""
+
+WorldRow = tuple[str, str, str, str, str, str, int, float]
+
+
+def row_of(record: WorldRecord) -> WorldRow:
+    """A world record as a row."""
+    return (
+        record.id,
+        record.root,
+        record.head,
+        record.scenario,
+        record.created,
+        record.forked_from,
+        record.turns,
+        record.expires,
+    )
+
+
+def record_of(row: WorldRow) -> WorldRecord:
+    """A row as a world record."""
+    world_id, root, head, scenario, created, forked_from, turns, expires = row
+    return WorldRecord(
+        id=world_id,
+        root=root,
+        head=head,
+        scenario=scenario,
+        created=created,
+        forked_from=forked_from,
+        turns=turns,
+        expires=expires,
+    )
+
+
+def packed(data: bytes) -> tuple[bool, bytes]:
+    """A blob as stored: compressed when that saves space, and whether it is."""
+    if len(data) < WORTH_PACKING:
+        return False, data
+    small = zlib.compress(data, 1)
+    return (True, small) if len(small) < len(data) else (False, data)
+
+
+def unpacked(is_packed: bool, data: bytes) -> bytes:
+    """The blob that was stored so."""
+    return zlib.decompress(data) if is_packed else data
+
+
+def packed_state(state: WorldState) -> bytes:
+    """A whole state as stored."""
+    return zlib.compress(canonical_json(state.to_json()).encode(), 1)
+
+
+def unpacked_state(data: bytes) -> WorldState:
+    """The state that was stored so."""
+    return WorldState.from_json(json.loads(zlib.decompress(data)))
+
+
+def folded(snapshot: bytes, records: Iterable[str]) -> WorldState:
+    """The state after the turns that `records` hold, the oldest first, on top of a stored one."""
+    state = unpacked_state(snapshot)
+    for record in records:
+        state = state.after(turn_records.Turn.from_line(record).change)
+    return state
+
+
+def failure_owner(world_id: str) -> str:
+    """What stands for the failures of a world where blobs are counted. No ref looks like it."""
+    return f"failures:{world_id}"

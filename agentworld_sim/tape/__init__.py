@@ -1,7 +1,0 @@
-"""Cassettes: recorded traffic that seeds or replays a world."""
-
-from agentworld_sim.tape._cassette import Cassette, Recorder
-from agentworld_sim.tape._file import is_tape, trim
-from agentworld_sim.tape._taping import TapeMode, TapeReport, Taping
-
-__all__ = ["Cassette", "Recorder", "TapeMode", "TapeReport", "Taping", "is_tape", "trim"]

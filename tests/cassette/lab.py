@@ -1,0 +1,123 @@
+"""Worlds with a tape and a scripted model server, for the tests of this folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agentworld_sim import Observation, Scenario, ToolCall, ToolSpec, Turn, World
+from agentworld_sim.cassette import TapeMode, TapeReport, Taping
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.scripted import ModelRequest, Reply, ScriptedModelServer, ScriptedReply
+
+MACHINE = Scenario.parse(
+    "name: repo\ndomains: [swe]\nmachine: {workdir: /srv/app}\nfiles: {/srv/app/a.txt: one}\n"
+)
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+WEATHER = ToolSpec(name="weather", description="The weather in a city.", input_schema=CITY)
+BOOK = ToolSpec(
+    name="book", input_schema={"type": "object", "properties": {"city": {}, "password": {}}}
+)
+
+Answering = Callable[[ModelRequest], Reply | str]
+
+
+def numbered(request: ModelRequest) -> Reply:
+    """Another answer to each request."""
+    if "argv:" in request.last_user:
+        return command(f"answer {request.index}\n")
+    return ScriptedReply.observation(f"answer {request.index}")
+
+
+def command(stdout: str, *operations: dict[str, Any], **others: Any) -> Reply:
+    """What a command does."""
+    answer = {"stdout": stdout, "stderr": "", "exit_code": 0, "operations": list(operations)}
+    return ScriptedReply(content=json.dumps({**answer, **others}))
+
+
+def real(text: str, ran: list[str] | None = None) -> Callable[[], Awaitable[Observation]]:
+    """Runs a real tool that says this."""
+
+    async def run() -> Observation:
+        (ran if ran is not None else []).append(text)
+        return Observation(text=text, provenance="real")
+
+    return run
+
+
+class Recording:
+    """A world of one test, and its tape."""
+
+    def __init__(self, world: World, taping: Taping) -> None:
+        self.world = world
+        self.taping = taping
+        self.report: TapeReport | None = None
+
+    async def call(self, name: str, world: World | None = None, **arguments: Any) -> Turn:
+        return await (world or self.world).step(ToolCall(name, arguments))
+
+    async def bash(self, script: str, world: World | None = None) -> str:
+        return (await self.call("Bash", world, command=script)).observation.text
+
+    async def ask(self, city: str = "Bern", world: World | None = None) -> str:
+        return (await self.call("weather", world, city=city)).observation.text
+
+    async def end(self, *, passed: bool = True) -> TapeReport:
+        await self.taping.watch(self.world)
+        return self.taping.finish(passed=passed)
+
+
+class Studio:
+    """Opens worlds with a tape. `asked` counts what reached the model."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.requests: list[ModelRequest] = []
+
+    @property
+    def asked(self) -> int:
+        return len(self.requests)
+
+    @property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @asynccontextmanager
+    async def open(
+        self,
+        mode: TapeMode,
+        answering: Answering | None = None,
+        *,
+        scenario: Scenario = MACHINE,
+        tools: tuple[ToolSpec, ...] = (WEATHER, BOOK),
+        taping: dict[str, Any] | None = None,
+        **world: Any,
+    ) -> AsyncGenerator[Recording]:
+        """A world whose model says what `answering` says; without it there is no model."""
+
+        def script(request: ModelRequest) -> Reply | str:
+            assert answering is not None
+            self.requests.append(request)
+            return answering(request)
+
+        tape = Taping(self.path, mode, **(taping or {}))
+        with ScriptedModelServer(script) as server:
+            settings = ModelSettings(url=server.url, retries=0)
+            model = tape.model(WorldModel(settings) if answering else None)
+            made = await World.create(scenario, model=model or False, **world)
+            async with made:
+                made.add_tools(tools)
+                yield Recording(made, tape)
+
+    async def record(self, *scripts: str, answering: Answering = numbered, **options: Any) -> None:
+        """A cassette of a session that asks for the weather, and runs scripts."""
+        async with self.open("once", answering, **options) as one:
+            await one.ask()
+            for script in scripts:
+                await one.bash(script)
+            await one.end()
