@@ -17,10 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from agentworld_sim.types.exchanges import Exchange
+from typing import Any
 
 
 class AgentworldError(Exception):
@@ -29,9 +26,9 @@ class AgentworldError(Exception):
     exit_code: int = 1
     """What the `agentworld` command exits with."""
 
-    exchanges: tuple[Exchange, ...] = ()
-    """What a model was asked and said in the step that failed, if one was. The world keeps it beside
-    its history."""
+    exchanges: tuple[Any, ...] = ()
+    """What a model was asked and said in the step that failed, if one was: an `Exchange` each, which is
+    above this module. The world keeps them beside its history."""
 
 
 class UsageError(AgentworldError):

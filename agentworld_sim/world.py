@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control, ControlInput
@@ -43,19 +43,18 @@ from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import live_worlds
 from agentworld_sim.runtime.step import Asked, answered
+from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.store.base import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.store.memory import MemoryStore
 from agentworld_sim.types.exchanges import FailedStep
 from agentworld_sim.types.refs import WorldRef, hashed, turn_seed
 from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec, check_arguments
+from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Trajectory, Turn
 
 if TYPE_CHECKING:
     from agentworld_sim.imagination import WorldImaginer
     from agentworld_sim.scenario import Scenario
-
-T = TypeVar("T")
 
 COMMIT_TRIES = 32
 """How often a step is computed again because another process moved the head meanwhile."""

@@ -13,7 +13,8 @@ from agentworld_sim.cassette._states import StateParts
 from agentworld_sim.ports import TurnContext
 from agentworld_sim.redaction.environment import secrets_of
 from agentworld_sim.redaction.records import Redaction
-from agentworld_sim.types.tools import ToolCall, canonical_json
+from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Turn
 
 if TYPE_CHECKING:

@@ -19,9 +19,10 @@ from typing import Any, Self, cast
 from agentworld_sim.cassette._matching import leaves, without_volatile
 from agentworld_sim.errors import UsageError
 from agentworld_sim.redaction.records import Redaction
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import hashed
 from agentworld_sim.types.state import StateChange
-from agentworld_sim.types.tools import ToolCall, ToolSpec, canonical_json
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Trajectory, Turn
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from typing import Any
 
 from agentworld_sim.cassette._entries import Malformed, short_digest
 from agentworld_sim.cassette._states import BOOKKEEPING
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import StateChange
-from agentworld_sim.types.tools import canonical_json
 from agentworld_sim.types.turns import Turn
 
 LETTERS = 8

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 from agentworld_sim.cassette._matching import same
 from agentworld_sim.cassette._yaml import OneLine
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 
 Kind = Literal["tool", "command", "real"]
 

@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from typing import cast
 
 from agentworld_sim.redaction.records import MARK
-from agentworld_sim.types.tools import ToolCall, canonical_json
+from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.tools import ToolCall
 
 
 def without_volatile(tool: str, value: object, volatile: Sequence[str]) -> object:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.cassette._entries import short_digest
 from agentworld_sim.types.files import FileEntry
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import canonical_json
 from agentworld_sim.types.values import changed_keys
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.types.tools import ToolCall, canonical_json
+from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation
 
 if TYPE_CHECKING:

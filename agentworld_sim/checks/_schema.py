@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from agentworld_sim.checks._base import CheckInput
-from agentworld_sim.types.tools import schema_problem
+from agentworld_sim.schema.validate import schema_problem
 
 
 class OutputSchemaCheck:

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
     from agentworld_sim.imagination.prompt_set import PromptSet
     from agentworld_sim.imagination.usage import WorldUsage, usage_of
     from agentworld_sim.imagination.world_model import WorldModel
-    from agentworld_sim.llm.settings import ModelSettings
 
 __all__ = [
     "Briefing",
     "ModelEngine",
-    "ModelSettings",
     "PromptSet",
     "WorldImaginer",
     "WorldModel",
@@ -29,19 +27,18 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Briefing": "_briefing",
-    "ModelEngine": "_engine",
-    "ModelSettings": "_settings",
-    "PromptSet": "_prompts",
+    "Briefing": "briefing",
+    "ModelEngine": "engine",
+    "PromptSet": "prompt_set",
     "WorldImaginer": "_world_imaginer",
-    "WorldModel": "_world_model",
-    "WorldUsage": "_usage",
-    "usage_of": "_usage",
+    "WorldModel": "world_model",
+    "WorldUsage": "usage",
+    "usage_of": "usage",
 }
 
 
 def __getattr__(name: str) -> Any:
-    # The subpackages stand alone: a scripted server needs no client, and a client no prompts.
+    # Imported late: whoever reads a prompt set needs no client.
     if name in _MODULES:
-        return getattr(import_module(f"agentworld_sim.model.{_MODULES[name]}"), name)
+        return getattr(import_module(f"agentworld_sim.imagination.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,7 +24,8 @@ from agentworld_sim.imagination.prompt_markers import harmless
 from agentworld_sim.llm.chat import ChatMessage
 from agentworld_sim.ports import TurnContext
 from agentworld_sim.redaction.environment import secrets_of, shown_environment
-from agentworld_sim.types.tools import canonical_json, schema_problem
+from agentworld_sim.schema.validate import schema_problem
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.turns import Action, Turn
 
 if TYPE_CHECKING:

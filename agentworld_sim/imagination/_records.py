@@ -11,8 +11,9 @@ from agentworld_sim.domains import Domain
 from agentworld_sim.imagination._schemas import enforceable
 from agentworld_sim.imagination.conversation import Conversation
 from agentworld_sim.llm.chat import ChatMessage
+from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec, schema_problem
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
 
 VIEW_CHARACTERS = 24_000

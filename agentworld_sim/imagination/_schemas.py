@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.types.tools import ToolSpec, canonical_json
+from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.tools import ToolSpec
 
 _SHARED = ("$defs", "definitions")
 """Keys whose content references point to, from the root of a schema."""

@@ -18,7 +18,8 @@ from typing import Any, get_args
 from agentworld_sim.domains.text import sendable
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.imagination.prompt_markers import described, harmless
-from agentworld_sim.types.tools import DomainName, ToolSpec, canonical_json
+from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.tools import DomainName, ToolSpec
 
 TAG = "predicted_observation"
 """The tag around what the model predicts."""

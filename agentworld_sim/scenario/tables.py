@@ -109,7 +109,7 @@ class TableSpec(Strict):
     def _field_problems(
         self, number: int, record: Mapping[str, Any]
     ) -> list[tuple[tuple[str | int, ...], str]]:
-        from agentworld_sim.types.tools import schema_problem
+        from agentworld_sim.schema.validate import schema_problem
 
         problems: list[tuple[tuple[str | int, ...], str]] = []
         for name, value in record.items():
@@ -128,7 +128,7 @@ class TableSpec(Strict):
         return (*(self.scope or ()), *(self.key or ("id",)))
 
     def _named(self, number: int, record: Mapping[str, Any]) -> str:
-        from agentworld_sim.types.tools import canonical_json
+        from agentworld_sim.types.json import canonical_json
 
         if self.key is None and "id" not in record:
             # What names a record is inferred later.

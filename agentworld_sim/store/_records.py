@@ -11,8 +11,8 @@ from agentworld_sim.store.base import WorldRecord
 
 # The module, not its names: it is built on this package and may still be loading.
 from agentworld_sim.types import turns as turn_records
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import canonical_json
 
 SNAPSHOT_EVERY = 32
 """A state is stored whole every so many turns; between, it is folded from the turns' changes."""

@@ -42,9 +42,9 @@ from agentworld_sim.store.base import Origin, WorldRecord, id_taken, no_ref, no_
 from agentworld_sim.types import exchanges as exchange_records
 from agentworld_sim.types import turns as turn_records
 from agentworld_sim.types.files import BlobId, Blobs, blob_id
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import canonical_json
 
 BUSY_MS = 30_000
 """How long one process waits for another's write."""

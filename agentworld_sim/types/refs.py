@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 
 WorldRef = str
 """40 hex digits: the hash of the parent ref and of everything that happened since."""

@@ -15,9 +15,10 @@ from typing import IO, Any, Literal, cast
 from agentworld_sim.errors import UsageError
 from agentworld_sim.types.exchanges import Exchange, blobs_of
 from agentworld_sim.types.files import BlobId
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef, hashed
 from agentworld_sim.types.state import StateChange
-from agentworld_sim.types.tools import ToolCall, canonical_json
+from agentworld_sim.types.tools import ToolCall
 
 Provenance = Literal["computed", "imagined", "replayed", "real", "enforced"]
 """Where an observation came from. On every record, never shown to the agent."""

@@ -19,7 +19,7 @@ from pydantic import PrivateAttr, SkipValidation
 from agentworld_graphs._scripted_chunks import chunks_of
 from agentworld_sim import UsageError
 from agentworld_sim.errors import nearest
-from agentworld_sim.types.tools import schema_problem
+from agentworld_sim.schema.validate import schema_problem
 
 
 class ScriptMismatch(UsageError):

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from agentworld_mcp_shim._listing import Listing
 from agentworld_sim.errors import UsageError
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from agentworld_sim.engines.table import Does, Role, plan_of
-from agentworld_sim.scenario import OperationSpec, OutputSpec, Scenario, TableSpec, _tables
+from agentworld_sim.scenario import OperationSpec, OutputSpec, Scenario, TableSpec, tables
 from tests.engines.table.listings import LISTINGS, specs
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/tables.md").read_text(encoding="utf-8")
@@ -21,8 +21,8 @@ def test_the_scenario_of_the_page_is_one() -> None:
 
 
 def test_every_role_and_every_key_is_on_the_page() -> None:
-    assert get_args(_tables.Role) == get_args(Role)
-    assert get_args(_tables.Does) == get_args(Does)
+    assert get_args(tables.Role) == get_args(Role)
+    assert get_args(tables.Does) == get_args(Does)
     words = set(re.findall(r"`(\w+)`", PAGE))
     wanted = {*get_args(Role), *get_args(Does)}
     for model in (TableSpec, OperationSpec, OutputSpec):

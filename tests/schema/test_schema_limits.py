@@ -9,7 +9,8 @@ from jsonschema.validators import Draft202012Validator
 
 from agentworld_sim.errors import ArgumentsError
 from agentworld_sim.schema.limits import TooComplex, errors_of, limited, pattern_fits
-from agentworld_sim.types.tools import ToolSpec, check_arguments
+from agentworld_sim.schema.validate import check_arguments
+from agentworld_sim.types.tools import ToolSpec
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ENDLESS = {"pattern": "^(a+)+$"}

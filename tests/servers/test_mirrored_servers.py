@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp.types import CallToolResult, Tool
 
-from agentworld_sim.types.tools import schema_problem
+from agentworld_sim.schema.validate import schema_problem
 from mcp import Client, MCPError
 from tests.servers.arguments import valid, wrong
 from tests.servers.behind import Behind, Source

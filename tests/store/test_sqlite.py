@@ -11,7 +11,7 @@ import pytest
 from agentworld_sim import SqliteStore, StoreError
 from agentworld_sim.store._records import packed, packed_state
 from agentworld_sim.types import blob_id
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 from tests.store.stores_suite import (
     ROOT,
     SHARED,

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from agentworld_sim import ArgumentsError, ToolSpec, UsageError
 from agentworld_sim.engines.shell._bindings import bindings
-from agentworld_sim.types.tools import canonical_json, check_arguments, fits_plainly, schema_problem
+from agentworld_sim.schema.validate import check_arguments, fits_plainly, schema_problem
+from agentworld_sim.types.json import canonical_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -14,8 +14,9 @@ from agentworld_sim.engines.browser.history import Page, normal_url, visits_in
 from agentworld_sim.engines.browser.tools import PREFIX
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.ports import EngineSession, RefusedAnswer, TurnContext
+from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.exchanges import Exchange
-from agentworld_sim.types.tools import ToolCall, ToolSpec, schema_problem
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation, Provenance, Turn
 
 PAGE_SCHEMA: Mapping[str, Any] = {

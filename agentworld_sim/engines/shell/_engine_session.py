@@ -13,9 +13,10 @@ from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._simple import is_simple
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.schema.validate import check_arguments, fits_plainly
 from agentworld_sim.types.files import BlobId, Blobs
 from agentworld_sim.types.state import StateChange, WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec, check_arguments, fits_plainly
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 
 THREADS = 64
 """Turns that may compute at the same time; each is short, and a stuck one ends at its time limit."""

@@ -23,7 +23,7 @@ from agentworld_sim.engines.table._schemas import (
 from agentworld_sim.engines.table._shapes import shape, unsaid_result
 from agentworld_sim.engines.table.operation import Output
 from agentworld_sim.errors import UsageError
-from agentworld_sim.types.tools import schema_problem
+from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.turns import Observation
 
 _WRAPS = "x-fastmcp-wrap-result"

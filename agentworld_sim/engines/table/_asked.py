@@ -19,7 +19,8 @@ from agentworld_sim.engines.table.expressions import names_in
 from agentworld_sim.engines.table.initial_rows import roots_of
 from agentworld_sim.engines.table.layout import joined
 from agentworld_sim.engines.table.operation import SAID, Argument, Operation, Plan, Role, Table
-from agentworld_sim.types.tools import ToolSpec, canonical_json
+from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.tools import ToolSpec
 
 PAGE = 30
 """Records in a page, where the tool pages and does not say."""

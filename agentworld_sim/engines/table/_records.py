@@ -23,8 +23,9 @@ from agentworld_sim.engines.table.layout import (
 )
 from agentworld_sim.engines.table.operation import Plan, Table
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec, schema_problem
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 
 LINES = 200
 """Most records of one table that are shown."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentworld_sim.engines.table._engine import TableEngine
 from agentworld_sim.engines.table.initial_rows import beginning, begun_values
 from agentworld_sim.engines.table.layout import Stored, stored_in, table_in, table_path, tables_in
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import ToolSpec, canonical_json
+from agentworld_sim.types.tools import ToolSpec
 
 if TYPE_CHECKING:
     from agentworld_sim.scenario import Scenario

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from agentworld_sim.engines.table._paths import MISSING, get
 from agentworld_sim.engines.table.operation import Plan, Table
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 
 ROOT = "tables/"
 HIGHEST = "+"

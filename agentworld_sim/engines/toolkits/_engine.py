@@ -15,9 +15,10 @@ from agentworld_sim.engines.toolkits._server_tool import (
 )
 from agentworld_sim.errors import EngineFailure, nearest
 from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec, check_arguments
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 
 TURN_US = 100_000
 """What every turn takes on the world's clock."""

@@ -44,7 +44,7 @@ from agentworld_sim import (
     UsageError,
     World,
 )
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 
 TURNED_DOWN = (ArgumentsError, UnknownToolError)
 """How a world turns down what no tool would take: the agent is told, as its tools tell it."""

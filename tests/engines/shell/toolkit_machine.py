@@ -13,8 +13,8 @@ from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, parent_of
-from agentworld_sim.types.tools import check_arguments
 from agentworld_sim.types.turns import Observation
 
 START_US = 1_772_445_600_000_000

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agentworld_sim import ToolCall, ToolSpec
 from agentworld_sim.engines.table import Argument, Does, Operation, Output, Plan, Role, Table
 from agentworld_sim.errors import AgentworldError, CannotCompute
-from agentworld_sim.types.tools import schema_problem
+from agentworld_sim.schema.validate import schema_problem
 
 from .desk import opened
 

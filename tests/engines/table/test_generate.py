@@ -17,7 +17,7 @@ from agentworld_sim.engines.table._generate import Maker
 from agentworld_sim.engines.table._regular import text_for
 from agentworld_sim.engines.table.initial_rows import beginning
 from agentworld_sim.engines.table.operation import Plan, Table
-from agentworld_sim.types.tools import schema_problem
+from agentworld_sim.schema.validate import schema_problem
 
 CLOCK_US = 1_770_000_000_000_000
 

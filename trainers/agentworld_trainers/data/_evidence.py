@@ -28,9 +28,10 @@ from agentworld_sim.types.files import (
     normal_path,
     parent_of,
 )
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
-from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec, canonical_json
+from agentworld_sim.types.tools import DomainName, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Turn
 from agentworld_trainers.data._rows import Message, PredictionSample
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from agentworld_sim.imagination.prompt_set import PromptSet
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 from agentworld_trainers.data._duplicates import Duplicates, Sketch
 from agentworld_trainers.data._filters import FilterSettings, filtered
 from agentworld_trainers.data._funnel import Funnel

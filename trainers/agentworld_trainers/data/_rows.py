@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, cast, get_args
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.types.tools import DomainName, canonical_json
+from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.tools import DomainName
 
 
 class Message(TypedDict):

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import click
 
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 from agentworld_trainers.pocket._scores import continued, draw, fresh_samples, measured, table
 from agentworld_trainers.recipes import load_recipe
 from agentworld_trainers.recipes._load import shipped_recipes

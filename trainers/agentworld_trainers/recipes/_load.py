@@ -13,7 +13,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from agentworld_sim.errors import nearest
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 from agentworld_trainers.recipes._problems import (
     Problem,
     RecipeError,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.turns import Observation
 
 _MONTHS = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"

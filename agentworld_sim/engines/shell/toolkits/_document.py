@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from agentworld_sim.engines.shell._bindings import Binding, bindings
 from agentworld_sim.engines.toolkits import ServerTool, server_tools
-from agentworld_sim.types.tools import canonical_json
+from agentworld_sim.types.json import canonical_json
 
 _HEAD = """# Bindings
 

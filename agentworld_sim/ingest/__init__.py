@@ -1,0 +1,1 @@
+"""Folders of this machine, read into the files of a world."""

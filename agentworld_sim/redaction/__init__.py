@@ -1,0 +1,1 @@
+"""Secrets kept out of records, prompts and texts."""

@@ -1,0 +1,169 @@
+"""Arguments and answers held against a tool's JSON Schemas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from agentworld_sim.errors import ArgumentsError, UsageError, nearest
+from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.tools import ToolSpec
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
+
+
+def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
+    """Raises `ArgumentsError`, naming the argument, when `arguments` do not fit the tool's schema."""
+    if _is_plain_schema(tool.input_schema) and fits_plainly(tool.input_schema, arguments):
+        return
+    from agentworld_sim.schema.limits import TooComplex
+
+    try:
+        error = _first_error(tool.input_schema, arguments)
+    except TooComplex as problem:
+        raise ArgumentsError(f"{tool.name!r} does not take these arguments: {problem}.") from None
+    if error is None:
+        return
+    where = ".".join(str(part) for part in error.absolute_path)
+    known = list(cast("Mapping[str, Any]", tool.input_schema.get("properties", {})))
+    message = f"{tool.name!r} does not take these arguments: {error.message}"
+    if where:
+        message += f" (at {where!r})"
+    unknown = [name for name in arguments if name not in known]
+    if known:
+        message += f". It takes {', '.join(map(repr, known))}."
+        if unknown:
+            message += nearest(unknown[0], known)
+    raise ArgumentsError(message)
+
+
+_PLAIN_TYPES: Mapping[str, frozenset[type]] = {
+    "string": frozenset({str}),
+    "boolean": frozenset({bool}),
+    "integer": frozenset({int}),
+    "number": frozenset({int, float}),
+}
+_TEXTS = ("title", "description")
+_PLAIN_KEYWORDS = frozenset({"type", "properties", "required", *_TEXTS})
+_PLAIN_KEYWORDS_OF_A_PART = frozenset({"type", "default", *_TEXTS})
+
+
+def fits_plainly(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Whether a well-formed schema gives plain types to all of `arguments`, and they have them.
+
+    `False` says nothing. Holding the two against each other by jsonschema takes longer than many a
+    command.
+    """
+    if schema.get("type") != "object" or not schema.keys() <= _PLAIN_KEYWORDS:
+        return False
+    for name in schema.get("required", ()):
+        if name not in arguments:
+            return False
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    for name, value in arguments.items():
+        part: Any = properties.get(name)
+        if not isinstance(part, dict) or not _is_plain(cast("dict[str, Any]", part)):
+            return False
+        if type(value) not in _PLAIN_TYPES[part["type"]]:
+            return False
+    return True
+
+
+def _is_plain_schema(schema: Mapping[str, Any]) -> bool:
+    """Whether it is a well-formed schema of plain types, as most tools have."""
+    properties: Any = schema.get("properties")
+    required: Any = schema.get("required", ())
+    if not isinstance(properties, dict) or not isinstance(required, (list, tuple)):
+        return False
+    if not _texts_are_texts(schema):
+        return False
+    names = cast("list[Any]", required)
+    for name in names:
+        if type(name) is not str:
+            return False
+    if len(set(names)) != len(names):
+        return False
+    for part in cast("dict[str, Any]", properties).values():
+        if not isinstance(part, dict) or not _is_plain(cast("dict[str, Any]", part)):
+            return False
+    return True
+
+
+def _is_plain(part: Mapping[str, Any]) -> bool:
+    kind: Any = part.get("type")
+    return (
+        isinstance(kind, str)
+        and kind in _PLAIN_TYPES
+        and part.keys() <= _PLAIN_KEYWORDS_OF_A_PART
+        and _texts_are_texts(part)
+    )
+
+
+def _texts_are_texts(schema: Mapping[str, Any]) -> bool:
+    title, description = _TEXTS
+    return isinstance(schema.get(title, ""), str) and isinstance(schema.get(description, ""), str)
+
+
+def schema_problem(schema: Mapping[str, Any], value: Any) -> str | None:
+    """The first way in which `value` does not fit `schema`, and where; `None` when it fits."""
+    from agentworld_sim.schema.limits import TooComplex
+
+    try:
+        error = _first_error(schema, value)
+    except TooComplex as problem:
+        return str(problem)
+    if error is None:
+        return None
+    from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
+
+    # Of alternatives none of which fits, the one that came closest says what is wrong.
+    nearer = cast("ValidationError", best_match([error]))
+    message = _shortened(nearer.message)
+    if nearer.validator in ("anyOf", "oneOf"):
+        wanted = canonical_json(cast("object", nearer.validator_value))
+        message += f"; wanted one of {_shortened(wanted)}"
+    return message + (f" (at {nearer.json_path})" if nearer.absolute_path else "")
+
+
+def _shortened(message: str) -> str:
+    """Without the middle when long: a message quotes the value, which may be megabytes."""
+    return message if len(message) <= 400 else f"{message[:200]} … {message[-180:]}"
+
+
+def _first_error(schema: Mapping[str, Any], value: Any) -> ValidationError | None:
+    from referencing.exceptions import Unresolvable
+
+    from agentworld_sim.schema.limits import errors_of
+
+    try:
+        return next(iter(errors_of(_validator(canonical_json(schema)), value, most=1)), None)
+    except Unresolvable as error:
+        raise UsageError(
+            f"the schema refers to another document, {error.ref!r}, which is never fetched. Put it"
+            " into the schema's own `$defs`."
+        ) from None
+
+
+@lru_cache(maxsize=4096)
+def _validator(schema_text: str) -> Validator:
+    # Imported late: jsonschema takes a third of the time of `import agentworld_sim`.
+    from jsonschema import SchemaError
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+
+    from agentworld_sim.schema.limits import limited
+
+    schema = cast("dict[str, Any]", json.loads(schema_text))
+    kind = validator_for(schema)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        raise UsageError(f"malformed JSON schema: {error.message}") from None
+    except RecursionError:
+        raise UsageError("malformed JSON schema: it is nested too deeply") from None
+    # An empty registry: the default one fetches remote `$ref`s over the network.
+    return limited(kind)(schema, registry=Registry())
