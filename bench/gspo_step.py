@@ -25,7 +25,7 @@ from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from agentworld_trainers.gspo_trainer import GspoTrainer, gspo_config
-from agentworld_trainers.gspo_trainer._batches import deal
+from agentworld_trainers.gspo_trainer.batches import deal
 from agentworld_trainers.recipes._schema import Gspo
 from bench._rows import Row
 

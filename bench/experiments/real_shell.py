@@ -19,8 +19,8 @@ from typing import Final
 
 from agentworld_sim.errors import EngineFailure, UsageError
 from agentworld_sim.types.tools import ToolSpec
-from agentworld_trainers.pocket._agent_tasks import SYSTEM, ShellTask
-from agentworld_trainers.pocket._world import TOOL
+from agentworld_trainers.pocket.agent_tasks import SYSTEM, ShellTask
+from agentworld_trainers.pocket.world import TOOL
 from agentworld_trainers.rewards import Reward
 from agentworld_trainers.rollouts import EnvironmentReply, Opening
 from agentworld_trainers.rollouts._hermes import (

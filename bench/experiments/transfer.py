@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.pocket._agent_tasks import ShellTask, shell_tasks
+from agentworld_trainers.pocket.agent_tasks import ShellTask, shell_tasks
 from agentworld_trainers.recipes import load_recipe
 from agentworld_trainers.rollouts import (
     ChatTokenizer,

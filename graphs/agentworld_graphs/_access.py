@@ -14,7 +14,7 @@ from agentworld_graphs._own_tools import is_own
 from agentworld_graphs._provider import provider_side, refusal_of
 from agentworld_graphs._seat import seat_of
 from agentworld_graphs._simulate import SimulatedTool, simulated
-from agentworld_graphs._specs import spec_of
+from agentworld_graphs.tool_specs import spec_of
 from agentworld_sim import Access, AccessRefused, UsageError, World, WorldRef
 from agentworld_sim.errors import nearest
 from agentworld_sim.runtime.access import rule_for

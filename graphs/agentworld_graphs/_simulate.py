@@ -24,8 +24,8 @@ from agentworld_graphs._levels import write_ref
 from agentworld_graphs._place import Place, place_of, reader_of
 from agentworld_graphs._refs import MARK, ref_in
 from agentworld_graphs._seat import Base, Seat, ToolAccess, seat_of, world_of
-from agentworld_graphs._specs import bind
 from agentworld_graphs._tracing import SIMULATED, tell_tracers, told_at_start
+from agentworld_graphs.tool_specs import bind
 from agentworld_sim import (
     AccessRefused,
     ArgumentsError,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentworld_sim.engines.shell._live import LiveShell
-from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.image import base_tree, system_mounts
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs
 

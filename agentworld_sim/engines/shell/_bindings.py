@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.engines.shell._live import Keep, LiveShell, ShellRun
-from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.schema.match import plain_name, properties, schema_fits, types
 from agentworld_sim.types.tools import DomainName, ToolSpec

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from agentworld_sim.engines.shell._bindings import ShellTurn, binding_for
 from agentworld_sim.engines.shell._live import LiveShell
-from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._simple import is_simple
+from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.ports import Answer, TurnContext
 from agentworld_sim.schema.validate import check_arguments, fits_plainly

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, cast
 
-from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell.session import ShellSession
 
 LONGEST_VALUE = 500
 """Characters of a variable that may name a command."""

@@ -56,9 +56,9 @@ from agentworld_sim.engines.shell._live_machine import (
 from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
 from agentworld_sim.engines.shell._packages import MISSING
 from agentworld_sim.engines.shell._precheck import checked
-from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._simple import is_simple, words_alone
 from agentworld_sim.engines.shell._umask import Umask
+from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import normal_path
 

@@ -46,13 +46,13 @@ from agentworld_sim.engines.shell._limit_texts import (
     verdict_on,
 )
 from agentworld_sim.engines.shell._live_command import GivenCall, LiveCallback, live_command
-from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._umask import USUAL, Umask
 from agentworld_sim.engines.shell._unknown import UnknownCommands
 from agentworld_sim.engines.shell._volatile import VolatileFiles
 from agentworld_sim.engines.shell.commands import IN_ORDER
 from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agentworld_sim.engines.shell._live import LiveShell
-from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell.session import ShellSession
 
 _LINE = re.compile(r"(?m)^bash: (?:-c: )?line \d+: ")
 _QUOTED_LINE = re.compile(r"(?m)^bash: -c: line \d+: `.*'\n")

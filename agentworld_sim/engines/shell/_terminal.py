@@ -17,8 +17,8 @@ from agentworld_sim.engines.shell._keys import Line, keys
 from agentworld_sim.engines.shell._live import LiveShell, ShellRun
 from agentworld_sim.engines.shell._prompt import interactive_texts, reader_of, shown_prompt
 from agentworld_sim.engines.shell._screen import Display
-from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._unfinished import needs_more_input
+from agentworld_sim.engines.shell.session import ShellSession
 
 FOR_EVER_US = 2**62
 """When a command ends that never ends."""

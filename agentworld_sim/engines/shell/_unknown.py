@@ -40,13 +40,13 @@ from agentworld_sim.engines.shell._question import (
     sum_of,
 )
 from agentworld_sim.engines.shell._routes import Routes
-from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._simple import SIMPLE_COMMANDS
 from agentworld_sim.engines.shell._uninstalled import UNINSTALLED
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.commands.builtins import BUILTINS
 from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.engines.shell.read_only_commands import only_looks
+from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.errors import AccessRefused, EngineFailure
 from agentworld_sim.types.files import FileTree, normal_path
 from agentworld_sim.types.turns import InnerAnswer, Turn

@@ -20,7 +20,7 @@ from agentworld_sim.llm.scripted._replies import (
 )
 from agentworld_sim.llm.scripted._requests import ModelRequest
 from agentworld_sim.llm.scripted._server import ScriptedModelServer
-from agentworld_sim.llm.scripted._tokens import count_tokens
+from agentworld_sim.llm.scripted.tokens import count_tokens
 
 __all__ = [
     "Dialect",

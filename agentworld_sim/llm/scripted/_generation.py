@@ -12,7 +12,7 @@ from agentworld_sim.llm.scripted._dialects import VERSION
 from agentworld_sim.llm.scripted._replies import ScriptedReply
 from agentworld_sim.llm.scripted._requests import ModelRequest
 from agentworld_sim.llm.scripted._settings import Settings
-from agentworld_sim.llm.scripted._tokens import (
+from agentworld_sim.llm.scripted.tokens import (
     BYTES_PER_TOKEN,
     END_OF_THINKING,
     count_tokens,

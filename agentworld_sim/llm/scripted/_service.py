@@ -21,7 +21,7 @@ from agentworld_sim.llm.scripted._refusals import invalid_body, no_json, refusal
 from agentworld_sim.llm.scripted._replies import Reply, Script, ScriptedReply, ScriptError
 from agentworld_sim.llm.scripted._requests import Authorization, ModelRequest
 from agentworld_sim.llm.scripted._settings import Settings
-from agentworld_sim.llm.scripted._tokens import PrefixCache, count_tokens, render_prompt
+from agentworld_sim.llm.scripted.tokens import PrefixCache, count_tokens, render_prompt
 
 CHAT = "/v1/chat/completions"
 SECRET_HEADERS = ("authorization", "api-key", "x-api-key", "cookie", "proxy-authorization")

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell._live import LiveShell, ShellRun
-from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs
 
 START_US = 1_772_442_000_000_000

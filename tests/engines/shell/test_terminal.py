@@ -21,8 +21,8 @@ import pytest
 
 from agentworld_sim.engines.shell._keys import Line, keys
 from agentworld_sim.engines.shell._screen import COLUMNS, ROWS, Display
-from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell._terminal import Keystrokes, TerminalScreen, press
+from agentworld_sim.engines.shell.session import ShellSession
 from tests.engines.shell.limited import START_US, Kept
 
 PROMPT = "root@debian:~# "

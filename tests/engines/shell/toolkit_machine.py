@@ -9,10 +9,10 @@ from typing import Any
 from agentworld_sim.engines.shell._bindings import Binding, ShellTurn, bindings
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell._live import LiveShell
-from agentworld_sim.engines.shell._session import ShellSession
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, parent_of
 from agentworld_sim.types.turns import Observation

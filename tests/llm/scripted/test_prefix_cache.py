@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply, count_tokens
-from agentworld_sim.llm.scripted._tokens import PrefixCache
+from agentworld_sim.llm.scripted.tokens import PrefixCache
 
 Ask = Callable[..., httpx2.Response]
 Message = dict[str, Any]

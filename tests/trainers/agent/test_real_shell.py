@@ -8,7 +8,7 @@ import pytest
 
 from agentworld_sim import ToolCall
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.pocket._agent_tasks import ShellTask, shell_tasks
+from agentworld_trainers.pocket.agent_tasks import ShellTask, shell_tasks
 from agentworld_trainers.rollouts import Task
 from agentworld_trainers.rollouts._hermes import write_call
 from bench.experiments.real_shell import NoNamespaces, RealShellTask, namespace_command

@@ -16,7 +16,7 @@ from agentworld_sim.errors import UsageError
 from agentworld_trainers.errors import RolloutFailed
 from agentworld_trainers.gspo import PaperDeparture
 from agentworld_trainers.gspo_trainer import GspoTrainer, gspo_config
-from agentworld_trainers.gspo_trainer._batches import task_order
+from agentworld_trainers.gspo_trainer.batches import task_order
 from agentworld_trainers.recipes._schema import AgentPart, Gspo
 from agentworld_trainers.rollouts._record import EpisodeRecord
 from tests.trainers.gspo import tiny

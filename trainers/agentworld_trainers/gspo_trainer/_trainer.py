@@ -40,7 +40,9 @@ from agentworld_trainers.gspo import (
     prediction_loss,
     turn_advantages,
 )
-from agentworld_trainers.gspo_trainer._batches import (
+from agentworld_trainers.gspo_trainer._config import GspoConfig
+from agentworld_trainers.gspo_trainer._exact import ExactTrainer
+from agentworld_trainers.gspo_trainer.batches import (
     Rows,
     checked,
     deal,
@@ -49,8 +51,6 @@ from agentworld_trainers.gspo_trainer._batches import (
     mean_difference,
     task_order,
 )
-from agentworld_trainers.gspo_trainer._config import GspoConfig
-from agentworld_trainers.gspo_trainer._exact import ExactTrainer
 from agentworld_trainers.rollouts._record import EpisodeRecord
 
 Collect = Callable[[list[str], int], list[EpisodeRecord]]

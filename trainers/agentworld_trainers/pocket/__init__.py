@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentworld_trainers.pocket._agent_tasks import agent_tasks
     from agentworld_trainers.pocket._demonstrations import agent_data
-    from agentworld_trainers.pocket._world import pocket_trajectories
+    from agentworld_trainers.pocket.agent_tasks import agent_tasks
+    from agentworld_trainers.pocket.world import pocket_trajectories
 
 __all__ = ["agent_data", "agent_tasks", "pocket_trajectories"]
 

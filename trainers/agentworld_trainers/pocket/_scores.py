@@ -16,8 +16,8 @@ from agentworld_sim.imagination import PromptSet
 from agentworld_sim.imagination.parsing import MARKER
 from agentworld_trainers.data import samples_of
 from agentworld_trainers.data._rows import Document, Message, PredictionSample, read_rows
-from agentworld_trainers.pocket._world import FRESH_FROM, PocketSessions
 from agentworld_trainers.pocket._world_tasks import TEST, TRAIN
+from agentworld_trainers.pocket.world import FRESH_FROM, PocketSessions
 
 SETS: Final[Mapping[str, str]] = {
     "held_out": "held-out templates",

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.types.files import Blobs, normal_path
 from agentworld_sim.types.state import WorldState
 

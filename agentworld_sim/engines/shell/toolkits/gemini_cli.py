@@ -13,7 +13,7 @@ from typing import Any
 
 from agentworld_sim.engines.shell._bindings import Binding, Failing, Operation, ShellTurn
 from agentworld_sim.engines.shell._live import ShellRun
-from agentworld_sim.engines.shell._session import ShellSession
+from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.toolkits import _gemini_files as files
 from agentworld_sim.engines.shell.toolkits import _gemini_search as searching
 from agentworld_sim.engines.shell.toolkits._answers import (
