@@ -1,0 +1,123 @@
+"""The shim's server in front of a world that is open in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp.server.lowlevel import Server
+from mcp.types import Tool
+
+from agentworld_mcp_shim._answers import Answers
+from agentworld_mcp_shim._front import Front
+from agentworld_mcp_shim._listing import Listing
+from agentworld_mcp_shim._mirror import Mirror
+from agentworld_mcp_shim._seating import require_arguments
+from agentworld_mcp_shim._server import build_server, own_listing
+from agentworld_mcp_shim._snapshot import load_snapshot
+from agentworld_sim import __version__
+from agentworld_sim.errors import UsageError
+from agentworld_sim.types.tools import ToolSpec
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from agentworld_sim.world import World
+
+
+def world_server(
+    world: World,
+    tools: Any = None,
+    *,
+    binds_to: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    without: Collection[str] = (),
+) -> Server[Any]:
+    """A low-level MCP server whose tools `world` answers; connect a client with `Client(server)`.
+
+    Args:
+        world: The world; it is given the tools.
+        tools: The file of a saved tool listing, the result of `tools/list`, or a list of tools
+            (objects of `tools/list`, `mcp.types.Tool` or `ToolSpec`); the world's own by default.
+        binds_to: Binding ids by tool name, for tools that are given.
+        folder: Where a relative path of a listing begins; the working directory by default.
+        without: Names of the world's own tools that are left out.
+
+    Raises:
+        UsageError: the tools cannot be read, or one cannot be bound as asked.
+    """
+    mirror = Mirror(_listing(world, tools, folder or Path(), without))
+    if tools is not None:
+        specs = mirror.specs(binds_to or {})
+        bound = world.add_tools(specs)
+        for asked, given in zip(specs, bound, strict=True):
+            if asked.binds_to is not None:
+                require_arguments(asked, given)
+        mirror.examine([tool.name for tool in bound if tool.access == "simulate"])
+    elif binds_to:
+        raise UsageError("binds_to goes with tools that are given; the world's own are bound.")
+    return build_server(Front(mirror, _OneWorld(world), Answers()))
+
+
+class _OneWorld:
+    """Gives every request the same world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def world(self, context: ServerRequestContext[Any]) -> World:
+        return self._world
+
+
+def _listing(world: World, tools: Any, folder: Path, without: Collection[str]) -> Listing:
+    if tools is None:
+        return _tools(
+            [tool for tool in own_listing(world).items("tools/list") if tool["name"] not in without]
+        )
+    if isinstance(tools, str | Path):
+        return load_snapshot(folder / tools).listing
+    if isinstance(tools, Mapping):
+        said = cast("Mapping[str, Any]", tools)
+        if not isinstance(said.get("tools"), list):
+            raise UsageError(
+                f"an MCP server was asked for with a mapping with {', '.join(map(repr, said)) or 'nothing'}. The result"
+                " of `tools/list` has a list 'tools'."
+            )
+        return _tools(said["tools"])
+    if isinstance(tools, Sequence):
+        return _tools(cast("Sequence[Any]", tools))
+    raise UsageError(
+        f"an MCP server was asked for with {type(tools).__name__}: give it the file of a snapshot, the result of"
+        " `tools/list`, or a list of tools."
+    )
+
+
+def _tools(tools: Sequence[Any]) -> Listing:
+    return Listing(
+        identity={"name": "agentworld", "version": __version__},
+        lists={"tools/list": {None: {"tools": [_tool(tool) for tool in tools]}}},
+    )
+
+
+def _tool(tool: Any) -> dict[str, Any]:
+    """A tool as `tools/list` has it."""
+    if isinstance(tool, Tool):
+        return tool.model_dump(by_alias=True, exclude_none=True, mode="json")
+    if isinstance(tool, ToolSpec):
+        listed: dict[str, Any] = {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+        }
+        if tool.output_schema is not None:
+            listed["outputSchema"] = tool.output_schema
+        if tool.annotations:
+            listed["annotations"] = dict(tool.annotations)
+        return listed
+    if isinstance(tool, Mapping):
+        return dict(cast("Mapping[str, Any]", tool))
+    raise UsageError(
+        f"an MCP server was asked for with the tool {tool!r:.80}. A tool is an object of `tools/list`, an mcp.types.Tool"
+        " or a ToolSpec."
+    )
