@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeVar
 
 from agentworld_sim.cassette._asking import Asked, Keys
 from agentworld_sim.cassette._entries import Answers, Entry
-from agentworld_sim.cassette._file import TapeFile
 from agentworld_sim.cassette._miss import miss
 from agentworld_sim.cassette._yaml import mapping_lines
+from agentworld_sim.cassette.file import TapeFile
 
 T = TypeVar("T")
 

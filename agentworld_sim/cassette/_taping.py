@@ -22,8 +22,8 @@ from agentworld_sim.types.turns import Observation
 if TYPE_CHECKING:
     from agentworld_sim.cassette._computed import ComputedTurn
     from agentworld_sim.cassette._entries import Entry
-    from agentworld_sim.cassette._file import TapeFile
     from agentworld_sim.cassette._tape import Tape
+    from agentworld_sim.cassette.file import TapeFile
     from agentworld_sim.imagination import WorldImaginer
     from agentworld_sim.world import World
 
@@ -232,7 +232,7 @@ class Taping:
 
     def _write(self, tape: Tape) -> bool:
         """Writes the cassette, if there is anything to write."""
-        from agentworld_sim.cassette._file import TapeFile, read_tape, write_tape, writing
+        from agentworld_sim.cassette.file import TapeFile, read_tape, write_tape, writing
 
         new = list(tape.new)
         used = tape.asked or self._used
@@ -264,7 +264,7 @@ class Taping:
 
 
 def _read(path: Path, began: float | None, mode: TapeMode) -> TapeFile | None:
-    from agentworld_sim.cassette._file import read_tape
+    from agentworld_sim.cassette.file import read_tape
 
     if mode == "once" and began is not None:
         try:

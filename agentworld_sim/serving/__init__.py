@@ -5,7 +5,7 @@
 
 from agentworld_sim.serving._command import ServerCommand, build_command
 from agentworld_sim.serving._missing import Obstacle, find_obstacles
-from agentworld_sim.serving._serve import serve
+from agentworld_sim.serving._serve import free_port, serve
 from agentworld_sim.serving._server import ModelServer, ServerFailure
 from agentworld_sim.serving._weights import Weights, find_weights
 from agentworld_sim.serving.environments import (
@@ -31,6 +31,7 @@ __all__ = [
     "find_environment",
     "find_obstacles",
     "find_weights",
+    "free_port",
     "make_environment",
     "serve",
 ]

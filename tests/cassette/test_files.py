@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from agentworld_sim.cassette import Taping, is_tape, trim
 from agentworld_sim.cassette._entries import Entry, Key, in_order
-from agentworld_sim.cassette._file import TapeFile, read_tape, write_tape
 from agentworld_sim.cassette._yaml import loader, mapping_lines
+from agentworld_sim.cassette.file import TapeFile, read_tape, write_tape
 from agentworld_sim.errors import UsageError
 from agentworld_sim.llm.scripted import ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import Studio, command, numbered

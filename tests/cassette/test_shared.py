@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from agentworld_sim.cassette._file import read_tape
+from agentworld_sim.cassette.file import read_tape
 from tests.cassette.lab import Studio, numbered
 
 SHARED = {"shared": True}

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import entry_points
 from pathlib import Path
 
-from agentworld_trainers._command import train
 from agentworld_trainers.recipes import load_recipe, shipped_recipes
-from agentworld_trainers.recipes._page import page
+from agentworld_trainers.recipes.page import page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE = (DOCS / "guides" / "training.md").read_text(encoding="utf-8")
 
 
 def test_the_page_is_written_from_the_schema() -> None:
-    command = "python -m agentworld_trainers.recipes._page > docs/reference/recipes.md"
+    command = "python -m agentworld_trainers.recipes.page > docs/reference/recipes.md"
     written = (DOCS / "reference" / "recipes.md").read_text(encoding="utf-8")
     assert written == page() + "\n", f"run: {command}"
 
 
 def test_every_command_of_the_guide_exists_and_its_changes_load() -> None:
+    (train,) = entry_points(group="agentworld.commands", name="train")
     commands = re.findall(r"^agentworld train (\S+)(.*?)(?:  +#.*)?$", GUIDE, re.MULTILINE)
-    assert {name for name, _ in commands} == set(train.commands)
+    assert {name for name, _ in commands} == set(train.load().commands)
     for name, rest in commands:
         words = [word.strip("'") for word in rest.split()]
         recipe = next((word for word in words if word in shipped_recipes()), None)

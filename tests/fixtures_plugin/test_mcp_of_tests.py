@@ -167,12 +167,12 @@ def test_only_who_knows_the_secret_of_the_test_is_served(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("offered", "message"),
     [
-        ("3", "sim_mcp was given int: give it the file of a snapshot, the result of"),
+        ("3", "world_server was given int: give it the file of a snapshot, the result of"),
         (
             "{'tool': []}",
-            "sim_mcp was given a mapping with 'tool'. The result of `tools/list` has a list",
+            "world_server was given a mapping with 'tool'. The result of `tools/list` has a list",
         ),
-        ("[3]", "sim_mcp was given the tool 3. A tool is an object of `tools/list`"),
+        ("[3]", "world_server was given the tool 3. A tool is an object of `tools/list`"),
         ("'nowhere.json'", "there is no snapshot"),
         ("None, binds_to={'a': 'terminal/bash'}", "binds_to goes with tools that are given"),
     ],

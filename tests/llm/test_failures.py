@@ -19,7 +19,7 @@ from agentworld_sim.errors import (
     ModelUnavailable,
     UsageError,
 )
-from agentworld_sim.imagination import ModelSettings, _retry
+from agentworld_sim.llm import ModelSettings, _retry
 from agentworld_sim.llm._retry import pause, seconds_until
 from agentworld_sim.llm.scripted import (
     Dialect,

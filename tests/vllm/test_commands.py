@@ -18,7 +18,7 @@ from agentworld_sim import ToolCall, World
 from agentworld_sim.errors import ModelUnavailable
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
-from agentworld_sim.serving._serve import free_port
+from agentworld_sim.serving import free_port
 from tests.vllm.asking import counter
 from tests.vllm.server import CONTEXT, ENVIRONMENT, EXTRA, KEY, MODEL, VllmServer, variables
 from tests.vllm.tools import ENDLESS, ORDER, order

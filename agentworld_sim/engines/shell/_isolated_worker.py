@@ -1,4 +1,4 @@
-"""The other end of `_isolated`: a process that runs one embedded command after the other.
+"""The other end of `isolated_process`: a process that runs one embedded command after the other.
 
 It reads a request from standard input and writes the response to standard output, each a line of JSON.
 It touches no file of the host, and it may be killed at any moment.

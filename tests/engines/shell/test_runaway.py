@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from agentworld_sim.engines.shell import _isolated
+from agentworld_sim.engines.shell import isolated_process
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell._deep import call_deep
 from agentworld_sim.engines.shell.limits import ShellLimits
@@ -132,15 +132,15 @@ def test_awk_loops_beyond_the_embedded_limit_are_computed() -> None:
 def test_helper_processes_are_reused_and_know_nothing_of_the_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _isolated.stop_helpers()
+    isolated_process.stop_helpers()
     monkeypatch.setenv("A_SECRET", "s3cret")
     script = "awk 'BEGIN { while (i < 1) i++; for (k in ENVIRON) print k }'; ls /etc"
     assert "A_SECRET" not in once(script).stdout
-    (helper,) = _isolated._idle  # pyright: ignore[reportPrivateUsage]
+    (helper,) = isolated_process._idle  # pyright: ignore[reportPrivateUsage]
     with open(f"/proc/{helper.pid}/environ", "rb") as environ:
         assert b"s3cret" not in environ.read()
     once(script)
-    assert _isolated._idle == [helper]  # pyright: ignore[reportPrivateUsage]
+    assert isolated_process._idle == [helper]  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_killed_helper_is_replaced() -> None:
@@ -192,9 +192,9 @@ def test_a_helper_ends_with_the_process_that_started_it() -> None:
     script = (
         "import os, threading, time\n"
         "from tests.engines.shell.limited import once\n"
-        "from agentworld_sim.engines.shell import _isolated\n"
+        "from agentworld_sim.engines.shell import isolated_process\n"
         "once(\"awk 'BEGIN { while (i < 1) i++ }'\")\n"
-        "print(_isolated._idle[0].pid, flush=True)\n"
+        "print(isolated_process._idle[0].pid, flush=True)\n"
         "threading.Thread(target=once, args=(\"awk 'BEGIN { while (1) {} }'\",)).start()\n"
         "time.sleep(0.5)\n"
         "os.kill(os.getpid(), 9)\n"

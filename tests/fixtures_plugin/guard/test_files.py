@@ -28,7 +28,7 @@ from typing import Any
 import pytest
 
 from agentworld_fixtures._guard import Guard, RealEffect
-from agentworld_sim.cassette._file import write_tape
+from agentworld_sim.cassette.file import write_tape
 from agentworld_sim.store import SqliteStore
 from tests.fixtures_plugin.guard.conftest import Places
 

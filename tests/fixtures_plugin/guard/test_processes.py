@@ -23,8 +23,8 @@ from typing import Any
 import pytest
 
 from agentworld_fixtures._guard import Guard, RealEffect
-from agentworld_sim.engines.shell import _isolated
-from agentworld_sim.engines.shell._isolated import stop_helpers
+from agentworld_sim.engines.shell import isolated_process
+from agentworld_sim.engines.shell.isolated_process import stop_helpers
 from tests.engines.shell.limited import once
 
 pytestmark = pytest.mark.promise("guard-processes")
@@ -246,7 +246,7 @@ def test_the_helper_of_the_simulated_shell_starts(tmp_path: Path) -> None:
     with Guard(writable=[tmp_path]) as guard:
         run = once("awk 'BEGIN { while (i < 2) i++; print i }'")
     assert (run.stdout, run.stderr) == ("2\n", "")
-    helpers: list[object] = getattr(_isolated, "_idle")  # noqa: B009 - private
+    helpers: list[object] = getattr(isolated_process, "_idle")  # noqa: B009 - private
     assert helpers, "it ran in no helper"
     assert guard.violations == ()
     stop_helpers()
@@ -256,17 +256,17 @@ def test_nobody_starts_programs_by_naming_a_module_as_ours(
     tmp_path: Path, command: list[str], guard: Guard
 ) -> None:
     script = "import subprocess; subprocess.run(command)"
-    for name in ("agentworld_sim.engines.shell._isolated", "platform", "distro"):
-        code = compile(script, _isolated.__file__, "exec")
+    for name in ("agentworld_sim.engines.shell.isolated_process", "platform", "distro"):
+        code = compile(script, isolated_process.__file__, "exec")
         with pytest.raises(RealEffect):
             exec(code, {"__name__": name, "command": command})  # noqa: S102 - an attack
-    fake = tmp_path / "agentworld_sim" / "engines" / "shell" / "_isolated.py"
+    fake = tmp_path / "agentworld_sim" / "engines" / "shell" / "isolated_process.py"
     fake.parent.mkdir(parents=True)
     fake.write_text(script)
     with pytest.raises(RealEffect):
         exec(  # noqa: S102 - an attack
             compile(script, str(fake), "exec"),
-            {"__name__": "agentworld_sim.engines.shell._isolated", "command": command},
+            {"__name__": "agentworld_sim.engines.shell.isolated_process", "command": command},
         )
 
 

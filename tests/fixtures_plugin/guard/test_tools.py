@@ -25,6 +25,7 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  langgr
 )
 from langgraph.prebuilt import ToolNode
 
+import agentworld_graphs
 from agentworld_fixtures._guard import Guard, RealEffect
 from agentworld_graphs import ScriptedChatModel, simulate
 from agentworld_sim import Scenario, World
@@ -291,11 +292,10 @@ def test_what_a_frameworks_tool_does_is_watched(guard: Guard, tmp_path: Path) ->
 
 
 def test_a_tool_is_not_ours_by_its_names(guard: Guard, tmp_path: Path) -> None:
-    from agentworld_graphs import _simulate
-
+    ours = Path(agentworld_graphs.__file__).parent / "_simulate.py"
     script = "def answer(target):\n    'Deploys.'\n    RAN.append(target)\n"
     for name in ("agentworld_graphs._simulate", "deepagents.middleware.filesystem"):
-        for file in (_simulate.__file__, str(tmp_path / "agentworld_graphs" / "_simulate.py")):
+        for file in (str(ours), str(tmp_path / "agentworld_graphs" / "_simulate.py")):
             names: dict[str, Any] = {"__name__": name, "RAN": RAN}
             exec(compile(script, file, "exec"), names)  # noqa: S102 - an attack
             real = StructuredTool.from_function(names["answer"], name="deploy")

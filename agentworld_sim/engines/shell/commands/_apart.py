@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult, Endless
-from agentworld_sim.engines.shell._isolated import run_isolated
 from agentworld_sim.engines.shell._limit_texts import faithful, unfaithful
+from agentworld_sim.engines.shell.isolated_process import run_isolated
 from agentworld_sim.types.files import normal_path
 
 MOST_BYTES = 32 * 1024 * 1024

@@ -1,6 +1,6 @@
 """Writes `docs/reference/recipes.md` from the schema.
 
-python -m agentworld_trainers.recipes._page > docs/reference/recipes.md
+python -m agentworld_trainers.recipes.page > docs/reference/recipes.md
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEAD = """# Recipes
 
 A recipe is one TOML file that says how one model is trained: [the guide](../guides/training.md) shows it at
 work. It is named by its path, by the folder of a run's stage, or by the name of a shipped one. This page is
-written by `python -m agentworld_trainers.recipes._page`; a test holds it to the code.
+written by `python -m agentworld_trainers.recipes.page`; a test holds it to the code.
 
 `key=value` on the command line changes a recipe: `rl.learning_rate=1e-5 model.lora.rank=8`. A value is TOML;
 a bare word is text; an empty value (`model.lora=`) takes the key or table out, so that its default holds.
