@@ -8,7 +8,6 @@ from agentworld_sim.ports import (
     RefusedAnswer,
     TurnContext,
 )
-from agentworld_sim.runtime.router import Router
 
 __all__ = [
     "Answer",
@@ -16,6 +15,5 @@ __all__ = [
     "EngineSession",
     "FunctionEngine",
     "RefusedAnswer",
-    "Router",
     "TurnContext",
 ]

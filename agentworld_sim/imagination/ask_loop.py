@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from agentworld_sim.errors import BudgetSpent, ContextOverflow, ModelFailure, UnusableReply
 from agentworld_sim.imagination.conversation import corrected, tokens
+from agentworld_sim.imagination.listening import Listener
 from agentworld_sim.imagination.parsing import Parsed, parse_reply
 from agentworld_sim.imagination.reply_validation import loop_watch, reply_fault
 from agentworld_sim.llm.chat import ChatMessage, ChatReply, ChatRequest, Watch
-from agentworld_sim.llm.listening import Listener
 from agentworld_sim.ports import OnDelta, TurnContext
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import BlobId, Blobs, blob_id

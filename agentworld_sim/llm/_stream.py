@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from agentworld_sim.llm.chat import Watch
-from agentworld_sim.llm.listening import Listener
+from agentworld_sim.llm.chat import Listener, Watch
 from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
 
 LARGEST_REPLY = 64 * 1024 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from agentworld_sim.types.exchanges import Source
 
@@ -63,6 +63,18 @@ class ChatReply:
 Watch = Callable[[str, str], str | None]
 """Looks at a reply while it streams in: takes content and thinking so far, gives a reason to break off
 or `None`. Called now and then, not for every token."""
+
+
+class Listener(Protocol):
+    """Reads along while a reply is written."""
+
+    def begin(self) -> None:
+        """The request is sent, perhaps once more."""
+        ...
+
+    def hear(self, piece: str, *, thought: bool) -> None:
+        """Takes a piece of the reply's content; `thought` when thinking came apart from it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

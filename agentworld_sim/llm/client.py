@@ -18,8 +18,7 @@ from agentworld_sim.llm._replies_cache import RepliesCache
 from agentworld_sim.llm._retry import Sleep, retried
 from agentworld_sim.llm._sent import SentRequest
 from agentworld_sim.llm._stream import ReplyReader
-from agentworld_sim.llm.chat import ChatReply, ChatRequest, ServedModel, Watch
-from agentworld_sim.llm.listening import Listener
+from agentworld_sim.llm.chat import ChatReply, ChatRequest, Listener, ServedModel, Watch
 from agentworld_sim.llm.refusals import Refusal
 from agentworld_sim.llm.served import names_served, served_model, wrong_name
 from agentworld_sim.llm.settings import ModelSettings
