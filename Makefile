@@ -171,16 +171,16 @@ docs: $(READY) ## snippets run, generated pages current, links whole
 	$(BIN)/pytest -q tests/docs
 
 bench: $(READY) ## the figures of the README, each beside its alternative
-	$(BIN)/python -m bench
+	$(BIN)/python -m benchmarks
 
 pocket: $(TRAIN_READY) ## the pocket world model again: five seeds, scores and the committed weights
 	$(TRAIN)/bin/python -m agentworld_trainers.pocket.rebuild
 
 bench-train: $(TRAIN_READY) ## the figures of training, each beside its alternative
-	$(TRAIN)/bin/python -m bench --training
+	$(TRAIN)/bin/python -m benchmarks --training
 
 soak: $(READY) ## 100,000 calls over 1,000 worlds over HTTP, and what memory does
-	$(BIN)/python -m bench.soak
+	$(BIN)/python -m benchmarks.soak
 
 fidelity: $(READY) ## compare the machine with the recorded real one
 	$(BIN)/python -m tests.fidelity.compare --adapter world

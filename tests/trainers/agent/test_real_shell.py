@@ -11,8 +11,8 @@ from agentworld_sim.errors import UsageError
 from agentworld_trainers.pocket.agent_tasks import ShellTask, shell_tasks
 from agentworld_trainers.rollouts import Task
 from agentworld_trainers.rollouts._hermes import write_call
-from bench.experiments.real_shell import NoNamespaces, RealShellTask, namespace_command
-from bench.experiments.transfer import measure_transfer, summary
+from benchmarks.experiments.real_shell import NoNamespaces, RealShellTask, namespace_command
+from benchmarks.experiments.transfer import measure_transfer, summary
 
 
 def namespace() -> list[str] | None:

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
-from bench._rows import Row
-from bench.pytest_suite import environment_for_tests
+from benchmarks._rows import Row
+from benchmarks.pytest_suite import environment_for_tests
 
 RUNS = 100
 TESTS = 12

@@ -10,7 +10,7 @@ from typing import Any
 
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.engines.table import Argument, Operation, Output, Table, TableEngine
-from bench._rows import Row, p50_ms, p50_ms_async, run
+from benchmarks._rows import Row, p50_ms, p50_ms_async, run
 
 DESK = Scenario.model_validate({"name": "desk", "domains": ("mcp",)})
 RECORDS = (1_000, 100_000)

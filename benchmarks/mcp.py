@@ -18,7 +18,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from bench._rows import Row, p50_ms_async, run
+from benchmarks._rows import Row, p50_ms_async, run
 from mcp import Client, StdioServerParameters
 
 UPSTREAM = (sys.executable, str(Path(__file__).parent / "data" / "mcp_upstream.py"))

@@ -1,6 +1,6 @@
 """Rollouts: how much of the ideal many episodes at a time reach, and what a step of a world costs in one.
 
-Needs the training environment: `.venv-train/bin/python -m bench.rollouts`. The
+Needs the training environment: `.venv-train/bin/python -m benchmarks.rollouts`. The
 alternative is TRL's `environment_factory`, which is given the same scripted turns and the same tool. It
 runs the tools of a batch one after another, so it is given fewer episodes.
 """
@@ -24,7 +24,7 @@ from agentworld_trainers.rollouts import (
     WorldTask,
 )
 from agentworld_trainers.rollouts._hermes import write_call
-from bench._rows import Row, run
+from benchmarks._rows import Row, run
 
 THINKS = 0.5
 """Seconds that the slow world takes for an answer."""

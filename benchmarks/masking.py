@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from agentworld_trainers.masking import MaskReport, MaskSettings, mask_turn
-from bench._rows import Row
+from benchmarks._rows import Row
 
 MILLION = 1_000_000
 TURNS = 40_000

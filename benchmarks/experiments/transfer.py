@@ -18,7 +18,7 @@ from agentworld_trainers.rollouts import (
     Task,
     TurnTokens,
 )
-from bench.experiments.real_shell import RealShellTask, namespace_command
+from benchmarks.experiments.real_shell import RealShellTask, namespace_command
 
 TEMPLATE = {"enable_thinking": False}
 

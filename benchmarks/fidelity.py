@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench._rows import Row, run
+from benchmarks._rows import Row, run
 from tests.fidelity.adapters import ADAPTERS
 from tests.fidelity.compare import compare_topic
 from tests.fidelity.model import topics

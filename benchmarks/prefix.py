@@ -16,7 +16,7 @@ from agentworld_sim.imagination.conversation import Conversation, Part, tokens
 from agentworld_sim.imagination.prompt_set import PromptSet
 from agentworld_sim.llm.scripted import count_tokens
 from agentworld_sim.llm.scripted.tokens import PrefixCache, render_prompt
-from bench._rows import Row
+from benchmarks._rows import Row
 
 TOOL = ToolSpec(
     name="lookup",

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
-from bench._rows import Row
+from benchmarks._rows import Row
 
 TESTS = 200
 WARM_UP = 10

@@ -14,7 +14,7 @@ from pathlib import Path
 from bashkit import Bash, ExecutionProfile
 
 from agentworld_sim import Scenario, SqliteStore, ToolCall, ToolSpec, World
-from bench._rows import Row, run
+from benchmarks._rows import Row, run
 
 TURNS = 200
 SHELL = ToolSpec(name="run", binds_to="shell/run")

@@ -1,4 +1,4 @@
-"""How many files and functions of ours one call enters: `python -m bench.call_path`.
+"""How many files and functions of ours one call enters: `python -m benchmarks.call_path`.
 
 A reader who follows a call has to open each of these files. Python frames only; what the embedded shell
 does in Rust is not seen. All threads are counted.

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from statistics import median
 
 from agentworld_sim import ModelSettings, ToolCall, ToolSpec, Turn, World, WorldModel
-from bench._rows import Row, run
+from benchmarks._rows import Row, run
 
 WORLDS = 64
 TURNS = 20
@@ -95,7 +95,7 @@ async def _throughput() -> list[Row]:
 
 def _many() -> list[Row]:
     with served(DELAY_S) as url:
-        code = f"from bench.model import many; many({url!r})"
+        code = f"from benchmarks.model import many; many({url!r})"
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )

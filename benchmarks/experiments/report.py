@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from bench.experiments.transfer import summary
+from benchmarks.experiments.transfer import summary
 
 T_95: Final = {
     1: 12.706,

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from agentworld_sim import Scenario, SqliteStore, ToolCall, ToolSpec, World, WorldStore
-from bench._rows import Row, p50_ms, p50_ms_async, run
+from benchmarks._rows import Row, p50_ms, p50_ms_async, run
 
 MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
 SHELL = ToolSpec(name="run", binds_to="shell/run")

@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from bench._rows import Row, p50_ms_async, run
+from benchmarks._rows import Row, p50_ms_async, run
 from mcp import Client
 
 DATA = Path(__file__).parent / "data"

@@ -1,9 +1,9 @@
 """Does predicting observations before acting help a small agent? Arms, seeds, raw numbers, a plot.
 
-    python -m bench.experiments.prediction_before_action run --seeds 0 1 2 3 4
-    python -m bench.experiments.prediction_before_action sampled
-    python -m bench.experiments.prediction_before_action transfer --real-shell
-    python -m bench.experiments.prediction_before_action report
+    python -m benchmarks.experiments.prediction_before_action run --seeds 0 1 2 3 4
+    python -m benchmarks.experiments.prediction_before_action sampled
+    python -m benchmarks.experiments.prediction_before_action transfer --real-shell
+    python -m benchmarks.experiments.prediction_before_action report
 
 All arms begin with one checkpoint of the recipe `pocket-agent`, made by its stages `data`, `cpt` and `sft`
 with seed 1; the settings were chosen on seed 0, with other tasks. A run that was killed is taken up where
@@ -181,16 +181,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for name in chosen.arms:
                 print(f"seed {seed}, {name}: {train(chosen.work, seed, name, start)}", flush=True)
     elif chosen.what == "sampled":
-        from bench.experiments.transfer import measure_sampled
+        from benchmarks.experiments.transfer import measure_sampled
 
         write_json(RESULTS / "sampled.json", measure_sampled(chosen.work, START_SEED, chosen.seeds))
     elif chosen.what == "transfer":
-        from bench.experiments.transfer import measure_transfer
+        from benchmarks.experiments.transfer import measure_transfer
 
         rows = measure_transfer(chosen.work, START_SEED, chosen.seeds, real_shell=chosen.real_shell)
         write_json(RESULTS / "transfer.json", rows)
     else:
-        from bench.experiments.report import write_report
+        from benchmarks.experiments.report import write_report
 
         runs = collect(chosen.work)
         write_json(RESULTS / "results.json", runs)

@@ -1,6 +1,6 @@
 """An optimiser step of GSPO, ours beside TRL's own, on the same batches in the same run.
 
-Runs in the environment of the trainers: `.venv-train/bin/python -m bench.gspo_step`.
+Runs in the environment of the trainers: `.venv-train/bin/python -m benchmarks.gspo_step`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from agentworld_trainers.gspo_trainer import GspoTrainer, gspo_config
 from agentworld_trainers.gspo_trainer.batches import deal
 from agentworld_trainers.recipes._schema import Gspo
-from bench._rows import Row
+from benchmarks._rows import Row
 
 VOCABULARY, ROWS, PROMPT, LENGTH = 2048, 16, 32, 32
 REPEATS = 40
@@ -239,6 +239,6 @@ def rows() -> list[Row]:
 
 
 if __name__ == "__main__":
-    from bench.__main__ import table
+    from benchmarks.__main__ import table
 
     print(table(rows()))

@@ -7,7 +7,7 @@ import platform
 from importlib import import_module
 from pathlib import Path
 
-from bench._rows import Row
+from benchmarks._rows import Row
 
 MODULES = (
     "world",
@@ -53,7 +53,7 @@ def main() -> None:
     rows: list[Row] = []
     for module in chosen.modules or (TRAINING if chosen.training else MODULES):
         print(f"measuring {module} …", flush=True)
-        rows += import_module(f"bench.{module}").rows()
+        rows += import_module(f"benchmarks.{module}").rows()
     print(table(rows))
     if chosen.write:
         title, target = "Figures", "bench"

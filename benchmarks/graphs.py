@@ -25,7 +25,7 @@ from langgraph.prebuilt import ToolNode
 from agentworld_graphs import SimState, SimToolNode
 from agentworld_sim import FunctionEngine, Scenario, World
 from agentworld_sim.runtime.sync import run_sync
-from bench._rows import Row, p50_ms, p50_ms_async, run
+from benchmarks._rows import Row, p50_ms, p50_ms_async, run
 
 TARGET_MS = 1.0
 
