@@ -1,8 +1,8 @@
-"""Rollouts: how much of the ideal many episodes at a time reach, and what a step of a world costs in one.
+"""Rollouts: how much of the ideal many rollouts at a time reach, and what a step of a world costs in one.
 
 Needs the training environment: `.venv-train/bin/python -m benchmarks.rollouts`. The
 alternative is TRL's `environment_factory`, which is given the same scripted turns and the same tool. It
-runs the tools of a batch one after another, so it is given fewer episodes.
+runs the tools of a batch one after another, so it is given fewer rollouts.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentworld_sim import FunctionEngine, Scenario, ToolCall, ToolSpec, World
-from agentworld_trainers.rollouts import (
+from agentworld_sim.rollouts import (
     Completion,
-    EpisodeRecord,
     RolloutEngine,
+    RolloutRecord,
     RolloutSettings,
     Task,
     TurnTokens,
     WorldTask,
+    write_call,
 )
-from agentworld_trainers.rollouts._hermes import write_call
 from benchmarks._rows import Row, run
 
 THINKS = 0.5
 """Seconds that the slow world takes for an answer."""
 
-EPISODES = 128
+ROLLOUTS = 128
 IN_FLIGHT = 64
 CALLS = 4
-"""Of each episode, in turns of their own."""
+"""Of each rollout, in turns of their own."""
 
-TRL_EPISODES = 8
+TRL_ROLLOUTS = 8
 TRL_CALLS = 2
 
 STEPS_TARGET = 3000
@@ -63,12 +63,12 @@ def rows() -> list[Row]:
     """All figures about rollouts."""
     tokenizer = _tokenizer()
     slow = run(_slow_world(tokenizer))
-    rate = EPISODES * CALLS / (EPISODES / IN_FLIGHT * CALLS * THINKS) * slow[0].ours / 100
+    rate = ROLLOUTS * CALLS / (ROLLOUTS / IN_FLIGHT * CALLS * THINKS) * slow[0].ours / 100
     beside = Row(
         f"steps per second in a world that takes {THINKS} s for each",
         rate,
         unit="steps/s",
-        alternative=f"TRL's environment_factory, {TRL_EPISODES} episodes",
+        alternative=f"TRL's environment_factory, {TRL_ROLLOUTS} rollouts",
         theirs=_trl(tokenizer),
     )
     return [*slow, beside, *run(_steps(tokenizer))]
@@ -90,32 +90,32 @@ async def _slow_world(tokenizer: Any) -> list[Row]:
     async with await World.create(scenario, engines=[slow]) as world:
         world.add_tools([TOOL])
         group = 8
-        tasks = [WorldTask.at(world, name=f"slow-{n}") for n in range(EPISODES // group)]
+        tasks = [WorldTask.at(world, name=f"slow-{n}") for n in range(ROLLOUTS // group)]
         turns = [*[_call("think")] * CALLS, "Done."]
         _, seconds = await _played(tokenizer, tasks, turns, group)
-    ideal = EPISODES / IN_FLIGHT * CALLS * THINKS
+    ideal = ROLLOUTS / IN_FLIGHT * CALLS * THINKS
     share = 100 * ideal / seconds
-    name = f"{IN_FLIGHT} of {EPISODES} episodes in flight, {CALLS} steps of {THINKS} s each"
+    name = f"{IN_FLIGHT} of {ROLLOUTS} rollouts in flight, {CALLS} steps of {THINKS} s each"
     return [Row(name, share, unit="% of the ideal", target="at least 90 %", met=share >= 90)]
 
 
 async def _steps(tokenizer: Any) -> list[Row]:
     """Steps of the embedded engine, in processor time of all threads.
 
-    A step is one tool call of an episode: parsed from the tokens that the policy sampled, checked,
+    A step is one tool call of a rollout: parsed from the tokens that the policy sampled, checked,
     answered, committed to the world's history, and rendered into the tokens of the next prompt. The
-    policy's own time is none, its turns are tokens made beforehand. Counted with the steps is all that an
-    episode takes beside them: the fork, its machine, the goals, the record. No command of an episode is
-    asked twice, every group has texts of its own, and the episodes of a group are told the same. One group
+    policy's own time is none, its turns are tokens made beforehand. Counted with the steps is all that a
+    rollout takes beside them: the fork, its machine, the goals, the record. No command of a rollout is
+    asked twice, every group has texts of its own, and the rollouts of a group are told the same. One group
     more is played before, to warm up.
     """
     looks = [look.format(f"/srv/a{n}.txt") for n in range(FILES) for look in LOOKS]
     works = [*looks[1:7], "wc -l < /srv/a1.txt > /srv/out.txt"]
-    long, short = await _episode_ms(tokenizer, looks), await _episode_ms(tokenizer, looks[:7])
-    working = await _episode_ms(tokenizer, works)
+    long, short = await _rollout_ms(tokenizer, looks), await _rollout_ms(tokenizer, looks[:7])
+    working = await _rollout_ms(tokenizer, works)
     step = (long - short) / (len(looks) - 7)
     rate = 1000 * len(looks) / long
-    many = f"steps per second of a core in the rollout engine, best of {GROUPS} groups of {GROUP}, episodes of"
+    many = f"steps per second of a core in the rollout engine, best of {GROUPS} groups of {GROUP}, rollouts of"
     return [
         Row(
             f"{many} {len(looks)} different commands that look",
@@ -126,9 +126,9 @@ async def _steps(tokenizer: Any) -> list[Row]:
         ),
         Row(f"{many} 7 that look", 7000 / short, unit="steps/s"),
         Row(f"{many} 7, one of which writes", 7000 / working, unit="steps/s"),
-        Row("where it goes: one more step that looks, in an episode", step),
+        Row("where it goes: one more step that looks, in a rollout", step),
         Row("where it goes: the same step in the world alone", await _step_ms(looks)),
-        Row("where it goes: an episode beside its steps (a machine, a fork)", short - 7 * step),
+        Row("where it goes: a rollout beside its steps (a machine, a fork)", short - 7 * step),
     ]
 
 
@@ -146,8 +146,8 @@ def _scenario(number: int) -> Scenario:
     )
 
 
-async def _episode_ms(tokenizer: Any, commands: list[str]) -> float:
-    """Processor time of an episode."""
+async def _rollout_ms(tokenizer: Any, commands: list[str]) -> float:
+    """Processor time of a rollout."""
     turns = [*map(_call, commands), "Done."]
     taken: list[float] = []
     for number in range(1 + GROUPS):
@@ -174,10 +174,10 @@ async def _step_ms(commands: list[str]) -> float:
 
 async def _played(
     tokenizer: Any, tasks: Sequence[Task], turns: list[str], group_size: int
-) -> tuple[list[EpisodeRecord], float]:
+) -> tuple[list[RolloutRecord], float]:
     """The records, and the seconds it took."""
     settings = RolloutSettings(
-        max_turns=len(turns), max_episode_tokens=1_000_000, in_flight=IN_FLIGHT
+        max_turns=len(turns), max_rollout_tokens=1_000_000, in_flight=IN_FLIGHT
     )
     engine = RolloutEngine(_Reciting(tokenizer, turns), tokenizer, settings)
     began = time.perf_counter()
@@ -222,7 +222,7 @@ def _trl(tokenizer: Any) -> float:
 
     class Machine:
         def reset(self, **fields: Any) -> None:
-            """Begins an episode."""
+            """Begins a rollout."""
 
         def run(self, command: str) -> str:
             """
@@ -262,8 +262,8 @@ def _trl(tokenizer: Any) -> float:
             model=model,
             args=GRPOConfig(
                 output_dir=folder,
-                per_device_train_batch_size=TRL_EPISODES,
-                num_generations=TRL_EPISODES,
+                per_device_train_batch_size=TRL_ROLLOUTS,
+                num_generations=TRL_ROLLOUTS,
                 max_completion_length=4096,
                 max_steps=1,
                 use_cpu=True,
@@ -273,21 +273,21 @@ def _trl(tokenizer: Any) -> float:
                 disable_tqdm=True,
             ),
             train_dataset=Dataset.from_list(
-                [{"prompt": [{"role": "user", "content": "Go."}]}] * TRL_EPISODES
+                [{"prompt": [{"role": "user", "content": "Go."}]}] * TRL_ROLLOUTS
             ),
             reward_funcs=lambda completions, **_: [float(n) for n in range(len(completions))],
             processing_class=tokenizer,
             environment_factory=Machine,
         )
         trainer.train()
-    if len(calls) != TRL_EPISODES * TRL_CALLS:
-        raise RuntimeError(f"TRL made {len(calls)} calls, not {TRL_EPISODES * TRL_CALLS}")
+    if len(calls) != TRL_ROLLOUTS * TRL_CALLS:
+        raise RuntimeError(f"TRL made {len(calls)} calls, not {TRL_ROLLOUTS * TRL_CALLS}")
     return len(calls) / Reciting.seconds
 
 
 def _tokenizer() -> Any:
     """Qwen3's chat template over a tokenizer made on the spot."""
-    from tests.trainers.rollouts.tokenizers import tokenizer
+    from tests.trainers.policies.tokenizers import tokenizer
 
     return tokenizer()
 

@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from agentworld_sim.rollouts import read_rollouts
 from agentworld_trainers.recipes import Recipe, load_recipe
-from agentworld_trainers.rollouts import read_episodes
 from agentworld_trainers.stages import Run, make_data, train_agent, train_cpt, train_rl, train_sft
 from agentworld_trainers.stages._run import read_metrics
 
@@ -64,7 +64,7 @@ class Point:
     stage: str
     step: int
     tokens: int
-    """Of all episodes so far, prompts and environment included; the warm-up's too."""
+    """Of all rollouts so far, prompts and environment included; the warm-up's too."""
     success: float
     instances: float
     templates: float
@@ -111,7 +111,7 @@ def points_of(folder: Path) -> list[Point]:
     """What was measured in one run, over the tokens that it had cost until then."""
     before, points = 0, list[Point]()
     for stage in ("rl", "agent"):
-        costs = sorted(_costs(folder / stage / "episodes"))
+        costs = sorted(_costs(folder / stage / "rollouts"))
         if stage == "agent":
             points = [
                 Point(
@@ -127,10 +127,10 @@ def points_of(folder: Path) -> list[Point]:
     return points
 
 
-def _costs(episodes: Path) -> Iterator[tuple[int, int]]:
+def _costs(rollouts: Path) -> Iterator[tuple[int, int]]:
     """Tokens by the step whose weights played."""
-    for path in episodes.glob("step-*.jsonl"):
-        records = read_episodes(path)
+    for path in rollouts.glob("step-*.jsonl"):
+        records = read_rollouts(path)
         tokens = sum(len(one.prompt_ids) + len(one.response_ids) for one in records)
         yield int(path.stem.removeprefix("step-")), tokens
 

@@ -18,17 +18,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from agentworld_sim.errors import EngineFailure, UsageError
+from agentworld_sim.rollouts import EnvironmentReply, Opening, tool_objects
+from agentworld_sim.rollouts.hermes import Malformed, parse_calls, unknown_tool
+from agentworld_sim.scoring import Reward
 from agentworld_sim.types.tools import ToolSpec
 from agentworld_trainers.pocket.agent_tasks import SYSTEM, ShellTask
 from agentworld_trainers.pocket.world import TOOL
-from agentworld_trainers.rewards import Reward
-from agentworld_trainers.rollouts import EnvironmentReply, Opening
-from agentworld_trainers.rollouts._hermes import (
-    Malformed,
-    parse_calls,
-    tool_objects,
-    unknown_tool,
-)
 
 NAMESPACES: Final = ("--mount", "--uts", "--ipc", "--pid", "--net", "--fork", "--mount-proc")
 

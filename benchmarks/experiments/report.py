@@ -179,7 +179,7 @@ def _predictions(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _sampled(rows: Sequence[dict[str, Any]], titles: Mapping[str, str]) -> str:
-    """Success of sampled episodes, of the start and at the end, and differences within seeds."""
+    """Success of sampled rollouts, of the start and at the end, and differences within seeds."""
     found = {row["agent"]: row for row in rows}
     lines = [
         f"| sampled as in training | seeds | {' | '.join(MEASURES.values())} | against the first arm |",

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.pocket.agent_tasks import ShellTask, shell_tasks
-from agentworld_trainers.recipes import load_recipe
-from agentworld_trainers.rollouts import (
+from agentworld_sim.rollouts import (
     ChatTokenizer,
-    EpisodeRecord,
     RolloutEngine,
+    RolloutRecord,
     RolloutSettings,
     Task,
     TurnTokens,
 )
+from agentworld_trainers.pocket.agent_tasks import ShellTask, shell_tasks
+from agentworld_trainers.recipes import load_recipe
 from benchmarks.experiments.real_shell import RealShellTask, namespace_command
 
 TEMPLATE = {"enable_thinking": False}
@@ -48,7 +48,7 @@ def measure_transfer(
 
 
 def measure_sampled(work: Path, seed: int, runs: Sequence[int]) -> list[dict[str, Any]]:
-    """One row for each finished agent: success of two episodes of each held-out task, sampled at temperature
+    """One row for each finished agent: success of two rollouts of each held-out task, sampled at temperature
     1 as in training.
 
     Args:
@@ -76,7 +76,7 @@ def _asked(seed: int) -> tuple[list[ShellTask], RolloutSettings]:
     assert part is not None
     groups = shell_tasks({**part.settings, "demonstrated": 0, "looks": 0, "sessions": 0}, seed)
     tasks = groups["instances"] + groups["templates"]
-    return tasks, RolloutSettings.of(part.rollouts, template=TEMPLATE)
+    return tasks, part.rollouts.settings(template=TEMPLATE)
 
 
 def _agents(work: Path, runs: Sequence[int]) -> list[Path]:
@@ -137,11 +137,11 @@ def played(
     *,
     temperature: float = 0.0,
     each: int = 1,
-) -> list[EpisodeRecord]:
-    """So many episodes of each task; without a temperature, always the most probable token."""
+) -> list[RolloutRecord]:
+    """So many rollouts of each task; without a temperature, always the most probable token."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from agentworld_trainers.rollouts.in_process import InProcessPolicy
+    from agentworld_trainers.in_process_policy import InProcessPolicy
 
     model = AutoModelForCausalLM.from_pretrained(folder)
     tokenizer = cast("ChatTokenizer", AutoTokenizer.from_pretrained(folder))
@@ -151,5 +151,5 @@ def played(
     return asyncio.run(engine.run(tasks, group_size=each, seed=0))
 
 
-def _solved(record: EpisodeRecord) -> bool | None:
+def _solved(record: RolloutRecord) -> bool | None:
     return None if record.reward is None else record.reward == 1

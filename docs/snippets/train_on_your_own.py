@@ -3,13 +3,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentworld_sim import Scenario, ToolCall, World
-from agentworld_trainers.data import (
-    PredictionSample,
-    SourceTrajectory,
-    imagined_tools,
-    samples_of,
-)
-from agentworld_trainers.rollouts import AgentTasks, WorldTask
+from agentworld_sim.rollouts import AgentTasks, WorldTask
+from agentworld_sim.scoring import PredictionSample
+from agentworld_trainers.data import SourceTrajectory, imagined_tools, samples_of
 
 
 def scenario(fruit: str) -> Scenario:

@@ -10,7 +10,7 @@ import pytest
 
 from agentworld_sim import Scenario
 from agentworld_sim.errors import ContextOverflow
-from agentworld_trainers.rollouts import (
+from agentworld_sim.rollouts import (
     HttpPolicy,
     HttpPolicySettings,
     PolicyDrifted,
@@ -115,7 +115,7 @@ async def test_a_conversation_that_is_too_long_is_told_as_such(policy: HttpPolic
         await policy.complete([5] * 9_000, max_tokens=10, seed=1)
 
 
-async def test_groups_of_episodes_are_played_in_worlds(
+async def test_groups_of_rollouts_are_played_in_worlds(
     policy: HttpPolicy, tokenizer: ServersTokenizer
 ) -> None:
     scenario = Scenario.model_validate(
@@ -130,7 +130,7 @@ async def test_groups_of_episodes_are_played_in_worlds(
     engine = RolloutEngine(
         policy,
         tokenizer,
-        RolloutSettings(max_turns=3, max_turn_tokens=200, max_episode_tokens=4000),
+        RolloutSettings(max_turns=3, max_turn_tokens=200, max_rollout_tokens=4000),
     )
     records = await engine.run([WorldTask(scenario)], group_size=8, seed=1, policy_version=2)
     assert [record.index for record in records] == list(range(8))

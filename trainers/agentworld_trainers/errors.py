@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agentworld_sim.errors import UsageError, WorldFailure
-
-if TYPE_CHECKING:
-    from agentworld_trainers.rollouts._record import EpisodeRecord
 
 
 class CheckpointFailed(WorldFailure):
@@ -20,10 +15,3 @@ class CheckpointDamaged(UsageError):
 
 class TrainingDiverged(WorldFailure):
     """The loss or the gradient is no number. The weights were not changed by it."""
-
-
-class RolloutFailed(WorldFailure):
-    """Not one episode of a rollout batch could be played: the infrastructure is down."""
-
-    records: tuple[EpisodeRecord, ...] = ()
-    """Of the episodes that had ended, if there are any."""

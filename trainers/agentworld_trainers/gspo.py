@@ -19,7 +19,7 @@ Where this file leaves the paper, or settles what the paper leaves open:
   only: `mask` is 1 on them, and 0 on environment tokens and padding.
 * The mean over a batch is the mean over its live rows. A row without a single masked token takes no
   part: it adds nothing to the sum and does not count.
-* Episodes that have no reward because the infrastructure failed are left out of their group's mean and
+* Rollouts that have no reward because the infrastructure failed are left out of their group's mean and
   standard deviation and get no advantage.
 * Groups whose rewards are all equal are dropped: the paper's formula divides zero by zero there.
 * The standard deviation is that of a sample (divisor G - 1, as in TRL and verl; the paper does not say).
@@ -73,16 +73,16 @@ class GspoLoss:
 def group_advantages(
     rewards: Tensor, valid: Tensor | None = None, *, scale: Scale = "group", eps: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Compares the episodes of each group with each other.
+    """Compares the rollouts of each group with each other.
 
     Args:
         rewards: [groups, G]. What stands where `valid` is false is not looked at.
-        valid: [groups, G] bool: episodes that have a reward. All by default.
+        valid: [groups, G] bool: rollouts that have a reward. All by default.
         scale: `group` divides by the group's standard deviation, `none` does not.
         eps: Added to the standard deviation.
 
     Returns:
-        Advantages [groups, G], zero where there is none; and which episodes are live [groups, G], bool:
+        Advantages [groups, G], zero where there is none; and which rollouts are live [groups, G], bool:
         they have a reward, and their group's rewards are not all equal.
     """
     if valid is None:

@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.rollouts import RolloutRecord, Task, WorldTask, read_rollouts
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.rollouts import EpisodeRecord, Task, WorldTask, read_episodes
 from agentworld_trainers.stages import Run, train_agent
 from agentworld_trainers.stages._agent import agent_tasks_of, success
 from agentworld_trainers.stages._reinforcement import Play
@@ -31,7 +31,7 @@ def metrics(made: Recipe) -> list[dict[str, Any]]:
         return stage.metrics()
 
 
-def test_episodes_are_rewarded_by_goals_and_held_out_success_is_measured(tmp_path: Path) -> None:
+def test_rollouts_are_rewarded_by_goals_and_held_out_success_is_measured(tmp_path: Path) -> None:
     made = recipe(tmp_path, measure_every=2)
     assert train_agent(made, Run(made)) == tmp_path / "agent" / "final"
     measured = {line["step"]: line for line in metrics(made) if "held_out/success" in line}
@@ -39,7 +39,7 @@ def test_episodes_are_rewarded_by_goals_and_held_out_success_is_measured(tmp_pat
     # A model that has learned nothing solves nothing.
     assert measured[4]["held_out/success"] == 0.0
     assert {"held_out/instances", "held_out/templates", "held_out/failed"} <= measured[0].keys()
-    records = list(read_episodes(tmp_path / "agent" / "episodes" / "step-000000.jsonl"))
+    records = list(read_rollouts(tmp_path / "agent" / "rollouts" / "step-000000.jsonl"))
     assert len(records) == 8
     assert {record.reward for record in records} == {0.0}
     assert all(set(record.reward_parts.values()) <= {0.0, 1.0} for record in records)
@@ -71,13 +71,13 @@ def test_a_reward_function_that_fails_ends_the_run_with_its_own_words(tmp_path: 
         train_agent(made, Run(made))
 
 
-def test_a_group_of_which_every_episode_failed_has_no_success_rather_than_none_of_it() -> None:
+def test_a_group_of_which_every_rollout_failed_has_no_success_rather_than_none_of_it() -> None:
     groups = {"instances": (WorldTask(scenario(0)),), "templates": (WorldTask(scenario(1)),)}
 
     def played(rewards: Sequence[float | None]) -> Play:
-        def play(tasks: Sequence[Task], temperature: float) -> list[EpisodeRecord]:
+        def play(tasks: Sequence[Task], temperature: float) -> list[RolloutRecord]:
             return [
-                EpisodeRecord(
+                RolloutRecord(
                     task=task.name, group=f"0/{task.name}", index=0, seed=0, prompt_ids=(1,),
                     response_ids=(), loss_mask=(), logprobs=(), turn_spans=(), reward=reward,
                     reward_parts={}, stop_reason="env_error" if reward is None else "done",
@@ -102,7 +102,7 @@ def test_a_group_of_which_every_episode_failed_has_no_success_rather_than_none_o
         ({"tasks": ""}, "the recipe names no tasks. Set `agent.tasks`"),
         (
             {"tasks": "tests.trainers.agent.tiny:of_another_kind"},
-            "returned 'list'. It must return `agentworld_trainers.rollouts.AgentTasks`",
+            "returned 'list'. It must return `agentworld_sim.rollouts.AgentTasks`",
         ),
         (
             {"tasks": "tests.trainers.agent.tiny:of_other_kind"},

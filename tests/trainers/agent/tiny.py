@@ -33,7 +33,7 @@ def recipe(folder: Path, **agent: Any) -> Recipe:
         "log_every": 1,
         "thinking": False,
         "threads": 1,
-        "rollouts": {"max_turns": 2, "max_turn_tokens": 12, "max_episode_tokens": 200},
+        "rollouts": {"max_turns": 2, "max_turn_tokens": 12, "max_rollout_tokens": 200},
         **agent,
     }
     config = {
@@ -56,7 +56,7 @@ def recipe(folder: Path, **agent: Any) -> Recipe:
 
 
 async def words_of_reward(world: World) -> float:
-    """A reward of a user's own: what the episode changed, in goals that are met and in files."""
+    """A reward of a user's own: what the rollout changed, in goals that are met and in files."""
     met = [result.met for result in await check_goals(world)]
     return sum(met) / len(met) + len(str(world.ref)) % 7 + int(str(world.ref)[-1], 16) / 16
 

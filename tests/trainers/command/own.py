@@ -10,8 +10,9 @@ from typing import Any
 from transformers import PreTrainedTokenizerFast
 
 from agentworld_sim import Scenario, ToolCall, World
-from agentworld_trainers.data import PredictionSample, SourceTrajectory, imagined_tools
-from agentworld_trainers.rollouts import AgentTasks, WorldTask
+from agentworld_sim.rollouts import AgentTasks, WorldTask
+from agentworld_sim.scoring import PredictionSample
+from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from tests.trainers.stages import tiny
 
 

@@ -26,7 +26,7 @@ PLAYED: dict[str, Any] = {
     "mini_batches": 1,
     "log_every": 1,
     "save_every": 1,
-    "rollouts": {"max_turns": 1, "max_turn_tokens": 4, "max_episode_tokens": 1024},
+    "rollouts": {"max_turns": 1, "max_turn_tokens": 4, "max_rollout_tokens": 1024},
 }
 
 
@@ -256,7 +256,7 @@ def test_ctrl_c_keeps_the_last_state_and_says_how_to_go_on(
     settings = dict(parts[stage])
     if stage == "agent":
         settings["tasks"] = "tests.trainers.command.own:tasks"
-        settings["rollouts"] = {**settings["rollouts"], "max_episode_tokens": 8192}
+        settings["rollouts"] = {**settings["rollouts"], "max_rollout_tokens": 8192}
     path = recipe(tmp_path, **{stage: settings})
     write_rows(tmp_path / "run" / "data" / "rl.jsonl", [tiny.sample(number) for number in range(3)])
     done = subprocess.run(

@@ -14,10 +14,10 @@ import torch
 
 from agentworld_sim.cli import main
 from agentworld_sim.errors import UsageError, WorldFailure
+from agentworld_sim.rollouts import RolloutLog, RolloutRecord
 from agentworld_trainers._command import train
 from agentworld_trainers._command._errors import boundary
 from agentworld_trainers.recipes import Recipe, canonical_toml, shipped_recipes
-from agentworld_trainers.rollouts import EpisodeLog, EpisodeRecord
 from tests.trainers.stages import tiny
 
 Command = Callable[..., tuple[int, str, str]]
@@ -151,8 +151,8 @@ def test_what_a_stage_began_with_cannot_change_but_begins_anew(
     assert (tmp_path / "run" / "sft.old-1" / "recipe.toml").exists()
 
 
-def record(number: int, reward: float | None) -> EpisodeRecord:
-    return EpisodeRecord(
+def record(number: int, reward: float | None) -> RolloutRecord:
+    return RolloutRecord(
         task="task",
         group="0/task",
         index=number,
@@ -170,17 +170,17 @@ def record(number: int, reward: float | None) -> EpisodeRecord:
     )
 
 
-def test_episodes_are_listed_and_printed_for_reading(command: Command, tmp_path: Path) -> None:
-    path = tmp_path / "rl" / "episodes" / "step-000000.jsonl"
-    with EpisodeLog(path) as log:
+def test_rollouts_are_listed_and_printed_for_reading(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "rl" / "rollouts" / "step-000000.jsonl"
+    with RolloutLog(path) as log:
         for number, reward in enumerate((25.0, 12.5, None)):
             log.write(record(number, reward))
-    code, out, _ = command("show", str(tmp_path), "--episodes", "2")
+    code, out, _ = command("show", str(tmp_path), "--rollouts", "2")
     assert code == 0
     assert [line.split() for line in out.splitlines()] == [
-        ["rl", "step", "0", "not", "finished", "3", "episodes"],
+        ["rl", "step", "0", "not", "finished", "3", "rollouts"],
         [],
-        ["episode", "weights", "turns", "tokens", "stopped", "reward"],
+        ["rollout", "weights", "turns", "tokens", "stopped", "reward"],
         ["task", "#1", "step", "0", "1", "3", "+", "2", "done", "12.5", "exact", "1"],
         [*"task #2 step 0 1 3 + 2 env_error none the server is down".split()],
     ]

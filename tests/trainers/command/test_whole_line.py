@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim.cli import main
-from agentworld_trainers.rollouts import read_episodes
+from agentworld_sim.rollouts import read_rollouts
 from agentworld_trainers.stages._models import load_model, new_model, save_model
 from tests.trainers.stages import tiny
 
@@ -44,7 +44,7 @@ group_size = 2
 groups_per_step = 2
 mini_batches = 2
 log_every = 1
-rollouts = {{max_turns = 1, max_turn_tokens = 12, max_episode_tokens = 2048}}
+rollouts = {{max_turns = 1, max_turn_tokens = 12, max_rollout_tokens = 2048}}
 reward = {{function = "tests.trainers.command.own:reward"}}
 
 [agent]
@@ -54,7 +54,7 @@ group_size = 2
 groups_per_step = 2
 mini_batches = 2
 log_every = 1
-rollouts = {{max_turns = 1, max_turn_tokens = 4, max_episode_tokens = 8192}}
+rollouts = {{max_turns = 1, max_turn_tokens = 4, max_rollout_tokens = 8192}}
 reward = {{function = "tests.trainers.command.own:agent_reward"}}
 
 [model]
@@ -88,15 +88,15 @@ def test_all_stages_of_a_recipe_run_by_one_command_on_what_a_user_brings(
         assert (run / name / "final" / "config.json").exists()
         assert (run / name / "curves.png").exists()
     for name, tasks in (("rl", 5), ("agent", 2)):
-        (file,) = (run / name / "episodes").iterdir()
-        records = list(read_episodes(file))
+        (file,) = (run / name / "rollouts").iterdir()
+        records = list(read_rollouts(file))
         assert len(records) == 4
         assert len({record.task for record in records}) <= tasks
     capsys.readouterr()
     assert train("show", str(run)) == 0
     out = capsys.readouterr().out
     assert [line.split()[0] for line in out.splitlines()] == ["data:", "cpt", "sft", "rl", "agent"]
-    assert out.count("finished") == 4 and out.count("4 episodes") == 2
+    assert out.count("finished") == 4 and out.count("4 rollouts") == 2
     assert train("eval", str(run / "rl" / "final"), "--limit", "2") == 0
     # Another time there is nothing left to do.
     assert train("all", str(recipe)) == 0
@@ -108,7 +108,7 @@ data.source=tests.trainers.command.own:trajectories data.settings={count=6}
 cpt.steps=1 cpt.batch_size=2 cpt.micro_batch_size=1 cpt.max_tokens=2048
 sft.steps=1 sft.batch_size=2 sft.micro_batch_size=1 sft.max_tokens=2048
 rl.steps=2 rl.group_size=2 rl.groups_per_step=2 rl.mini_batches=2 rl.micro_batch_size=1
-rl.rollouts.max_turn_tokens=12 rl.rollouts.max_episode_tokens=2048
+rl.rollouts.max_turn_tokens=12 rl.rollouts.max_rollout_tokens=2048
 rl.reward.function=tests.trainers.command.own:reward
 """
 

@@ -14,17 +14,18 @@ from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
-from agentworld_sim.types.turns import Observation
-from agentworld_sim.world import World
-from agentworld_trainers.data import (
+from agentworld_sim.scoring import (
+    FULL,
+    PredictionReward,
     PredictionSample,
-    SourceTrajectory,
     check_input,
     checks_of,
-    imagined_tools,
     read_observation,
-    samples_of,
 )
+from agentworld_sim.types.turns import Observation
+from agentworld_sim.world import World
+from agentworld_trainers.data import SourceTrajectory, imagined_tools, samples_of
+from tests.scoring.samples import answer
 from tests.trainers.data.worlds import CODING, TYPED, computed, scenario
 
 TRUTH = "buy milk\ncall Ann"
@@ -162,3 +163,17 @@ async def test_bytes_and_links_are_kept() -> None:
     given = check_input(raw, Observation(text="wrong", provenance="imagined"))
     assert given is not None
     assert given.blobs.get(given.before.files["/srv/raw"].content) == b"\xff\x01"
+
+
+async def test_every_observation_of_a_real_session_earns_everything_for_itself() -> None:
+    for calls in (CODING, TYPED):
+        samples = samples_of(await computed(calls))
+        assert len(samples) == len(calls)
+        rule = PredictionReward()
+        assert [rule.rule(one, answer(one.observation)).value for one in samples] == [FULL] * len(
+            calls
+        )
+        others = [other.observation for other in samples]
+        for one in samples:
+            wrong = [text for text in others if text != one.observation]
+            assert {rule.rule(one, answer(text)).value for text in wrong} == {0.0}

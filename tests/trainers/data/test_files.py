@@ -14,17 +14,16 @@ from agentworld_sim.checks import judge_all
 from agentworld_sim.engines import FunctionEngine
 from agentworld_sim.errors import UsageError
 from agentworld_sim.schema.from_function import spec_of
-from agentworld_sim.types.turns import Trajectory
-from agentworld_trainers.data import (
+from agentworld_sim.scoring import (
     PredictionSample,
-    SourceTrajectory,
     check_input,
     checks_of,
+    parse_action,
+    parse_call,
     read_observation,
-    read_rows,
-    samples_of,
 )
-from agentworld_trainers.data._evidence import told_action, told_call
+from agentworld_sim.types.turns import Trajectory
+from agentworld_trainers.data import SourceTrajectory, read_rows, samples_of
 from agentworld_trainers.data._files import read_files
 from agentworld_trainers.data._prepared import Prepared
 from agentworld_trainers.recipes import Recipe
@@ -279,6 +278,6 @@ def test_the_call_of_a_row_is_read_from_its_action(
     action: str, name: str, arguments: dict[str, Any], fence: str
 ) -> None:
     written = f"```{fence}\n{action}\n```\n\nAnswer in tags." if fence else action
-    told = told_action(f"### Turn 3\n**Current State:**\nx\n\n**Action:**\n{written}")
+    told = parse_action(f"### Turn 3\n**Current State:**\nx\n\n**Action:**\n{written}")
     assert told == action
-    assert told_call(told) == ToolCall(name, arguments)
+    assert parse_call(told) == ToolCall(name, arguments)

@@ -12,6 +12,7 @@ from agentworld_sim import ToolCall, World
 from agentworld_sim.controls import Fault
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination import Briefing
+from agentworld_sim.scoring import BenchRow
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from agentworld_trainers.data._bench_rows import prepared_row
 from agentworld_trainers.data._filters import FilterSettings, filtered
@@ -138,7 +139,10 @@ def test_words_on_a_screen_are_no_failure_but_the_tools_own_section_is() -> None
 @pytest.mark.parametrize("answer", [None, "", " \n"])
 def test_a_row_without_an_observation_is_counted_or_refused(answer: str | None) -> None:
     value = row(["ls\n", "pwd\n"], ["a  b", answer], 2)
-    prepared = prepared_row(value, place="x.jsonl, line 3", domain="terminal")
+    prepared = prepared_row(
+        BenchRow.from_json(value, place="x.jsonl, line 3", domain="terminal"),
+        place="x.jsonl, line 3",
+    )
     assert passed(prepared) == ([], {"no target": 1})
     with pytest.raises(UsageError, match=r"x\.jsonl, line 3, turn 2.*no observation to predict"):
         passed(prepared, without_target="refuse")

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from agentworld_sim.errors import UsageError, WorldFailure
-from agentworld_trainers.data import Demonstration, Document, PredictionSample, read_rows
+from agentworld_sim.scoring import PredictionSample
+from agentworld_trainers.data import Demonstration, Document, read_rows
 from agentworld_trainers.data._rows import read_trained_rows
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages import Run, make_data

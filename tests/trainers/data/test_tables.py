@@ -11,15 +11,8 @@ from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 from agentworld_sim.ports import Engine
-from agentworld_trainers.data import (
-    PredictionSample,
-    SourceTrajectory,
-    check_input,
-    checks_of,
-    imagined_tools,
-    read_observation,
-    samples_of,
-)
+from agentworld_sim.scoring import PredictionSample, check_input, checks_of, read_observation
+from agentworld_trainers.data import SourceTrajectory, imagined_tools, samples_of
 
 NOTE: dict[str, Any] = {
     "type": "object",

@@ -21,8 +21,8 @@ import numpy
 import torch
 from transformers import TrainerCallback
 
+from agentworld_sim.rollouts import RolloutRecord
 from agentworld_trainers.recipes._schema import Gspo
-from agentworld_trainers.rollouts._record import EpisodeRecord
 from agentworld_trainers.stages._checkpoints import last_checkpoint
 from tests.trainers.gspo import tiny
 
@@ -59,7 +59,7 @@ def train(folder: Path, pipe: int) -> None:
     """One training, from the last checkpoint if there is one; writes the final weights."""
     tells = Tells(pipe)
 
-    def change(record: EpisodeRecord) -> EpisodeRecord:
+    def change(record: RolloutRecord) -> RolloutRecord:
         tells.tell()
         reward = None if record.index == 3 else (record.reward or 0.0) + noise()
         return tiny.changed(record, reward=reward)

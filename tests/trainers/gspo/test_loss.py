@@ -253,7 +253,7 @@ def test_dead_and_failed_rows_change_nothing(seed: int, form: Form) -> None:
     rewards=st.lists(st.integers(-5, 5), min_size=4, max_size=4),
     failed=st.lists(st.booleans(), min_size=4, max_size=4),
 )
-def test_a_failed_episode_leaves_the_others_as_if_it_had_not_been(
+def test_a_failed_rollout_leaves_the_others_as_if_it_had_not_been(
     rewards: list[int], failed: list[bool]
 ) -> None:
     valid = ~torch.tensor([failed])

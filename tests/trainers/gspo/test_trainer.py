@@ -1,4 +1,4 @@
-"""The trainer: real training of a tiny model on episodes made on the spot."""
+"""The trainer: real training of a tiny model on rollouts made on the spot."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from peft import LoraConfig
 from torch import Tensor
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.errors import RolloutFailed
+from agentworld_sim.rollouts import RolloutFailed, RolloutRecord
 from agentworld_trainers.gspo import PaperDeparture
 from agentworld_trainers.gspo_trainer import GspoTrainer, gspo_config
 from agentworld_trainers.gspo_trainer.batches import task_order
 from agentworld_trainers.recipes._schema import AgentPart, Gspo
-from agentworld_trainers.rollouts._record import EpisodeRecord
 from tests.trainers.gspo import tiny
 
 
@@ -56,9 +55,9 @@ def test_collect_gets_each_name_once_per_member_of_a_group_and_the_step(tmp_path
     asked: list[tuple[list[str], int]] = []
     policy = tiny.model()
 
-    def collect(names: list[str], step: int) -> list[EpisodeRecord]:
+    def collect(names: list[str], step: int) -> list[RolloutRecord]:
         asked.append((names, step))
-        return [tiny.episode(name, i % 4, step, policy) for i, name in enumerate(names)]
+        return [tiny.rollout(name, i % 4, step, policy) for i, name in enumerate(names)]
 
     config = gspo_config(part(steps=5), tmp_path)
     GspoTrainer(policy, tiny.tokenizer(), config, tiny.TASKS, collect).train()
@@ -72,7 +71,7 @@ def test_training_makes_what_is_rewarded_more_likely(tmp_path: Path) -> None:
     trainer = tiny.trainer(tmp_path, part=part(steps=2))
     before = tiny.model()
     trainer.train()
-    records = [tiny.episode(task_order(tiny.TASKS, 2, 0)[0], i, 0, before) for i in range(4)]
+    records = [tiny.rollout(task_order(tiny.TASKS, 2, 0)[0], i, 0, before) for i in range(4)]
     gain = [
         sum(
             after - was
@@ -91,9 +90,9 @@ def test_training_makes_what_is_rewarded_more_likely(tmp_path: Path) -> None:
     assert gain[rewards.index(max(rewards))] > gain[rewards.index(min(rewards))]
 
 
-def test_a_failed_episode_changes_nothing_but_who_is_compared(tmp_path: Path) -> None:
+def test_a_failed_rollout_changes_nothing_but_who_is_compared(tmp_path: Path) -> None:
     def failed(**tokens: Any) -> Any:
-        def change(record: EpisodeRecord) -> EpisodeRecord:
+        def change(record: RolloutRecord) -> RolloutRecord:
             if record.index != 2:
                 return record
             return tiny.changed(
@@ -111,7 +110,7 @@ def test_a_failed_episode_changes_nothing_but_who_is_compared(tmp_path: Path) ->
     second.train()
     assert unequal(weights(first), weights(second)) == []
     log = second.state.log_history[0]
-    assert log["episodes/failed"] == log["stop/env_error"] == 0.25
+    assert log["rollouts/failed"] == log["stop/env_error"] == 0.25
     assert log["groups/live"] == 1.0
     assert math.isfinite(log["reward"])
 
@@ -141,7 +140,7 @@ def test_positions_are_counted_from_the_first_token_however_rows_are_padded(
 
 
 def test_parts_of_the_reward_that_belong_to_one_task_are_no_metrics(tmp_path: Path) -> None:
-    def change(record: EpisodeRecord) -> EpisodeRecord:
+    def change(record: RolloutRecord) -> RolloutRecord:
         return tiny.changed(record, reward_parts={"exact": 1.0, f"goal/1. of {record.task}": 1.0})
 
     trainer = tiny.trainer(tmp_path, part=part(), change=change)
@@ -153,7 +152,7 @@ def test_parts_of_the_reward_that_belong_to_one_task_are_no_metrics(tmp_path: Pa
 def test_a_batch_of_dead_groups_changes_no_weight_and_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def change(record: EpisodeRecord) -> EpisodeRecord:
+    def change(record: RolloutRecord) -> RolloutRecord:
         return tiny.changed(record, reward=1.0) if record.policy_version == 2 else record
 
     # The optimiser has momentum after two steps: a gradient of zero would still move weights.
@@ -170,7 +169,7 @@ def test_a_batch_of_dead_groups_changes_no_weight_and_is_logged(
 def test_a_dead_group_takes_no_row_of_a_mini_batch(tmp_path: Path) -> None:
     dead = task_order(tiny.TASKS, 2, 0)[1]
 
-    def change(record: EpisodeRecord) -> EpisodeRecord:
+    def change(record: RolloutRecord) -> RolloutRecord:
         return tiny.changed(record, reward=0.5) if record.task == dead else record
 
     trainer = tiny.trainer(tmp_path, part=part(steps=1), change=change)
@@ -181,8 +180,8 @@ def test_a_dead_group_takes_no_row_of_a_mini_batch(tmp_path: Path) -> None:
     assert [float(micro["policy_rows"]) for micro in rows] == [2, 2, 2, 2]
 
 
-def test_when_no_episode_could_be_played_training_stops(tmp_path: Path) -> None:
-    def change(record: EpisodeRecord) -> EpisodeRecord:
+def test_when_no_rollout_could_be_played_training_stops(tmp_path: Path) -> None:
+    def change(record: RolloutRecord) -> RolloutRecord:
         return tiny.changed(
             record, reward=None, stop_reason="env_error", error="connection refused"
         )
@@ -190,15 +189,15 @@ def test_when_no_episode_could_be_played_training_stops(tmp_path: Path) -> None:
     with pytest.raises(RolloutFailed) as error:
         tiny.trainer(tmp_path, change=change).train()
     assert str(error.value) == (
-        "none of the 8 episodes for step 1 could be played; the first: connection refused. There is no"
+        "none of the 8 rollouts for step 1 could be played; the first: connection refused. There is no"
         " checkpoint before it."
     )
 
 
-def test_episodes_of_a_sampler_with_other_weights_are_left_out_and_counted(
+def test_rollouts_of_a_sampler_with_other_weights_are_left_out_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def change(record: EpisodeRecord) -> EpisodeRecord:
+    def change(record: RolloutRecord) -> RolloutRecord:
         if record.index != 1:
             return record
         off = tuple(
@@ -214,13 +213,13 @@ def test_episodes_of_a_sampler_with_other_weights_are_left_out_and_counted(
     assert log["mismatch/left_out"] == 0.25
     assert log["mismatch/mean"] == pytest.approx(0.025, abs=1e-5)
     assert (
-        "2 of 8 episodes are left out: sampler and trainer differ by more than 0.02" in caplog.text
+        "2 of 8 rollouts are left out: sampler and trainer differ by more than 0.02" in caplog.text
     )
 
 
 @pytest.mark.filterwarnings("ignore::agentworld_trainers.gspo.PaperDeparture")
 def test_the_loss_on_environment_tokens_makes_the_environment_more_likely(tmp_path: Path) -> None:
-    def change(record: EpisodeRecord) -> EpisodeRecord:
+    def change(record: RolloutRecord) -> RolloutRecord:
         return tiny.changed(record, reward=1.0)
 
     settings: dict[str, Any] = {**part(steps=2).model_dump(), "prediction_loss": 0.5}
@@ -229,14 +228,14 @@ def test_the_loss_on_environment_tokens_makes_the_environment_more_likely(tmp_pa
     trainer = tiny.trainer(tmp_path, part=agent, change=change)
     before = tiny.model()
     trainer.train()
-    record = tiny.episode(task_order(tiny.TASKS, 2, 0)[0], 0, 0, before)
+    record = tiny.rollout(task_order(tiny.TASKS, 2, 0)[0], 0, 0, before)
     was = tiny.logprobs(before, record.prompt_ids, record.response_ids)
     now = tiny.logprobs(trainer.policy, record.prompt_ids, record.response_ids)
     environment = [t for t, own in enumerate(record.loss_mask) if not own]
     assert sum(now[t] for t in environment) > sum(was[t] for t in environment)
     # Before the first step: minus the mean over rows of the mean log-probability of their tokens.
     rows = [
-        tiny.episode(name, index, 0, before)
+        tiny.rollout(name, index, 0, before)
         for name in task_order(tiny.TASKS, 2, 0)
         for index in range(4)
     ]
@@ -257,7 +256,7 @@ def test_the_loss_on_environment_tokens_makes_the_environment_more_likely(tmp_pa
 
 
 def test_one_credit_for_all_turns_is_the_sequence_form(tmp_path: Path) -> None:
-    def credit(record: EpisodeRecord, advantage: float) -> list[float]:
+    def credit(record: RolloutRecord, advantage: float) -> list[float]:
         return [advantage] * len(record.turn_spans)
 
     sequence = tiny.trainer(tmp_path / "a", part=part())
@@ -269,7 +268,7 @@ def test_one_credit_for_all_turns_is_the_sequence_form(tmp_path: Path) -> None:
 
 
 def test_a_turn_without_credit_gets_no_gradient(tmp_path: Path) -> None:
-    def credit(record: EpisodeRecord, advantage: float) -> list[float]:
+    def credit(record: RolloutRecord, advantage: float) -> list[float]:
         return [advantage, 0.0]
 
     trainer = tiny.trainer(tmp_path, part=part(steps=1, form="token"), turn_credit=credit)
@@ -317,10 +316,10 @@ def test_with_one_mini_batch_the_ratio_is_one(tmp_path: Path) -> None:
 
 
 def test_records_that_are_not_what_was_asked_for_are_refused(tmp_path: Path) -> None:
-    def other(record: EpisodeRecord) -> EpisodeRecord:
+    def other(record: RolloutRecord) -> RolloutRecord:
         return tiny.changed(record, task="another")
 
-    def short(record: EpisodeRecord) -> EpisodeRecord:
+    def short(record: RolloutRecord) -> RolloutRecord:
         return tiny.changed(record, loss_mask=record.loss_mask[:-1])
 
     with pytest.raises(

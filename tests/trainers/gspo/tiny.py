@@ -1,4 +1,4 @@
-"""A model, a tokenizer and episodes, all made on the spot."""
+"""A model, a tokenizer and rollouts, all made on the spot."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from transformers import (
     Qwen3MoeForCausalLM,
 )
 
+from agentworld_sim.rollouts import RolloutRecord
 from agentworld_trainers.gspo_trainer import GspoTrainer, gspo_config
 from agentworld_trainers.recipes._schema import Gspo
-from agentworld_trainers.rollouts._record import EpisodeRecord
 
 VOCABULARY = 64
 TASKS = tuple(f"task-{number}" for number in range(6))
@@ -71,9 +71,9 @@ def logprobs(
     return chosen.tolist()
 
 
-def episode(
+def rollout(
     name: str, index: int, step: int, policy: PreTrainedModel, **changes: Any
-) -> EpisodeRecord:
+) -> RolloutRecord:
     """Two turns of random tokens with an answer of the environment between them."""
     rng = random.Random(f"{name} {index} {step}")
     first, answer, second = rng.randint(1, 5), rng.randint(1, 4), rng.randint(1, 4)
@@ -95,16 +95,16 @@ def episode(
         "stop_reason": "done",
         "policy_version": step,
     }
-    return EpisodeRecord(**{**fields, **changes})
+    return RolloutRecord(**{**fields, **changes})
 
 
-Change = Callable[[EpisodeRecord], EpisodeRecord]
+Change = Callable[[RolloutRecord], RolloutRecord]
 
 
 def trainer(
     folder: Path, *, part: Gspo | None = None, change: Change | None = None, **settings: Any
 ) -> GspoTrainer:
-    """A trainer whose episodes depend on the task, the step and the weights, and on nothing else."""
+    """A trainer whose rollouts depend on the task, the step and the weights, and on nothing else."""
     policy = model()
     part = part or Gspo(
         steps=6, group_size=4, groups_per_step=2, mini_batches=2, micro_batch_size=2,
@@ -116,9 +116,9 @@ def trainer(
         if name in settings
     }
 
-    def collect(names: list[str], step: int) -> list[EpisodeRecord]:
+    def collect(names: list[str], step: int) -> list[RolloutRecord]:
         records = [
-            episode(name, number % part.group_size, step, policy)
+            rollout(name, number % part.group_size, step, policy)
             for number, name in enumerate(names)
         ]
         return [change(record) for record in records] if change else records
@@ -129,6 +129,6 @@ def trainer(
     return made
 
 
-def changed(record: EpisodeRecord, **changes: Any) -> EpisodeRecord:
-    """The same episode with other fields."""
+def changed(record: RolloutRecord, **changes: Any) -> RolloutRecord:
+    """The same rollout with other fields."""
     return replace(record, **changes)

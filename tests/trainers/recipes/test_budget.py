@@ -34,7 +34,7 @@ SIZE = ModelSize(
     hidden=10,
     vocabulary=50,
     cache_per_token=8,
-    cache_per_episode=100,
+    cache_per_rollout=100,
 )
 PART = Supervised(batch_size=8, micro_batch_size=2, max_tokens=100)
 # 2 rows of 100 tokens: 200 tokens in a backward pass.
@@ -93,12 +93,12 @@ RL = Gspo(
     group_size=4,
     groups_per_step=6,
     mini_batches=3,
-    rollouts=Rollouts(max_turns=2, max_turn_tokens=30, max_episode_tokens=100, in_flight=16),
+    rollouts=Rollouts(max_turns=2, max_turn_tokens=30, max_rollout_tokens=100, in_flight=16),
 )
-# 24 episodes of a rollout batch, 8 rows of an optimiser step.
+# 24 rollouts of a rollout batch, 8 rows of an optimiser step.
 
 
-def test_rollouts_in_the_process_keep_a_cache_of_the_episodes_under_way() -> None:
+def test_rollouts_in_the_process_keep_a_cache_of_the_rollouts_under_way() -> None:
     memory = memory_of(SIZE, ModelPart(dtype="bfloat16"), RL, Hardware())
     assert memory.rollouts == 16 * (8 * 100 + 100) * 2
     fewer = RL.model_copy(update={"rollouts": RL.rollouts.model_copy(update={"in_flight": 99})})
@@ -143,7 +143,7 @@ def test_tokens_of_rollouts(turns: int, sampled: int) -> None:
         rows=8,
         row_tokens=100,
         trained=10 * 8 * 100,
-        episodes=4 * 24,
+        rollouts=4 * 24,
         sampled=4 * 24 * sampled,
     )
 

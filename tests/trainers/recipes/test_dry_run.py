@@ -42,7 +42,7 @@ def test_the_35b_is_the_real_class_with_the_published_sizes() -> None:
     assert (size.experts, size.experts_per_token) == (256, 8)
     # Ten layers of attention with two heads of 256; thirty of linear attention with a fixed state.
     assert size.cache_per_token == 10 * 2 * 2 * 256
-    assert size.cache_per_episode == 30 * (32 * 128 * 128 + (2 * 16 * 128 + 32 * 128) * 4)
+    assert size.cache_per_rollout == 30 * (32 * 128 * 128 + (2 * 16 * 128 + 32 * 128) * 4)
 
 
 def test_the_35b_has_the_published_figures_of_its_reinforcement_learning() -> None:

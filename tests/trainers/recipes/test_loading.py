@@ -123,7 +123,7 @@ def test_a_name_is_needed(file: Path) -> None:
 
 def test_batches_have_to_divide(file: Path) -> None:
     assert problems(file, "rl.mini_batches=3").endswith(
-        "rl: `mini_batches` (3) does not divide the 64 episodes of a rollout batch (`group_size` times"
+        "rl: `mini_batches` (3) does not divide the 64 rollouts of a rollout batch (`group_size` times"
         " `groups_per_step`)."
     )
     assert "`micro_batch_size` (5) does not divide `batch_size` (16)" in problems(

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.data import PredictionSample, write_rows
+from agentworld_sim.scoring import PredictionReward, PredictionSample, Reward
+from agentworld_trainers.data import write_rows
 from agentworld_trainers.pocket._tokenizer import train_tokenizer
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.rewards import PredictionReward, Reward
 from agentworld_trainers.stages import Run, train_sft
 
 CONFIG: dict[str, Any] = {
@@ -87,7 +87,7 @@ def recipe(start: Path, output: Path, **rl: Any) -> Recipe:
         "save_every": 2,
         "log_every": 1,
         "thinking": False,
-        "rollouts": {"max_turn_tokens": 16, "max_episode_tokens": 128, "in_flight": 24},
+        "rollouts": {"max_turn_tokens": 16, "max_rollout_tokens": 128, "in_flight": 24},
     }
     return Recipe.model_validate(
         {

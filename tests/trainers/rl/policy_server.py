@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM
 
-from agentworld_trainers.rollouts.in_process import InProcessPolicy
+from agentworld_trainers.in_process_policy import InProcessPolicy
 
 
 class PolicyServer:

@@ -11,18 +11,13 @@ from safetensors.torch import load_file
 
 from agentworld_sim.errors import ModelFailure, UsageError
 from agentworld_sim.llm.scripted import Disconnect, ModelRequest, ScriptedModelServer
-from agentworld_trainers.data import PredictionSample, write_rows
+from agentworld_sim.rollouts import PolicyDrifted, RolloutFailed, RolloutRecord, read_rollouts
+from agentworld_sim.scoring import FULL, PredictionSample
+from agentworld_trainers.data import write_rows
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.rewards import FULL
-from agentworld_trainers.rollouts import (
-    EpisodeRecord,
-    PolicyDrifted,
-    RolloutFailed,
-    read_episodes,
-)
 from agentworld_trainers.stages import Run, train_rl
 from agentworld_trainers.stages._rl import accuracy
-from tests.trainers.rewards.samples import rated, verdict
+from tests.scoring.samples import rated, verdict
 from tests.trainers.rl.coins import broken_after, coin, recipe, taught
 from tests.trainers.rl.policy_server import PolicyServer, served
 
@@ -50,9 +45,9 @@ def test_it_learns_what_the_environment_says(start: Path, tmp_path: Path) -> Non
     assert (lines[-1]["step"], lines[-1]["held_out/exact"]) == (12, 1.0)
     rewards = [line["reward"] for line in lines if "reward" in line]
     assert rewards[-1] > rewards[0] + 3.0
-    episodes = sorted((tmp_path / "rl" / "episodes").iterdir())
-    assert [one.name for one in episodes] == [f"step-{n:06}.jsonl" for n in range(0, 12, 2)]
-    records = list(read_episodes(episodes[0]))
+    rollouts = sorted((tmp_path / "rl" / "rollouts").iterdir())
+    assert [one.name for one in rollouts] == [f"step-{n:06}.jsonl" for n in range(0, 12, 2)]
+    records = list(read_rollouts(rollouts[0]))
     assert len(records) == 48
     assert {record.reward for record in records} == {0.0, FULL}
     assert all(len(record.turn_spans) == 1 for record in records)
@@ -60,8 +55,8 @@ def test_it_learns_what_the_environment_says(start: Path, tmp_path: Path) -> Non
 
 
 def test_a_failure_of_the_server_is_no_wrong_prediction() -> None:
-    def played(reward: float | None, **parts: float) -> EpisodeRecord:
-        return EpisodeRecord(
+    def played(reward: float | None, **parts: float) -> RolloutRecord:
+        return RolloutRecord(
             task="coin", group="0/coin", index=0, seed=0, prompt_ids=(1,), response_ids=(),
             loss_mask=(), logprobs=(), turn_spans=(), reward=reward, reward_parts=parts,
             stop_reason="env_error" if reward is None else "done",
@@ -126,14 +121,14 @@ def test_a_judge_that_dies_in_mid_rollout_stops_at_the_last_good_state(
             start,
             tmp_path,
             reward={"judge": {"url": server.url}},
-            rollouts={"max_turn_tokens": 16, "max_episode_tokens": 128, "in_flight": 8},
+            rollouts={"max_turn_tokens": 16, "max_rollout_tokens": 128, "in_flight": 8},
         )
         with pytest.raises(RolloutFailed) as caught:
             train_rl(made, Run(made))
     assert "checkpoint-2" in str(caught.value)
     assert (tmp_path / "rl" / "checkpoint-2").is_dir()
     assert not (tmp_path / "rl" / "final").exists()
-    records = list(read_episodes(tmp_path / "rl" / "episodes" / "step-000002.jsonl"))
+    records = list(read_rollouts(tmp_path / "rl" / "rollouts" / "step-000002.jsonl"))
     assert {record.reward for record in records if record.stop_reason == "env_error"} == {None}
 
 
@@ -145,7 +140,7 @@ def test_a_judge_that_is_not_there_is_told_before_anything_is_played(
         made = recipe(start, tmp_path, reward=wrong)
         with pytest.raises(ModelFailure, match="another"):
             train_rl(made, Run(made))
-    assert not (tmp_path / "rl" / "episodes").exists()
+    assert not (tmp_path / "rl" / "rollouts").exists()
 
 
 @pytest.mark.parametrize(
@@ -160,7 +155,7 @@ def test_a_judge_that_is_not_there_is_told_before_anything_is_played(
             {"reward": {"judge": {"url": "http://127.0.0.1:1/v1", "prompts": "gone"}}},
             "no folder of judge prompts at 'gone'",
         ),
-        ({"rollouts": {"max_episode_tokens": 4}}, "not one task"),
+        ({"rollouts": {"max_rollout_tokens": 4}}, "not one task"),
     ],
 )
 def test_what_cannot_be_trained_is_told(
@@ -195,7 +190,7 @@ def over_http(server: PolicyServer, **rollouts: Any) -> dict[str, Any]:
             "policy": "http",
             "url": server.url,
             "max_turn_tokens": 16,
-            "max_episode_tokens": 128,
+            "max_rollout_tokens": 128,
             "in_flight": 8,
             **rollouts,
         }

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination.parsing import parse_reply
-from agentworld_trainers.rollouts import Opening, TurnTokens
+from agentworld_sim.rollouts import Opening, TurnTokens
 from agentworld_trainers.stages._rendering import (
     Unrenderable,
     answer_text,

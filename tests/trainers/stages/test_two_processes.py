@@ -37,7 +37,7 @@ def test_two_processes_train_sample_and_go_on_with_a_copy_each(tmp_path: Path) -
         "moved": True,
         "same": True,
         # Each process plays groups of its own.
-        "episodes": [
+        "rollouts": [
             "step-000000.1.jsonl", "step-000000.jsonl", "step-000002.1.jsonl", "step-000002.jsonl",
         ],
     }  # fmt: skip

@@ -11,7 +11,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 from transformers import PreTrainedTokenizerFast
 
-from agentworld_trainers.data._rows import Demonstration, Document, PredictionSample, write_rows
+from agentworld_sim.scoring import PredictionSample
+from agentworld_trainers.data._rows import Demonstration, Document, write_rows
 from agentworld_trainers.recipes import Recipe
 
 TEMPLATES = {

@@ -43,7 +43,7 @@ RL: dict[str, Any] = {
     "save_every": 2,
     "log_every": 1,
     "reward": {"function": "tests.trainers.command.own:reward"},
-    "rollouts": {"max_turns": 1, "max_turn_tokens": 96, "max_episode_tokens": 1024},
+    "rollouts": {"max_turns": 1, "max_turn_tokens": 96, "max_rollout_tokens": 1024},
 }
 
 
@@ -79,7 +79,7 @@ def main() -> None:
     again = recipe(folder / "again")
     # What a kill leaves after the second step.
     (folder / "again" / "rl").mkdir()
-    for kept in ("checkpoint-2", "episodes"):
+    for kept in ("checkpoint-2", "rollouts"):
         shutil.copytree(folder / "whole" / "rl" / kept, folder / "again" / "rl" / kept)
     other = trained(train_rl, again)
     first = load_file(folder / "whole" / "rl" / "checkpoint-2" / "model.safetensors")
@@ -96,7 +96,7 @@ def main() -> None:
         ],
         "moved": any(not torch.equal(one[name], first[name]) for name in one),
         "same": all(torch.equal(one[name], other[name]) for name in one),
-        "episodes": sorted(path.name for path in (folder / "whole" / "rl" / "episodes").iterdir()),
+        "rollouts": sorted(path.name for path in (folder / "whole" / "rl" / "rollouts").iterdir()),
     }
     print(json.dumps(report))
 

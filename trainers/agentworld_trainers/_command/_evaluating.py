@@ -57,7 +57,8 @@ def evaluate(
       agentworld train eval runs/pocket-world/rl/checkpoint-20 --limit 50
       agentworld train eval Qwen/Qwen-AgentWorld-35B-A3B samples.jsonl --url http://127.0.0.1:8000/v1
     """
-    from agentworld_trainers.data._rows import PredictionSample, read_rows
+    from agentworld_sim.scoring import PredictionSample
+    from agentworld_trainers.data._rows import read_rows
 
     if url is None:
         require("torch", extra="train")

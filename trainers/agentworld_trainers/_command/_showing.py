@@ -12,7 +12,7 @@ import click
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentworld_trainers.rollouts import EpisodeRecord
+    from agentworld_sim.rollouts import RolloutRecord
 
 STAGES = ("cpt", "sft", "rl", "agent")
 GLANCE = ("loss", "accuracy", "reward", "groups/live", "held_out/exact", "held_out/success")
@@ -33,21 +33,21 @@ def recipes() -> None:
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
-    "--episodes",
+    "--rollouts",
     type=click.IntRange(min=1),
     metavar="N",
-    help="List the last N episodes, too.",
+    help="List the last N rollouts, too.",
 )
-def show(run: Path, episodes: int | None) -> None:
-    """Show what a run has made: data, stages, metrics, episodes.
+def show(run: Path, rollouts: int | None) -> None:
+    """Show what a run has made: data, stages, metrics, rollouts.
 
-    RUN is a run's folder (runs/NAME), or one of its files of episodes, which is printed for reading.
+    RUN is a run's folder (runs/NAME), or one of its files of rollouts, which is printed for reading.
     """
     if run.is_file():
-        from agentworld_trainers.rollouts import read_episodes
-        from agentworld_trainers.rollouts import show as written
+        from agentworld_sim.rollouts import read_rollouts
+        from agentworld_sim.rollouts import show as written
 
-        for record in read_episodes(run):
+        for record in read_rollouts(run):
             click.echo(written(record))
         return
     lines = [*_data(run / "data"), *_stages(run)]
@@ -57,7 +57,7 @@ def show(run: Path, episodes: int | None) -> None:
         )
     for line in lines:
         click.echo(line)
-    for line in _episodes(run, episodes) if episodes else ():
+    for line in _rollouts(run, rollouts) if rollouts else ():
         click.echo(line)
 
 
@@ -81,13 +81,13 @@ def _stages(run: Path) -> Iterator[str]:
         state = "finished" if (folder / "final").is_dir() else "not finished"
         if state != "finished" and last:
             state += f", goes on from {last[0].name}"
-        played = sum(map(_lines_in, folder.glob("episodes/*.jsonl")))
+        played = sum(map(_lines_in, folder.glob("rollouts/*.jsonl")))
         rows.append(
             (
                 name,
                 f"step {metrics[-1]['step']}" if metrics else "step 0",
                 state,
-                f"{played:,} episodes" if played else "",
+                f"{played:,} rollouts" if played else "",
                 ", ".join(_glance(metrics)),
             )
         )
@@ -101,17 +101,17 @@ def _glance(metrics: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield f"{name} {values[0]:.3g} → {values[-1]:.3g}"
 
 
-def _episodes(run: Path, count: int) -> Iterator[str]:
-    from agentworld_trainers.rollouts import read_episodes
+def _rollouts(run: Path, count: int) -> Iterator[str]:
+    from agentworld_sim.rollouts import read_rollouts
 
-    files = [path for name in STAGES for path in sorted(run.glob(f"{name}/episodes/*.jsonl"))]
-    last: deque[EpisodeRecord] = deque(maxlen=count)
+    files = [path for name in STAGES for path in sorted(run.glob(f"{name}/rollouts/*.jsonl"))]
+    last: deque[RolloutRecord] = deque(maxlen=count)
     for path in files:
-        last.extend(read_episodes(path))
+        last.extend(read_rollouts(path))
     if not last:
-        yield "no episodes"
+        yield "no rollouts"
         return
-    rows = [("episode", "weights", "turns", "tokens", "stopped", "reward", "")]
+    rows = [("rollout", "weights", "turns", "tokens", "stopped", "reward", "")]
     for record in last:
         rows.append(
             (

@@ -1,28 +1,15 @@
 """Rows, sources, filters and pools of training data."""
 
-from agentworld_trainers.data._evidence import check_input, checks_of, read_observation
-from agentworld_trainers.data._rows import (
-    Demonstration,
-    Document,
-    Message,
-    PredictionSample,
-    read_rows,
-    write_rows,
-)
+from agentworld_trainers.data._rows import Demonstration, Document, read_rows, write_rows
 from agentworld_trainers.data._samples import documents_of, samples_of
 from agentworld_trainers.data._source import SourceTrajectory, imagined_tools
 
 __all__ = [
     "Demonstration",
     "Document",
-    "Message",
-    "PredictionSample",
     "SourceTrajectory",
-    "check_input",
-    "checks_of",
     "documents_of",
     "imagined_tools",
-    "read_observation",
     "read_rows",
     "samples_of",
     "write_rows",

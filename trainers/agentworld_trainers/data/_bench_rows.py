@@ -1,205 +1,59 @@
-"""Rows in the form of AgentWorldBench (arXiv 2606.24597): a system prompt, actions, observations.
-
-A row is used as it is given: its own `system_str`, the texts of its turns, and `prompt[turn_idx - 1]`
-as the last message. No template is applied.
-"""
+"""Rows in the form of AgentWorldBench as training data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, cast, get_args
-
-from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.types.refs import hashed
-from agentworld_sim.types.tools import DomainName
-from agentworld_trainers.data._evidence import told_action, told_call
-from agentworld_trainers.data._prepared import Prepared, PreparedTurn, says_failure, unmarked
-from agentworld_trainers.data._rows import Document, Message, PredictionSample
-
-FIELDS = (
-    *("task", "id", "prompt", "response", "current_prompt", "system_str", "turn_idx"),
-    *("total_turns", "domain"),
-)
-_NEEDED: Mapping[str, type | tuple[type, ...]] = {
-    "prompt": list,
-    "response": list,
-    "system_str": str,
-    "turn_idx": int,
-}
+from agentworld_sim.scoring import BenchRow, Message, parse_action, parse_call, unmarked
+from agentworld_trainers.data._prepared import Prepared, PreparedTurn, says_failure
+from agentworld_trainers.data._rows import Document
 
 
-def is_bench_row(row: Mapping[str, Any]) -> bool:
-    """Whether a row looks like one of this form, right or wrong."""
-    return len(set(FIELDS) & row.keys()) >= 3
-
-
-def prepared_row(row: Mapping[str, Any], *, place: str, domain: DomainName | None) -> Prepared:
-    """One row.
+def prepared_row(row: BenchRow, *, place: str) -> Prepared:
+    """One row: only the turn that it asks about is a sample.
 
     Args:
         row: The row.
         place: File and line, for messages.
-        domain: The domain, where the row does not name it: by the file's name or a setting.
-
-    Raises:
-        UsageError: the row is not of this form.
     """
-    _check(row, place)
-    own = _domain(row, place, domain)
-    actions = [_text(one, place, "prompt") for one in row["prompt"]]
-    answers = [None if one is None else _text(one, place, "response") for one in row["response"]]
-    number: int = row["turn_idx"]
-    if not 1 <= number <= len(actions):
-        raise UsageError(
-            f"{place}: `turn_idx` is {number}, and the row has {len(actions)} actions in `prompt`;"
-            " turns count from 1."
+    texts = [None if one is None else unmarked(one) for one in row.observations]
+    turns = tuple(
+        PreparedTurn(
+            number=number,
+            domain=row.domain,
+            call=parse_call(parse_action(action)),
+            observation=text,
+            failed=text is not None and says_failure(text, row.domain),
+            before=texts[number - 2] if number > 1 else None,
+            sample=row.sample if number == row.turn else None,
         )
-    system: str = row["system_str"]
-    # Rows about several turns of one trajectory repeat its texts and have different ids.
-    trajectory = "bench-" + hashed("row", [own, system, actions[:1], answers[:1]])[:16]
-    task = str(row.get("task") or "")
-    if not task or task.lower() in get_args(DomainName):
-        # The name of a domain would put all of its rows on one side.
-        task = str(row.get("id") or trajectory)
-    answers += [None] * (len(actions) - len(answers))
-    turns: list[PreparedTurn] = []
-    for index, action in enumerate(actions):
-        answer = answers[index]
-        text = None if answer is None else unmarked(answer)
-        before = answers[index - 1] if index else None
-        sample = None
-        if index == number - 1:
-            messages = _messages(system, actions[:number], answers[: number - 1], place)
-            sample = _sample(task, trajectory, number, own, messages, text or "")
-        turns.append(
-            PreparedTurn(
-                number=index + 1,
-                domain=own,
-                call=told_call(told_action(action)),
-                observation=text,
-                failed=text is not None and says_failure(text, own),
-                before=None if before is None else unmarked(before),
-                sample=sample,
-            )
-        )
+        for number, (action, text) in enumerate(zip(row.actions, texts, strict=True), 1)
+    )
     return Prepared(
-        id=f"{trajectory}/{number}",
-        task=task,
-        turns=tuple(turns),
-        documents=_documents(task, trajectory, own, system, actions, answers),
+        id=f"{row.trajectory}/{row.turn}",
+        task=row.task,
+        turns=turns,
+        documents=_documents(row),
         place=place,
         recorded=False,
     )
 
 
-def _sample(
-    task: str,
-    trajectory: str,
-    number: int,
-    domain: DomainName,
-    messages: tuple[Message, ...],
-    observation: str,
-) -> PredictionSample:
-    call = told_call(told_action(messages[-1]["content"]))
-    return PredictionSample(
-        id=hashed("sample", {"messages": list(messages), "observation": observation}),
-        task=task,
-        trajectory=trajectory,
-        turn=number,
-        domain=domain,
-        messages=messages,
-        observation=observation,
-        evidence={
-            "provenance": "real",
-            "call": {"name": call.name, "arguments": dict(call.arguments)},
-        },
-    )
-
-
-def _documents(
-    task: str,
-    trajectory: str,
-    domain: DomainName,
-    system: str,
-    actions: list[str],
-    answers: list[str | None],
-) -> tuple[Document, ...]:
+def _documents(row: BenchRow) -> tuple[Document, ...]:
     """The turns up to the first that has no observation."""
-    known = next((index for index, one in enumerate(answers) if one is None), len(answers))
-    count = min(known, len(actions))
+    answers = row.observations
+    count = next((index for index, one in enumerate(answers) if one is None), len(answers))
     if not count:
         return ()
-    messages = [Message(role="system", content=system)]
-    for action, answer in zip(actions[:count], answers[:count], strict=True):
+    messages = [Message(role="system", content=row.system)]
+    for action, answer in zip(row.actions[:count], answers[:count], strict=True):
         messages.append(Message(role="user", content=action))
         messages.append(Message(role="assistant", content=answer or ""))
     keep = (1.0,) * count
-    return (Document(id=trajectory, task=task, domain=domain, messages=tuple(messages), keep=keep),)
-
-
-def _messages(
-    system: str, actions: list[str], answers: list[str | None], place: str
-) -> tuple[Message, ...]:
-    messages = [Message(role="system", content=system)]
-    for number, (action, answer) in enumerate(zip(actions[:-1], answers, strict=True), 1):
-        if answer is None:
-            raise UsageError(
-                f"{place}: `response` has no observation for turn {number}, which stands before the"
-                " turn that is asked about."
-            )
-        messages.append(Message(role="user", content=action))
-        messages.append(Message(role="assistant", content=answer))
-    messages.append(Message(role="user", content=actions[-1]))
-    return tuple(messages)
-
-
-def _check(row: Mapping[str, Any], place: str) -> None:
-    for name, kind in _NEEDED.items():
-        if name not in row:
-            hint = nearest(name, row)
-            raise UsageError(
-                f"{place}: the row has no {name!r}.{hint} A row in AgentWorldBench form has:"
-                f" {', '.join(FIELDS[:-1])}."
-            )
-        if not isinstance(row[name], kind) or isinstance(row[name], bool):
-            raise UsageError(
-                f"{place}: {name!r} is {type(row[name]).__name__}, and must be"
-                f" {cast('type', kind).__name__}."
-            )
-
-
-def _domain(row: Mapping[str, Any], place: str, given: DomainName | None) -> DomainName:
-    known = get_args(DomainName)
-    named: object = row.get("domain")
-    if named is not None:
-        for name in known:
-            if str(named).lower() == name:
-                return name
-        raise UsageError(
-            f"{place}: there is no domain {named!r}.{nearest(str(named), known)} There are:"
-            f" {', '.join(known)}."
-        )
-    if given is not None:
-        return given
-    task = str(row.get("task", "")).lower()
-    for name in known:
-        if name == task:
-            return name
-    raise UsageError(
-        f"{place}: the row does not tell its domain. Name the file DOMAIN_test.jsonl, give rows a"
-        " 'domain', or write domain = \"…\" into [data.settings]. Domains are:"
-        f" {', '.join(known)}."
+    return (
+        Document(
+            id=row.trajectory,
+            task=row.task,
+            domain=row.domain,
+            messages=tuple(messages),
+            keep=keep,
+        ),
     )
-
-
-def domain_of_file(path: Path) -> DomainName | None:
-    """The domain that a file's name begins with: `terminal_test.jsonl`."""
-    first = path.name.lower().replace("-", "_").replace(".", "_").partition("_")[0]
-    return next((name for name in get_args(DomainName) if name == first), None)
-
-
-def _text(value: object, place: str, name: str) -> str:
-    if not isinstance(value, str):
-        raise UsageError(f"{place}: {name!r} holds {type(value).__name__}, and must hold texts.")
-    return value

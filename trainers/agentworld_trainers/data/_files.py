@@ -16,6 +16,7 @@ from agentworld_sim.imagination.briefing import Briefing
 from agentworld_sim.runtime.assembly import initial_state
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.schema.from_function import spec_of
+from agentworld_sim.scoring import BENCH_FIELDS, BenchRow, domain_of_file, is_bench_row
 from agentworld_sim.store import SqliteStore
 from agentworld_sim.store.base import NewBlobs
 from agentworld_sim.types.files import Blobs, MemoryBlobs
@@ -24,12 +25,7 @@ from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Turn
 from agentworld_sim.world import World
-from agentworld_trainers.data._bench_rows import (
-    FIELDS,
-    domain_of_file,
-    is_bench_row,
-    prepared_row,
-)
+from agentworld_trainers.data._bench_rows import prepared_row
 from agentworld_trainers.data._prepared import Prepared
 from agentworld_trainers.data._source import SourceTrajectory, imagined_tools
 
@@ -167,7 +163,7 @@ def _lines(
             if not is_bench_row(value):
                 raise UsageError(_neither(value, place))
             domain = settings.domain or domain_of_file(path)
-            yield prepared_row(value, place=place, domain=domain)
+            yield prepared_row(BenchRow.from_json(value, place=place, domain=domain), place=place)
 
 
 def _other_tools(settings: FileSettings) -> list[ToolSpec]:
@@ -211,13 +207,13 @@ def _turn(value: Mapping[str, Any], place: str) -> Turn:
 
 _FORMS = (
     f"A line is a turn of a trajectory ({', '.join(TURN_FIELDS)}) or a row in AgentWorldBench form"
-    f" ({', '.join(FIELDS[:-1])})."
+    f" ({', '.join(BENCH_FIELDS[:-1])})."
 )
 
 
 def _neither(value: Mapping[str, Any], place: str) -> str:
     keys = ", ".join(map(repr, list(value)[:8])) or "no keys"
-    hints = [(key, nearest(key, (*TURN_FIELDS, *FIELDS))) for key in value]
+    hints = [(key, nearest(key, (*TURN_FIELDS, *BENCH_FIELDS))) for key in value]
     hint = next((f" {key!r}:{text}" for key, text in hints if text), "")
     return f"{place}: the row has {keys}, and is neither form.{hint} {_FORMS}"
 

@@ -10,12 +10,13 @@ from hashlib import blake2b
 from typing import Any
 
 from agentworld_sim.imagination.prompt_set import PromptSet
+from agentworld_sim.scoring import PredictionSample
 from agentworld_sim.types.json import canonical_json
 from agentworld_trainers.data._duplicates import Duplicates, Sketch
 from agentworld_trainers.data._filters import FilterSettings, filtered
 from agentworld_trainers.data._funnel import Funnel
 from agentworld_trainers.data._prepared import Prepared, PreparedTurn, prepared_source, turns_of
-from agentworld_trainers.data._rows import Demonstration, Document, PredictionSample
+from agentworld_trainers.data._rows import Demonstration, Document
 from agentworld_trainers.data._samples import PROMPT_TOKENS
 from agentworld_trainers.data._source import SourceTrajectory, Split
 from agentworld_trainers.data._split import RANGE, drawn, split_of

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentworld_sim.checks.known_files import tells_failure
-from agentworld_sim.imagination.conversation import MARKER
 from agentworld_sim.imagination.prompt_set import PromptSet
+from agentworld_sim.scoring import Message, PredictionSample, parse_action, unmarked
 from agentworld_sim.types.tools import DomainName, ToolCall
-from agentworld_trainers.data._evidence import told_action
-from agentworld_trainers.data._rows import Document, Message, PredictionSample
+from agentworld_trainers.data._rows import Document
 from agentworld_trainers.data._samples import PROMPT_TOKENS, documents_of, samples_of
 from agentworld_trainers.data._source import SourceTrajectory, Split
 
@@ -109,7 +108,7 @@ def turns_of(document: Document) -> list[tuple[str, str]]:
     """
     said: Sequence[Message] = [one for one in document.messages if one["role"] != "system"]
     return [
-        (told_action(asked["content"]), unmarked(answer["content"]))
+        (parse_action(asked["content"]), unmarked(answer["content"]))
         for asked, answer in zip(said[::2], said[1::2], strict=False)
     ]
 
@@ -117,11 +116,3 @@ def turns_of(document: Document) -> list[tuple[str, str]]:
 def says_failure(text: str, domain: DomainName | None) -> bool:
     """Whether an answer says in words that the call failed. On a screen, words are content."""
     return text.startswith("### Error\n") if domain in SCREENS else tells_failure(text)
-
-
-def unmarked(text: str) -> str:
-    """An observation without the marker in front of it."""
-    bare = text.lstrip()
-    if not bare.startswith(MARKER):
-        return text
-    return bare.removeprefix(MARKER).lstrip(" \t").removeprefix("\n")

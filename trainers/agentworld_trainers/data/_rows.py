@@ -10,66 +10,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.scoring import Message, PredictionSample
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import DomainName
-
-
-class Message(TypedDict):
-    """One message of a conversation, as chat templates take it."""
-
-    role: str
-    """`system`, `user`, `assistant` or `tool`."""
-    content: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PredictionSample:
-    """One next-observation prediction: a prompt in the wire form, and what the environment really said.
-
-    The wire form is that of Qwen-AgentWorld (arXiv 2606.24597).
-    """
-
-    id: str
-    """Of the trajectory and the turn; equal samples have equal ids."""
-    task: str
-    """What train and test are disjoint by: the template or scenario the trajectory is of."""
-    trajectory: str
-    turn: int
-    """Which turn of the trajectory is predicted, from 1."""
-    domain: DomainName
-    messages: tuple[Message, ...]
-    """The prompt: exactly what the world model is sent for this turn, the action last."""
-    observation: str
-    """What the environment said, in the domain's written form."""
-    thinking: str = ""
-    """What to think before it, where somebody wrote or checked that; empty otherwise."""
-    evidence: Mapping[str, Any] | None = None
-    """What checks need to judge a prediction (call, tool, state before the turn, earlier turns), as
-    JSON; `None` where the source does not have it. Read and written by `data`."""
-
-    def to_json(self) -> dict[str, Any]:
-        value: dict[str, Any] = {
-            "id": self.id,
-            "task": self.task,
-            "trajectory": self.trajectory,
-            "turn": self.turn,
-            "domain": self.domain,
-            "messages": list(self.messages),
-            "observation": self.observation,
-        }
-        if self.thinking:
-            value["thinking"] = self.thinking
-        if self.evidence is not None:
-            value["evidence"] = self.evidence
-        return value
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> PredictionSample:
-        given: dict[str, Any] = {**value, "messages": tuple(value["messages"])}
-        return cls(**given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,10 @@ from agentworld_sim.imagination.prompt_markers import harmless
 from agentworld_sim.imagination.prompt_set import PromptSet
 from agentworld_sim.imagination.prompt_writer import PromptWriter, domain_of
 from agentworld_sim.redaction.environment import masked
+from agentworld_sim.scoring import EVIDENCE_BYTES, Message, PredictionSample, evidence_of
 from agentworld_sim.types.refs import hashed
 from agentworld_sim.types.turns import Turn
-from agentworld_trainers.data._evidence import EVIDENCE_BYTES, evidence_of
-from agentworld_trainers.data._rows import Document, Message, PredictionSample
+from agentworld_trainers.data._rows import Document
 from agentworld_trainers.data._source import SourceTrajectory
 
 PROMPT_TOKENS = 229_376

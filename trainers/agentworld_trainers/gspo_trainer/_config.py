@@ -30,7 +30,7 @@ class GspoConfig(GRPOConfig):
     mismatch_limit: float = field(
         default=Gspo.model_fields["mismatch_limit"].default,
         metadata={
-            "help": "An episode is left out when its mean log-probability per token under the trainer"
+            "help": "A rollout is left out when its mean log-probability per token under the trainer"
             " and under the sampler differ by more."
         },
     )
@@ -43,7 +43,7 @@ class GspoConfig(GRPOConfig):
 
     @property
     def group_size(self) -> int:
-        """Episodes of a group."""
+        """Rollouts of a group."""
         assert self.num_generations is not None
         return self.num_generations
 
@@ -110,7 +110,7 @@ def gspo_config(part: Gspo, folder: Path, *, seed: int = 0, **overrides: Any) ->
     micro = part.micro_batch_size or max(1, rows // processes)
     if rows % (micro * processes):
         raise UsageError(
-            f"an optimiser step has {rows} episodes (group_size {part.group_size} x"
+            f"an optimiser step has {rows} rollouts (group_size {part.group_size} x"
             f" groups_per_step {part.groups_per_step} / mini_batches {part.mini_batches}), and that is"
             f" no multiple of micro_batch_size {micro} x {processes} process(es)."
         )
@@ -137,7 +137,7 @@ def gspo_config(part: Gspo, folder: Path, *, seed: int = 0, **overrides: Any) ->
         "steps_per_generation": part.mini_batches * accumulation,
         "router_aux_loss_coef": 0.0,
         "temperature": part.rollouts.temperature,
-        "max_completion_length": part.rollouts.max_episode_tokens,
+        "max_completion_length": part.rollouts.max_rollout_tokens,
         # A ratio is compared with 1 ± 0.0003: noise from dropout would be all that is seen.
         "disable_dropout": True,
         "form": part.form,

@@ -1,4 +1,4 @@
-"""`GspoTrainer`: TRL's GRPO trainer, with episodes of ours and the loss of `agentworld_trainers.gspo`.
+"""`GspoTrainer`: TRL's GRPO trainer, with rollouts of ours and the loss of `agentworld_trainers.gspo`.
 
 TRL keeps: the training loop, generation batches and their buffer, log-probabilities (chunked, without
 logits), Mixture-of-Experts, LoRA, several processes, optimiser, schedule, logging, checkpoints. What is
@@ -6,9 +6,9 @@ overridden is listed in `OVERRIDES` of `tests/trainers/gspo`, which fails when T
 
 The old log-probabilities are the trainer's own, computed once per rollout batch before its first
 optimiser step. Those of the sampler would put the difference between two implementations of the model
-into a ratio whose clip range is 3e-4. The difference is measured instead: an episode whose mean per token
-is above `mismatch_limit` is left out. The sum over an episode would be the unbiased correction, and it
-would mask long episodes: 1e-4 per token is 1 after 10,000 tokens.
+into a ratio whose clip range is 3e-4. The difference is measured instead: a rollout whose mean per token
+is above `mismatch_limit` is left out. The sum over a rollout would be the unbiased correction, and it
+would mask long rollouts: 1e-4 per token is 1 after 10,000 tokens.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from transformers import (
 )
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.errors import RolloutFailed
+from agentworld_sim.rollouts import RolloutFailed, RolloutRecord
 from agentworld_trainers.gspo import (
     PaperDeparture,
     group_advantages,
@@ -46,26 +46,25 @@ from agentworld_trainers.gspo_trainer.batches import (
     Rows,
     checked,
     deal,
-    episode_metrics,
     for_trl,
     mean_difference,
+    rollout_metrics,
     task_order,
 )
-from agentworld_trainers.rollouts._record import EpisodeRecord
 
-Collect = Callable[[list[str], int], list[EpisodeRecord]]
-"""Plays episodes: task names, every name group_size times in a row, and the optimiser step whose weights
+Collect = Callable[[list[str], int], list[RolloutRecord]]
+"""Plays rollouts: task names, every name group_size times in a row, and the optimiser step whose weights
 play; one record per name, in the order of the names. The same names, step and weights must give the same
 records, or taking training up again is not exact."""
 
-TurnCredit = Callable[[EpisodeRecord, float], Sequence[float]]
-"""One advantage per turn of the policy, from the episode and its advantage."""
+TurnCredit = Callable[[RolloutRecord, float], Sequence[float]]
+"""One advantage per turn of the policy, from the rollout and its advantage."""
 
 _log = logging.getLogger(__name__)
 
 
 class GspoTrainer(ExactTrainer):
-    """Trains a policy on episodes."""
+    """Trains a policy on rollouts."""
 
     def __init__(
         self,
@@ -86,7 +85,7 @@ class GspoTrainer(ExactTrainer):
             config: Made by `gspo_config`.
             tasks: Names of the tasks to be played.
             collect: Plays them.
-            turn_credit: Spreads an episode's advantage over its turns; needs the token form.
+            turn_credit: Spreads a rollout's advantage over its turns; needs the token form.
             callbacks: Of transformers.
             peft_config: For LoRA.
 
@@ -98,18 +97,18 @@ class GspoTrainer(ExactTrainer):
         if turn_credit is not None and config.form != "token":
             raise UsageError(
                 'advantages per turn need the token form: set `form = "token"`. The sequence form has'
-                " one ratio and one advantage per episode."
+                " one ratio and one advantage per rollout."
             )
         rows = config.per_device_train_batch_size * config.mini_batches
         rows *= config.gradient_accumulation_steps
         if rows % config.group_size:
             raise UsageError(
-                f"a process plays {rows} episodes at a time, and groups of {config.group_size} do"
+                f"a process plays {rows} rollouts at a time, and groups of {config.group_size} do"
                 " not fit into that: a group is compared within one process."
             )
         self._collect = collect
         self._turn_credit = turn_credit
-        self._records: list[EpisodeRecord] = []
+        self._records: list[RolloutRecord] = []
         assert config.generation_batch_size is not None
         groups = config.generation_batch_size // config.group_size
         batches = math.ceil(config.max_steps / config.mini_batches)
@@ -119,7 +118,7 @@ class GspoTrainer(ExactTrainer):
             super().__init__(
                 model=model,
                 args=config,
-                reward_funcs=cast(Any, episode),
+                reward_funcs=cast(Any, rollout),
                 train_dataset=Dataset.from_dict(
                     {"prompt": task_order(tasks, batches * groups, config.seed)}
                 ),
@@ -141,7 +140,7 @@ class GspoTrainer(ExactTrainer):
     # ------------------------------------------------------------------ rollouts
 
     def play(self, names: list[str]) -> dict[str, list[list[Any]]]:
-        """Has episodes played; called by TRL."""
+        """Has rollouts played; called by TRL."""
         training = self.policy.training
         try:
             records = self._collect(names, self.state.global_step)
@@ -151,7 +150,7 @@ class GspoTrainer(ExactTrainer):
         failed = [record for record in self._records if record.reward is None]
         if len(failed) == len(names):
             raise RolloutFailed(
-                f"none of the {len(names)} episodes for step {self.state.global_step + 1} could be played;"
+                f"none of the {len(names)} rollouts for step {self.state.global_step + 1} could be played;"
                 f" the first: {failed[0].error or failed[0].stop_reason}. {self.resume_hint()}"
             )
         pad_id = self._tokenizer.pad_token_id
@@ -162,7 +161,7 @@ class GspoTrainer(ExactTrainer):
         self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any
     ) -> Tensor:
         for record in self._records:
-            for name, value in episode_metrics(record).items():
+            for name, value in rollout_metrics(record).items():
                 self._log_metric(name, value)
         rewards = torch.tensor(
             [[math.nan if r.reward is None else r.reward] for r in self._records],
@@ -172,7 +171,7 @@ class GspoTrainer(ExactTrainer):
 
     def _generate_and_score_completions(self, inputs: Any) -> Rows:
         out = super()._generate_and_score_completions(inputs)
-        # TRL reads from the last token whether an episode was cut off; episodes say why they stopped.
+        # TRL reads from the last token whether a rollout was cut off; rollouts say why they stopped.
         for name in ("clipped_ratio", "mean_terminated_length", "min_terminated_length"):
             self._metrics["train"].pop(f"completions/{name}", None)
         self._metrics["train"].pop("completions/max_terminated_length", None)
@@ -240,7 +239,7 @@ class GspoTrainer(ExactTrainer):
         metrics["mismatch/left_out"].append(out / max(alive, 1))
         if out:
             _log.warning(
-                "step %d: %d of %d episodes are left out: sampler and trainer differ by more than %g"
+                "step %d: %d of %d rollouts are left out: sampler and trainer differ by more than %g"
                 " per token. Are the sampler's weights those of the trainer, and its temperature?",
                 self.state.global_step + 1,
                 int(out),
@@ -378,5 +377,5 @@ def _rollout(prompts: list[str], trainer: GspoTrainer) -> dict[str, list[list[An
     return trainer.play(prompts)
 
 
-def episode(*args: Any, **kwargs: Any) -> list[float]:
-    raise NotImplementedError("rewards come with the episodes")
+def rollout(*args: Any, **kwargs: Any) -> list[float]:
+    raise NotImplementedError("rewards come with the rollouts")

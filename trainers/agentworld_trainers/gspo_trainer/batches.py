@@ -1,4 +1,4 @@
-"""From episodes to the rows of optimiser steps."""
+"""From rollouts to the rows of optimiser steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.rollouts._record import EpisodeRecord, StopReason
+from agentworld_sim.rollouts import RolloutRecord, StopReason
 
 Rows = dict[str, Tensor]
 """Tensors of some rows [B, …], and scalars that belong to all of them."""
@@ -29,11 +29,11 @@ def task_order(tasks: Sequence[str], count: int, seed: int) -> list[str]:
     return order[:count]
 
 
-def checked(records: Sequence[EpisodeRecord], names: Sequence[str]) -> list[EpisodeRecord]:
-    """Raises `UsageError` when these are no episodes of the tasks that were asked for, in order."""
+def checked(records: Sequence[RolloutRecord], names: Sequence[str]) -> list[RolloutRecord]:
+    """Raises `UsageError` when these are no rollouts of the tasks that were asked for, in order."""
     if [record.task for record in records] != list(names):
         raise UsageError(
-            f"`collect` was asked for {len(names)} episodes of {sorted(set(names))[:3]} … and gave"
+            f"`collect` was asked for {len(names)} rollouts of {sorted(set(names))[:3]} … and gave"
             f" {len(records)} of {sorted({record.task for record in records})[:3]} …: one record per"
             " name is needed, in the order of the names."
         )
@@ -41,13 +41,13 @@ def checked(records: Sequence[EpisodeRecord], names: Sequence[str]) -> list[Epis
         length = len(record.response_ids)
         if len(record.loss_mask) != length or len(record.logprobs) != length:
             raise UsageError(
-                f"episode {record.index} of {record.task!r} has {length} response tokens,"
+                f"rollout {record.index} of {record.task!r} has {length} response tokens,"
                 f" {len(record.loss_mask)} mask values and {len(record.logprobs)} log-probabilities."
             )
     return list(records)
 
 
-def for_trl(records: Sequence[EpisodeRecord], pad_id: int) -> dict[str, list[list[Any]]]:
+def for_trl(records: Sequence[RolloutRecord], pad_id: int) -> dict[str, list[list[Any]]]:
     """What TRL wants of a `rollout_func`."""
     rows: dict[str, list[list[Any]]] = {
         "prompt_ids": [],
@@ -56,7 +56,7 @@ def for_trl(records: Sequence[EpisodeRecord], pad_id: int) -> dict[str, list[lis
         "env_mask": [],
     }
     for record in records:
-        # An episode that failed at its start has no tokens, and TRL looks at the last one.
+        # A rollout that failed at its start has no tokens, and TRL looks at the last one.
         empty = not record.response_ids
         rows["prompt_ids"].append(list(record.prompt_ids) or [pad_id])
         rows["completion_ids"].append([pad_id] if empty else list(record.response_ids))
@@ -65,8 +65,8 @@ def for_trl(records: Sequence[EpisodeRecord], pad_id: int) -> dict[str, list[lis
     return rows
 
 
-def episode_metrics(record: EpisodeRecord) -> dict[str, float]:
-    """What is counted of one episode; means over a rollout batch are logged.
+def rollout_metrics(record: RolloutRecord) -> dict[str, float]:
+    """What is counted of one rollout; means over a rollout batch are logged.
 
     Parts of the reward that belong to one task (`goal/…`) are left out: there would be as many metrics as
     there are goals of all tasks. They stand in the records.
@@ -75,8 +75,8 @@ def episode_metrics(record: EpisodeRecord) -> dict[str, float]:
         **{
             f"stop/{reason}": float(record.stop_reason == reason) for reason in get_args(StopReason)
         },
-        "episodes/failed": float(record.reward is None),
-        "episodes/turns": float(len(record.turn_spans)),
+        "rollouts/failed": float(record.reward is None),
+        "rollouts/turns": float(len(record.turn_spans)),
         **{
             f"reward/{name}": value
             for name, value in record.reward_parts.items()
@@ -96,7 +96,7 @@ def mean_difference(first: Tensor, second: Tensor, mask: Tensor) -> Tensor:
 def deal(batch: Rows, *, mini_batches: int, accumulation: int, seed: int) -> list[Rows]:
     """Deals the rows that something is learned from over micro-batches, as evenly as they go.
 
-    Rows of dead groups and failed episodes are left out. A micro-batch that would be empty gets one row
+    Rows of dead groups and failed rollouts are left out. A micro-batch that would be empty gets one row
     that counts nowhere, because processes must make the same number of passes.
 
     Args:

@@ -14,8 +14,9 @@ from typing import Any, Final, cast
 
 from agentworld_sim.imagination import PromptSet
 from agentworld_sim.imagination.parsing import MARKER
+from agentworld_sim.scoring import Message, PredictionSample
 from agentworld_trainers.data import samples_of
-from agentworld_trainers.data._rows import Document, Message, PredictionSample, read_rows
+from agentworld_trainers.data._rows import Document, read_rows
 from agentworld_trainers.pocket._world_tasks import TEST, TRAIN
 from agentworld_trainers.pocket.world import FRESH_FROM, PocketSessions
 
@@ -111,8 +112,8 @@ def continued(
     """The same, where the model goes on with the conversation as continued pre-training showed it: an
     observation behind its marker, without thinking and tag. There is no form to be valid. [torch]
     """
+    from agentworld_trainers.in_process_policy import InProcessPolicy
     from agentworld_trainers.recipes._schema import ModelPart
-    from agentworld_trainers.rollouts.in_process import InProcessPolicy
     from agentworld_trainers.stages._models import load_model, load_tokenizer
 
     model, tokenizer = load_model(checkpoint), load_tokenizer(ModelPart(path=str(checkpoint)))
@@ -135,7 +136,7 @@ def continued(
 def _written(policy: Any, prompts: Sequence[tuple[int, ...]], end: int) -> list[list[int]]:
     import asyncio
 
-    from agentworld_trainers.rollouts import Completion
+    from agentworld_sim.rollouts import Completion
 
     async def all_of_them() -> list[Completion]:
         asked = (policy.complete(prompt, max_tokens=_MOST_TOKENS, seed=0) for prompt in prompts)

@@ -13,11 +13,10 @@ from typing import Any, Final, Literal
 
 from agentworld_sim import Scenario
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.rollouts import AgentTasks, WorldTask, WorldTaskSettings
 from agentworld_trainers.pocket._agent_templates import FAMILIES, HELD_OUT, SESSIONS, Draft
 from agentworld_trainers.pocket._script import WORKDIR
 from agentworld_trainers.pocket.world import TOOL, told
-from agentworld_trainers.rollouts import AgentTasks
-from agentworld_trainers.rollouts._world_task import WorldTask, WorldTaskSettings
 
 SYSTEM: Final = "You work in a shell."
 

@@ -6,11 +6,15 @@ is different.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agentworld_trainers.masking import MaskSettings
+
+if TYPE_CHECKING:
+    from agentworld_sim.rollouts import RolloutSettings
 
 Positive = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -149,7 +153,7 @@ class Supervised(Optimiser):
 
 
 class Rollouts(Part):
-    """How episodes are sampled."""
+    """How rollouts are sampled."""
 
     policy: Literal["in-process", "http"] = "in-process"
     """What samples: the model that is being trained, or a server that has the same weights."""
@@ -159,22 +163,40 @@ class Rollouts(Part):
     """Its name at that server."""
     sync: str = ""
     """For `http`, what brings new weights there: `package.module:function`, called with the folder that
-    they were written to and the URL before every rollout whose weights are new. Served and trained weights
+    they were written to and the URL before every batch whose weights are new. Served and trained weights
     are compared afterwards, also where something else brings them."""
     temperature: Rate = 1.0
     """Of sampling. 1 samples from the distribution that is trained."""
     max_turns: Positive = 8
-    """Turns of the policy in one episode; a prediction has one."""
+    """Turns of the policy in one rollout; a prediction has one."""
     max_turn_tokens: Positive = 1024
     """Tokens of one turn of the policy, thinking included."""
-    max_episode_tokens: Positive = 8192
-    """Tokens of a whole episode, the prompt included."""
+    max_rollout_tokens: Positive = 8192
+    """Tokens of a whole rollout, the prompt included."""
     in_flight: Positive = 64
-    """Episodes under way at a time."""
-    episode_seconds: Rate = 600.0
-    """Deadline of one episode, on the host's clock."""
+    """Rollouts under way at a time."""
+    rollout_seconds: Rate = 600.0
+    """Deadline of one rollout, on the host's clock."""
     heartbeat_seconds: Rate = 30.0
-    """How often a rollout says how far it is."""
+    """How often a batch reports how far it is."""
+
+    def settings(self, *, template: Mapping[str, Any] | None = None) -> RolloutSettings:
+        """What the rollout engine takes of it.
+
+        Args:
+            template: Variables of the chat template.
+        """
+        from agentworld_sim.rollouts import RolloutSettings
+
+        return RolloutSettings(
+            max_turns=self.max_turns,
+            max_turn_tokens=self.max_turn_tokens,
+            max_rollout_tokens=self.max_rollout_tokens,
+            in_flight=self.in_flight,
+            rollout_seconds=self.rollout_seconds,
+            heartbeat_seconds=self.heartbeat_seconds,
+            template=template or {},
+        )
 
 
 class Judge(Part):
@@ -191,7 +213,7 @@ class Judge(Part):
 
 
 class RewardPart(Part):
-    """What a prediction or an episode earns."""
+    """What a prediction or a rollout earns."""
 
     function: str = ""
     """A function of your own, `package.module:function`; by default the stage's."""
@@ -203,7 +225,7 @@ class Gspo(Optimiser):
     """GSPO (arXiv 2507.18071). The paper's clip range; group size and learning rate are ours."""
 
     group_size: Annotated[int, Field(ge=2)] = 8
-    """Episodes that begin at the same point and are compared with each other."""
+    """Rollouts that begin at the same point and are compared with each other."""
     groups_per_step: Positive = 8
     """Groups of one rollout batch."""
     mini_batches: Positive = 4
@@ -218,7 +240,7 @@ class Gspo(Optimiser):
     """Added to the standard deviation of a group's rewards, by which advantages are divided. The paper adds
     nothing, TRL 1e-4: small differences between rewards then weigh less."""
     mismatch_limit: Rate = 0.02
-    """An episode is left out when its mean log-probability per token under the trainer and under what
+    """A rollout is left out when its mean log-probability per token under the trainer and under what
     sampled it differ by more, in nats. Engines that agree differ by 1e-4 in float32 and by more in bfloat16
     (the metrics `mismatch/mean` and `mismatch/left_out` say it); weights out of step by 0.3 and more."""
     schedule: Literal["constant", "cosine", "linear"] = "constant"
@@ -228,7 +250,7 @@ class Gspo(Optimiser):
     thinking: bool = True
     """Whether the policy thinks before it answers: `enable_thinking` of the chat template."""
     rollouts: Rollouts = Rollouts()
-    """How episodes are sampled."""
+    """How rollouts are sampled."""
     reward: RewardPart = RewardPart()
     """What they earn."""
 
@@ -239,16 +261,16 @@ class Gspo(Optimiser):
 
     @model_validator(mode="after")
     def _batches_divide(self) -> Gspo:
-        episodes = self.group_size * self.groups_per_step
-        if episodes % self.mini_batches:
+        rollouts = self.group_size * self.groups_per_step
+        if rollouts % self.mini_batches:
             raise ValueError(
-                f"`mini_batches` ({self.mini_batches}) does not divide the {episodes} episodes of a"
+                f"`mini_batches` ({self.mini_batches}) does not divide the {rollouts} rollouts of a"
                 " rollout batch (`group_size` times `groups_per_step`)"
             )
         if self.batch_size % (self.micro_batch_size or self.batch_size):
             raise ValueError(
                 f"`micro_batch_size` ({self.micro_batch_size}) does not divide the {self.batch_size}"
-                " episodes of an optimiser step (`group_size` times `groups_per_step` by"
+                " rollouts of an optimiser step (`group_size` times `groups_per_step` by"
                 " `mini_batches`)"
             )
         return self

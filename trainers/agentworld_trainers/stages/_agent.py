@@ -1,4 +1,4 @@
-"""Agent GSPO: episodes in worlds, rewarded for the state that is left. [torch]"""
+"""Agent GSPO: rollouts in worlds, rewarded for the state that is left. [torch]"""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import cast
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.rollouts import AgentTasks, RolloutRecord, Task, TurnTokens, WorldTask
 from agentworld_trainers._functions import function_at, running
+from agentworld_trainers.own_rewards import own_world_reward
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes._schema import AgentPart
-from agentworld_trainers.rewards._own import own_world_reward
-from agentworld_trainers.rollouts import AgentTasks, EpisodeRecord, Task, TurnTokens, WorldTask
 from agentworld_trainers.stages._reinforcement import Play, part_of, reinforce
 from agentworld_trainers.stages._run import Run, StageFolder
 
@@ -22,7 +22,7 @@ def train_agent(recipe: Recipe, run: Run) -> Path:
     """Trains an agent on the recipe's tasks and returns the folder of the result.
 
     Begins with what the last stage before it has left: after `rl` on predictions that is "prediction
-    before action" (arXiv 2606.24597). An episode earns 1 if all goals of its scenario are met at the end,
+    before action" (arXiv 2606.24597). A rollout earns 1 if all goals of its scenario are met at the end,
     and 0 otherwise, or what the recipe's own function says of the world. Before the first step, after the
     last, and every `measure_every` steps, `held_out/success` is measured, and the same for each group of
     held-out tasks.
@@ -68,7 +68,7 @@ def agent_tasks_of(part: AgentPart, seed: int) -> AgentTasks:
     if not isinstance(given, AgentTasks):
         raise UsageError(
             f"the task function {part.tasks!r} returned {type(given).__name__!r}. It must return"
-            " `agentworld_trainers.rollouts.AgentTasks`."
+            " `agentworld_sim.rollouts.AgentTasks`."
         )
     if part.reward.judge is not None:
         raise UsageError(
@@ -83,9 +83,9 @@ def agent_tasks_of(part: AgentPart, seed: int) -> AgentTasks:
 def success(
     groups: Mapping[str, Sequence[Task]], play: Play, temperature: float
 ) -> Mapping[str, float]:
-    """The mean reward of one episode of each task: of all, and by group.
+    """The mean reward of one rollout of each task: of all, and by group.
 
-    Episodes that failed for reasons outside the policy are left out and counted as `failed`. Where all of a
+    Rollouts that failed for reasons outside the policy are left out and counted as `failed`. Where all of a
     group have failed, nothing is known of it, and it has no mean.
     """
     records = play([task for tasks in groups.values() for task in tasks], temperature)
@@ -99,13 +99,13 @@ def success(
     return found
 
 
-def _mean(name: str, records: Sequence[EpisodeRecord]) -> dict[str, float]:
+def _mean(name: str, records: Sequence[RolloutRecord]) -> dict[str, float]:
     rewards = [one.reward for one in records if one.reward is not None]
     return {name: sum(rewards) / len(rewards)} if rewards else {}
 
 
 def _reward_by(path: str, given: AgentTasks) -> None:
-    """Has a user's own function judge all episodes."""
+    """Has a user's own function judge all rollouts."""
     reward = own_world_reward(path)
     for task in (*given.train, *(task for tasks in given.held_out.values() for task in tasks)):
         if not isinstance(task, WorldTask):

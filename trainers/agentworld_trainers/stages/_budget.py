@@ -12,7 +12,7 @@ The rules, all per GPU and in bytes:
 * Logits are never whole: on a GPU TRL works in pieces of 4,096 tokens and 32,768 words, and keeps the
   gradient of the head in float32.
 * Cache of rollouts: keys and values of the attention layers for every token, and the fixed state of
-  linear-attention layers for every episode.
+  linear-attention layers for every rollout.
 
 It is an estimate: fragmentation, communication buffers and CUDA's own half a gigabyte come on top.
 """
@@ -54,7 +54,7 @@ class ModelSize:
     vocabulary: int
     cache_per_token: int
     """Keys and values of all attention layers."""
-    cache_per_episode: int = 0
+    cache_per_rollout: int = 0
     """Fixed state of all linear-attention layers."""
     context: int = 0
     """Longest sequence; 0 if the configuration does not say."""
@@ -76,7 +76,7 @@ class Memory:
     activations: int
     logits: int
     rollouts: int = 0
-    """Cache of the episodes under way, where the same GPUs sample."""
+    """Cache of the rollouts under way, where the same GPUs sample."""
 
     @property
     def peak(self) -> int:
@@ -94,7 +94,7 @@ class Tokens:
     """Of one step."""
     row_tokens: int
     trained: int
-    episodes: int = 0
+    rollouts: int = 0
     sampled: int = 0
 
 
@@ -116,7 +116,7 @@ def stages_of(recipe: Recipe) -> Iterator[tuple[str, Supervised | Gspo]]:
 
 def row_tokens(part: Supervised | Gspo) -> int:
     """The longest row of a stage."""
-    return part.max_tokens if isinstance(part, Supervised) else part.rollouts.max_episode_tokens
+    return part.max_tokens if isinstance(part, Supervised) else part.rollouts.max_rollout_tokens
 
 
 def rows_per_gpu(part: Supervised | Gspo, hardware: Hardware) -> int:
@@ -170,15 +170,15 @@ def tokens_of(part: Supervised | Gspo) -> Tokens:
     if isinstance(part, Supervised):
         return Tokens(steps=part.steps, rows=part.batch_size, row_tokens=longest, trained=trained)
     batches = math.ceil(part.steps / part.mini_batches)
-    episodes = batches * part.group_size * part.groups_per_step
+    rollouts = batches * part.group_size * part.groups_per_step
     turns = min(part.rollouts.max_turns * part.rollouts.max_turn_tokens, longest)
     return Tokens(
         steps=part.steps,
         rows=part.batch_size,
         row_tokens=longest,
         trained=trained,
-        episodes=episodes,
-        sampled=episodes * turns,
+        rollouts=rollouts,
+        sampled=rollouts * turns,
     )
 
 
@@ -194,9 +194,9 @@ def _cache_here(size: ModelSize, part: Supervised | Gspo, hardware: Hardware, co
 
 
 def _cache(size: ModelSize, part: Gspo, computed: int) -> int:
-    episodes = min(part.rollouts.in_flight, part.group_size * part.groups_per_step)
-    per_episode = size.cache_per_token * row_tokens(part) + size.cache_per_episode
-    return episodes * per_episode * computed
+    rollouts = min(part.rollouts.in_flight, part.group_size * part.groups_per_step)
+    per_rollout = size.cache_per_token * row_tokens(part) + size.cache_per_rollout
+    return rollouts * per_rollout * computed
 
 
 def _share(count: int, parts: int) -> int:

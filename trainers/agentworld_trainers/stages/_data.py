@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.imagination import PromptSet
+from agentworld_sim.scoring import PredictionSample
 from agentworld_trainers._functions import function_at, running
 from agentworld_trainers.data._files import read_files
 from agentworld_trainers.data._filters import FilterSettings
 from agentworld_trainers.data._funnel import funnel_table
 from agentworld_trainers.data._pools import Given, Pools, PoolSettings, make_pools
-from agentworld_trainers.data._rows import Demonstration, Document, PredictionSample, write_rows
+from agentworld_trainers.data._rows import Demonstration, Document, write_rows
 from agentworld_trainers.data._source import SourceTrajectory
 from agentworld_trainers.recipes._load import FILE
 from agentworld_trainers.stages._checkpoints import whole_folder

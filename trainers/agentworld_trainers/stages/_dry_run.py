@@ -140,7 +140,7 @@ def size_of(model: nn.Module, config: Any, lora: Lora | None = None) -> ModelSiz
     idle = expert - expert * chosen // experts if experts else 0
     tied = bool(getattr(config, "tie_word_embeddings", False))
     table = 0 if tied else config.vocab_size * config.hidden_size
-    token, episode = _cache_size(config)
+    token, rollout = _cache_size(config)
     return ModelSize(
         class_name=type(model).__name__,
         parameters=total,
@@ -151,7 +151,7 @@ def size_of(model: nn.Module, config: Any, lora: Lora | None = None) -> ModelSiz
         hidden=config.hidden_size,
         vocabulary=config.vocab_size,
         cache_per_token=token,
-        cache_per_episode=episode,
+        cache_per_rollout=rollout,
         context=getattr(config, "max_position_embeddings", 0) or 0,
         experts=experts if expert else 0,
         experts_per_token=chosen if expert else 0,
@@ -262,7 +262,7 @@ def _memory_warnings(recipe: Recipe, plan: StagePlan) -> Iterator[str]:
         elif weights + cache > FULL * limit:
             share = (FULL * limit - weights) / cache
             yield (
-                f"the server's cache holds about {share:.0%} of the episodes under way at their"
+                f"the server's cache holds about {share:.0%} of the rollouts under way at their"
                 " longest; the others wait. Lower rollouts.in_flight or raise hardware.rollout_gpus."
             )
 
@@ -274,7 +274,7 @@ def _advice(recipe: Recipe, plan: StagePlan) -> str:
         "weights": memory.weights + memory.gradients + memory.optimiser,
         "rollouts": memory.rollouts,
     }
-    longest = "max_tokens" if isinstance(part, Supervised) else "rollouts.max_episode_tokens"
+    longest = "max_tokens" if isinstance(part, Supervised) else "rollouts.max_rollout_tokens"
     rows = "" if part.micro_batch_size == 1 else f"{plan.name}.micro_batch_size or "
     shorter = f"Lower {rows}{plan.name}.{longest}"
     match max(sizes, key=lambda name: sizes[name]):
@@ -314,10 +314,10 @@ def _stage_warnings(recipe: Recipe, size: ModelSize, part: Supervised | Gspo) ->
         )
     if rollouts.policy == "http" and recipe.hardware.gpus > 1:
         yield "rollouts.policy is 'http', which takes one process: one GPU trains, so far"
-    if rollouts.max_turn_tokens >= rollouts.max_episode_tokens:
+    if rollouts.max_turn_tokens >= rollouts.max_rollout_tokens:
         yield (
             f"a turn may have {rollouts.max_turn_tokens:,} tokens, which leaves no room for a prompt"
-            f" in the {rollouts.max_episode_tokens:,} of an episode"
+            f" in the {rollouts.max_rollout_tokens:,} of a rollout"
         )
     if part.mini_batches == 1:
         yield "with one mini-batch the ratio is always 1 and the clip never acts"

@@ -21,11 +21,15 @@ from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.chat import ChatMessage, ChatRequest, Role
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import KEY_VARIABLE
-from agentworld_trainers.data._rows import PredictionSample
-from agentworld_trainers.rewards import PredictionReward, PredictionTask, Reward
-from agentworld_trainers.rewards._prediction_task import UNFINISHED, opened_by
-from agentworld_trainers.rewards._reading import is_computed
-from agentworld_trainers.rollouts import RolloutEngine, RolloutSettings, TurnTokens
+from agentworld_sim.rollouts import (
+    UNFINISHED,
+    PredictionTask,
+    RolloutEngine,
+    RolloutSettings,
+    TurnTokens,
+    opened_by,
+)
+from agentworld_sim.scoring import PredictionReward, PredictionSample, Reward, is_computed
 
 IN_FLIGHT = 64
 """Samples that are answered at a time."""
@@ -225,8 +229,8 @@ async def _loaded(
 ) -> list[Outcome]:
     import torch
 
+    from agentworld_trainers.in_process_policy import InProcessPolicy
     from agentworld_trainers.recipes._schema import ModelPart
-    from agentworld_trainers.rollouts.in_process import InProcessPolicy
     from agentworld_trainers.stages._models import load_model, load_tokenizer, verify_vocabulary
 
     model = load_model(checkpoint)
@@ -248,9 +252,9 @@ async def _loaded(
     settings = RolloutSettings(
         max_turns=1,
         max_turn_tokens=max_tokens,
-        max_episode_tokens=2**31,
+        max_rollout_tokens=2**31,
         in_flight=IN_FLIGHT,
-        episode_seconds=24 * 3600.0,
+        rollout_seconds=24 * 3600.0,
         template={"enable_thinking": thinking},
     )
     policy = InProcessPolicy(model, stop_ids=turns.stop_ids, temperature=0.0)
@@ -262,7 +266,7 @@ async def _loaded(
         told(done)
 
     engine = RolloutEngine(policy, tokenizer, settings)
-    records = await engine.run(tasks, group_size=1, seed=0, on_episode=count)
+    records = await engine.run(tasks, group_size=1, seed=0, on_rollout=count)
     outcomes: dict[int, Outcome] = {}
     for at, record in zip(order, records, strict=True):
         if record.reward is None:

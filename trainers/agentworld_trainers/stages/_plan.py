@@ -71,7 +71,7 @@ _MEMORY_HEAD = (
     "rollout cache",
     "peak",
 )
-_TOKEN_HEAD = ("tokens at most", "steps", "rows", "tokens a row", "trained", "episodes", "sampled")
+_TOKEN_HEAD = ("tokens at most", "steps", "rows", "tokens a row", "trained", "rollouts", "sampled")
 
 
 def _memory_row(stage: StagePlan) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def _token_row(stage: StagePlan) -> tuple[str, ...]:
         f"{tokens.rows:,}",
         f"{tokens.row_tokens:,}",
         billions(tokens.trained),
-        f"{tokens.episodes:,}" if tokens.episodes else "",
+        f"{tokens.rollouts:,}" if tokens.rollouts else "",
         billions(tokens.sampled) if tokens.sampled else "",
     )
     return (stage.name, *numbers)

@@ -35,7 +35,7 @@ def verify_processes(stage: str, *, gpus: int = 0, policy: str = "in-process") -
     Args:
         stage: Its name.
         gpus: How many are visible to this process.
-        policy: What samples episodes, as `rollouts.policy` says.
+        policy: What samples rollouts, as `rollouts.policy` says.
 
     Raises:
         UsageError: it cannot be trained like that.

@@ -1,7 +1,7 @@
 """Reinforcement learning of one stage: `rl` and `agent` differ in their tasks, and in nothing else. [torch]
 
-Episodes are played by the model that is trained, in this process, or by a server that has its weights.
-They are kept in `episodes/step-N.jsonl`, N being the optimiser step whose weights played.
+Rollouts are played by the model that is trained, in this process, or by a server that has its weights.
+They are kept in `rollouts/step-N.jsonl`, N being the optimiser step whose weights played.
 """
 
 from __future__ import annotations
@@ -25,25 +25,24 @@ from transformers import (
 )
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers._functions import function_at, running
-from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, TurnCredit, gspo_config
-from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes._schema import Gspo
-from agentworld_trainers.rollouts import (
+from agentworld_sim.rollouts import (
     ChatTokenizer,
-    EpisodeLog,
-    EpisodeRecord,
     HttpPolicy,
     HttpPolicySettings,
     RolloutEngine,
     RolloutFailed,
-    RolloutSettings,
+    RolloutLog,
+    RolloutRecord,
     Task,
     TurnTokens,
+    seed_of,
     verify_policy,
 )
-from agentworld_trainers.rollouts._episode import seed_of
-from agentworld_trainers.rollouts.in_process import InProcessPolicy
+from agentworld_trainers._functions import function_at, running
+from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, TurnCredit, gspo_config
+from agentworld_trainers.in_process_policy import InProcessPolicy
+from agentworld_trainers.recipes import Recipe
+from agentworld_trainers.recipes._schema import Gspo
 from agentworld_trainers.stages._callbacks import StageCallback
 from agentworld_trainers.stages._checkpoints import last_checkpoint, sound_checkpoint, whole_folder
 from agentworld_trainers.stages._models import load, lora_config, save_model, without_bars
@@ -56,8 +55,8 @@ MakeTasks = Callable[[TurnTokens, StageFolder], Sequence[Task]]
 """Makes the tasks of a stage, each with a name of its own. Is given how prompts become tokens, and the
 stage's folder, for what must be the same when it is taken up again (`StageFolder.hold`)."""
 
-Play = Callable[..., list[EpisodeRecord]]
-"""Plays one episode of each task with the weights as they are: `play(tasks, temperature=0.0)`; 0
+Play = Callable[..., list[RolloutRecord]]
+"""Plays one rollout of each task with the weights as they are: `play(tasks, temperature=0.0)`; 0
 takes the most probable token always."""
 
 Measure = Callable[[Play], Mapping[str, float]]
@@ -91,7 +90,7 @@ def reinforce(
         runner: Plays; one event loop for all, so that connections stay open.
         measure: Is asked before the first step and after the last.
         measure_every: And after every so many steps between.
-        turn_credit: Spreads an episode's advantage over its turns.
+        turn_credit: Spreads a rollout's advantage over its turns.
 
     Returns:
         The folder of the finished model.
@@ -211,7 +210,7 @@ def _by_name(tasks: Sequence[Task]) -> dict[str, Task]:
 
 
 class _Rollouts:
-    """Plays episodes: by chance for the trainer, without for measurements."""
+    """Plays rollouts: by chance for the trainer, without for measurements."""
 
     trainer: GspoTrainer
     """Has the model that plays; given when it is made, because it is made with `collect`."""
@@ -239,17 +238,17 @@ class _Rollouts:
         """What plays, with the weights of the moment."""
         return self.trainer.model
 
-    def collect(self, names: list[str], step: int) -> list[EpisodeRecord]:
+    def collect(self, names: list[str], step: int) -> list[RolloutRecord]:
         """Implements `Collect`."""
         part = f".{self._process}" if self._process else ""
-        path = self._stage.folder / "episodes" / f"step-{step:06}{part}.jsonl"
-        # It is there when the step is played again after a kill: the same episodes.
+        path = self._stage.folder / "rollouts" / f"step-{step:06}{part}.jsonl"
+        # It is there when the step is played again after a kill: the same rollouts.
         path.unlink(missing_ok=True)
         size = self._part.group_size
         seed = seed_of(self._seed, step, self._process)
         tasks = [self._tasks[name] for name in names[::size]]
         temperature = self._part.rollouts.temperature
-        with EpisodeLog(path) as log:
+        with RolloutLog(path) as log:
             playing = self._played(tasks, size, seed, step, temperature, log.write)
             try:
                 return self._runner.run(playing)
@@ -261,7 +260,7 @@ class _Rollouts:
                 failure.args = (f"{failure} {kept}",)
                 raise
 
-    def play(self, tasks: Sequence[Task], temperature: float = 0.0) -> list[EpisodeRecord]:
+    def play(self, tasks: Sequence[Task], temperature: float = 0.0) -> list[RolloutRecord]:
         """Implements `Play`."""
         step = self.trainer.state.global_step
         return self._runner.run(self._played(tasks, 1, self._seed, step, temperature))
@@ -273,12 +272,10 @@ class _Rollouts:
         seed: int,
         step: int,
         temperature: float,
-        on_episode: Callable[[EpisodeRecord], None] | None = None,
-    ) -> list[EpisodeRecord]:
-        policy = self._policy(temperature, trains=on_episode is not None)
-        settings = RolloutSettings.of(
-            self._part.rollouts, template={"enable_thinking": self._part.thinking}
-        )
+        on_rollout: Callable[[RolloutRecord], None] | None = None,
+    ) -> list[RolloutRecord]:
+        policy = self._policy(temperature, trains=on_rollout is not None)
+        settings = self._part.rollouts.settings(template={"enable_thinking": self._part.thinking})
         engine = RolloutEngine(policy, self._tokens.tokenizer, settings)
         try:
             if isinstance(policy, HttpPolicy):
@@ -289,7 +286,7 @@ class _Rollouts:
                 group_size=group_size,
                 seed=seed,
                 policy_version=step,
-                on_episode=on_episode,
+                on_rollout=on_rollout,
             )
         finally:
             if isinstance(policy, HttpPolicy):

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination.parsing import ANSWER_TAG, THINKING_TAG, parse_reply
-from agentworld_trainers.data._rows import Demonstration, Document, Message, PredictionSample
-from agentworld_trainers.rollouts._tasks import Opening
-from agentworld_trainers.rollouts._turn_tokens import ChatTokenizer, TurnTokens
+from agentworld_sim.rollouts import ChatTokenizer, Opening, TurnTokens
+from agentworld_sim.scoring import Message, PredictionSample
+from agentworld_trainers.data._rows import Demonstration, Document
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

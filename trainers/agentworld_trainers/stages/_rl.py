@@ -7,19 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.data._rows import PredictionSample, read_rows
+from agentworld_sim.rollouts import Opening, PredictionTask, RolloutRecord, TurnTokens, opened_by
+from agentworld_sim.scoring import Judge, PredictionReward, PredictionSample, Reward, RewardFunction
+from agentworld_trainers.data._rows import read_rows
+from agentworld_trainers.own_rewards import own_reward
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes._schema import Gspo, RewardPart
-from agentworld_trainers.rewards import (
-    Judge,
-    PredictionReward,
-    PredictionTask,
-    Reward,
-    RewardFunction,
-    own_reward,
-)
-from agentworld_trainers.rewards._prediction_task import opened_by
-from agentworld_trainers.rollouts import EpisodeRecord, Opening, TurnTokens
 from agentworld_trainers.stages._reinforcement import Play, part_of, reinforce
 from agentworld_trainers.stages._run import Run, StageFolder, file_digest
 
@@ -76,7 +69,7 @@ def _trained(
 
     def tasks(tokens: TurnTokens, stage: StageFolder) -> Sequence[PredictionTask]:
         if judge is not None:
-            # What is wrong with it is told now, and not after the first rollout.
+            # What is wrong with it is told now, and not after the first batch.
             stage.say(f"rl: {runner.run(judge.ready())} judges")
         path = run.data("rl.jsonl")
         stage.hold("data", file_digest(path))
@@ -98,7 +91,7 @@ def _trained(
     return reinforce(run, "rl", tasks, runner=runner, measure=measure)
 
 
-def accuracy(records: Sequence[EpisodeRecord]) -> dict[str, float]:
+def accuracy(records: Sequence[RolloutRecord]) -> dict[str, float]:
     """The shares of exact and of well-formed predictions. A server that failed made no wrong one."""
     told = [record.reward_parts for record in records if record.reward is not None]
     return {name: sum(one[name] for one in told) / len(told) for name in ("exact", "form") if told}
@@ -119,13 +112,13 @@ def _fitting(
     what: str,
 ) -> list[PredictionSample]:
     """Those whose prompt leaves room for an answer."""
-    most = part.rollouts.max_episode_tokens
+    most = part.rollouts.max_rollout_tokens
     lengths = [len(tokens.opening_ids(Opening(messages=one.messages))) for one in samples]
     fitting = [one for one, length in zip(samples, lengths, strict=True) if length < most]
     if len(fitting) < len(samples):
         stage.say(
             f"{len(samples) - len(fitting)} of {len(samples)} {what} left out: the longest prompt has"
-            f" {max(lengths)} tokens and rollouts.max_episode_tokens is {most}"
+            f" {max(lengths)} tokens and rollouts.max_rollout_tokens is {most}"
         )
     return fitting
 

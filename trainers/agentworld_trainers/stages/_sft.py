@@ -8,7 +8,8 @@ from pathlib import Path
 
 from transformers import PreTrainedTokenizerBase
 
-from agentworld_trainers.data._rows import Demonstration, PredictionSample, read_trained_rows
+from agentworld_sim.scoring import PredictionSample
+from agentworld_trainers.data._rows import Demonstration, read_trained_rows
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages._rendering import (
     RenderedRow,
