@@ -18,6 +18,7 @@ from agentworld_sim.rollouts import (
 )
 from agentworld_trainers.pocket.agent_tasks import ShellTask, shell_tasks
 from agentworld_trainers.recipes import load_recipe
+from agentworld_trainers.stages import rollout_settings
 from benchmarks.experiments.real_shell import RealShellTask, namespace_command
 
 TEMPLATE = {"enable_thinking": False}
@@ -76,7 +77,7 @@ def _asked(seed: int) -> tuple[list[ShellTask], RolloutSettings]:
     assert part is not None
     groups = shell_tasks({**part.settings, "demonstrated": 0, "looks": 0, "sessions": 0}, seed)
     tasks = groups["instances"] + groups["templates"]
-    return tasks, part.rollouts.settings(template=TEMPLATE)
+    return tasks, rollout_settings(part.rollouts, template=TEMPLATE)
 
 
 def _agents(work: Path, runs: Sequence[int]) -> list[Path]:

@@ -6,15 +6,11 @@ is different.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agentworld_trainers.masking import MaskSettings
-
-if TYPE_CHECKING:
-    from agentworld_sim.rollouts import RolloutSettings
 
 Positive = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -179,24 +175,6 @@ class Rollouts(Part):
     """Deadline of one rollout, on the host's clock."""
     heartbeat_seconds: Rate = 30.0
     """How often a batch reports how far it is."""
-
-    def settings(self, *, template: Mapping[str, Any] | None = None) -> RolloutSettings:
-        """What the rollout engine takes of it.
-
-        Args:
-            template: Variables of the chat template.
-        """
-        from agentworld_sim.rollouts import RolloutSettings
-
-        return RolloutSettings(
-            max_turns=self.max_turns,
-            max_turn_tokens=self.max_turn_tokens,
-            max_rollout_tokens=self.max_rollout_tokens,
-            in_flight=self.in_flight,
-            rollout_seconds=self.rollout_seconds,
-            heartbeat_seconds=self.heartbeat_seconds,
-            template=template or {},
-        )
 
 
 class Judge(Part):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agentworld_trainers.stages._data import make_data
     from agentworld_trainers.stages._eval import EvalReport, evaluate
     from agentworld_trainers.stages._rl import train_rl
+    from agentworld_trainers.stages._rollout_settings import rollout_settings
     from agentworld_trainers.stages._run import Run, StageFolder
     from agentworld_trainers.stages._sft import train_sft
 
@@ -23,6 +24,7 @@ __all__ = [
     "StageFolder",
     "evaluate",
     "make_data",
+    "rollout_settings",
     "train_agent",
     "train_cpt",
     "train_rl",
@@ -35,6 +37,7 @@ _MODULES = {
     "StageFolder": "_run",
     "evaluate": "_eval",
     "make_data": "_data",
+    "rollout_settings": "_rollout_settings",
     "train_agent": "_agent",
     "train_cpt": "_cpt",
     "train_rl": "_rl",

@@ -48,6 +48,7 @@ from agentworld_trainers.stages._checkpoints import last_checkpoint, sound_check
 from agentworld_trainers.stages._models import load, lora_config, save_model, without_bars
 from agentworld_trainers.stages._plots import plot_curves
 from agentworld_trainers.stages._processes import verify_processes
+from agentworld_trainers.stages._rollout_settings import rollout_settings
 from agentworld_trainers.stages._run import Run, StageFolder
 from agentworld_trainers.stages._threads import threads
 
@@ -275,7 +276,9 @@ class _Rollouts:
         on_rollout: Callable[[RolloutRecord], None] | None = None,
     ) -> list[RolloutRecord]:
         policy = self._policy(temperature, trains=on_rollout is not None)
-        settings = self._part.rollouts.settings(template={"enable_thinking": self._part.thinking})
+        settings = rollout_settings(
+            self._part.rollouts, template={"enable_thinking": self._part.thinking}
+        )
         engine = RolloutEngine(policy, self._tokens.tokenizer, settings)
         try:
             if isinstance(policy, HttpPolicy):
