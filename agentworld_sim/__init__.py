@@ -51,10 +51,12 @@ from agentworld_sim.types.turns import (
 
 if TYPE_CHECKING:
     from agentworld_sim.binding import BoundTool, bind
+    from agentworld_sim.episode import Episode, EpisodeStep
     from agentworld_sim.imagination import WorldModel
     from agentworld_sim.llm import ModelSettings
     from agentworld_sim.scenario import Scenario
     from agentworld_sim.world import World
+    from agentworld_sim.world_spec import WorldSpec
 
 __all__ = [
     "Access",
@@ -73,6 +75,8 @@ __all__ = [
     "Engine",
     "EngineFailure",
     "EngineSession",
+    "Episode",
+    "EpisodeStep",
     "Exchange",
     "FailedStep",
     "FileChange",
@@ -105,6 +109,7 @@ __all__ = [
     "WorldFailure",
     "WorldModel",
     "WorldRef",
+    "WorldSpec",
     "WorldState",
     "WorldStore",
     "__version__",
@@ -115,10 +120,13 @@ __all__ = [
 
 _LATER = {
     "BoundTool": "agentworld_sim.binding",
+    "Episode": "agentworld_sim.episode",
+    "EpisodeStep": "agentworld_sim.episode",
     "ModelSettings": "agentworld_sim.imagination",
     "Scenario": "agentworld_sim.scenario",
     "World": "agentworld_sim.world",
     "WorldModel": "agentworld_sim.imagination",
+    "WorldSpec": "agentworld_sim.world_spec",
     "bind": "agentworld_sim.binding",
 }
 

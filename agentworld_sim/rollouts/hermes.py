@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.errors import nearest
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -77,18 +76,6 @@ def tools_text(tools: Sequence[Mapping[str, Any]]) -> str:
 def response_text(content: str) -> str:
     """A tool's answer inside a user message, for chat templates without the role `tool`."""
     return f"<tool_response>\n{content}\n</tool_response>"
-
-
-def unknown_tool(name: str, known: Iterable[str]) -> str:
-    """What a policy is told that calls a tool it was not given."""
-    names = list(known)
-    there = ", ".join(names) or "none"
-    return f"Error: there is no tool {name!r}.{nearest(name, names)} There are: {there}."
-
-
-def wrong_arguments(problem: str) -> str:
-    """What a policy is told whose arguments do not fit."""
-    return f"Error: {problem}"
 
 
 def _call(text: str, *, closed: bool) -> ToolCall | Malformed:

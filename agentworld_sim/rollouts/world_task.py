@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Self
 
-from agentworld_sim.errors import AccessRefused, ArgumentsError, UsageError, nearest
-from agentworld_sim.goals import check_goals
-from agentworld_sim.rollouts.hermes import (
-    Malformed,
-    parse_calls,
-    tool_objects,
-    unknown_tool,
-    wrong_arguments,
-)
+from agentworld_sim.episode import offered_tools, removed, unknown_tool, wrong_arguments
+from agentworld_sim.errors import ArgumentsError
+from agentworld_sim.rollouts.hermes import Malformed, parse_calls, tool_objects
 from agentworld_sim.rollouts.tasks import EnvironmentReply, Opening
-from agentworld_sim.runtime.commit import off_loop
+from agentworld_sim.scenario import Scenario
+from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward
 from agentworld_sim.scoring.reward import Reward
 from agentworld_sim.scoring.samples import Message
-from agentworld_sim.store.base import WorldStore
 from agentworld_sim.types.refs import WorldRef
-from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.world import World
-
-if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldImaginer
-    from agentworld_sim.scenario import Scenario
+from agentworld_sim.world_spec import WorldSpec
 
 SYSTEM = "You work on a computer through tools. When the task is done, answer without a tool call."
 """The system message, unless another is given."""
-
-WorldReward = Literal["all", "share"] | Callable[[World], Awaitable[Reward | None]]
-"""1 where all goals of the scenario are met and 0 otherwise; the share of them that is met; or a
-function of the world at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,38 +46,33 @@ class WorldTask:
 
     def __init__(
         self,
-        scenario: Scenario,
+        scenario: Scenario | WorldSpec,
         *,
         name: str | None = None,
         settings: WorldTaskSettings | None = None,
-        model: WorldImaginer | str | Literal[False] | None = False,
-        store: WorldStore | None = None,
     ) -> None:
         """
         Args:
-            scenario: Its instruction is the user's message, its seed that of every fork.
+            scenario: Its instruction is the user's message, its seed that of every fork. No model is
+                asked, and its world lives in memory; a `WorldSpec` says otherwise.
             name: Of the task; the scenario's by default.
             settings: How the agent meets it.
-            model: As for `World.create`; none is looked for by default.
-            store: Where worlds live; in memory by default.
 
         Raises:
             UsageError: the scenario has no goals that a reward could be made of.
         """
-        self.name = name or scenario.name
+        if isinstance(scenario, Scenario):
+            scenario = WorldSpec(scenario=scenario, model=False)
+        self._spec = scenario
         self.settings = settings or WorldTaskSettings()
-        self.scenario = scenario
-        self._model: WorldImaginer | str | Literal[False] | None = model
-        self._store = store
+        known = self._spec.scenario
+        self.name = name or (known.name if known is not None else self._spec.id or "debian")
         self._world: World | None = None
         self._at: WorldRef | None = None
         self._owned = True
         self._lock = asyncio.Lock()
-        if isinstance(self.settings.reward, str) and not scenario.goals:
-            raise UsageError(
-                f"the scenario {scenario.name!r} has no goals, so nothing says what a rollout is"
-                " worth. Add `goals:` to it, or give a function as the reward."
-            )
+        if known is not None:
+            require_goals(known, self.settings.reward)
 
     @classmethod
     def at(
@@ -113,7 +94,7 @@ class WorldTask:
     async def environment(self, *, seed: int) -> WorldEnvironment:
         world = await self._opened()
         fork = await world.fork(at=self._at)
-        return WorldEnvironment(fork, self.scenario.instruction, self.settings)
+        return WorldEnvironment(fork, world.scenario.instruction, self.settings)
 
     async def close(self) -> None:
         # A lock that was waited for belongs to its event loop; the next batch may have another.
@@ -122,15 +103,15 @@ class WorldTask:
         if world is None or not self._owned:
             return
         self._world = None
-        await _removed(world)
+        await (removed(world) if self._spec.id is None else world.close())
 
     async def _opened(self) -> World:
         if self._world is None:
             async with self._lock:
                 if self._world is None:
-                    self._world = await World.create(
-                        self.scenario, model=self._model, store=self._store
-                    )
+                    world = await self._spec.open()
+                    require_goals(world.scenario, self.settings.reward)
+                    self._world, self._at = world, world.ref
         return self._world
 
 
@@ -141,7 +122,7 @@ class WorldEnvironment:
         self.world = world
         self._instruction = instruction
         self._settings = settings
-        self._tools = _offered(world, settings.tools)
+        self._tools = offered_tools(world, settings.tools)
         self._invalid = 0
 
     async def open(self) -> Opening:
@@ -170,24 +151,14 @@ class WorldEnvironment:
         )
 
     async def reward(self) -> Reward | None:
-        wanted = self._settings.reward
-        if not isinstance(wanted, str):
-            return await wanted(self.world)
-        results = await check_goals(self.world)
-        parts = {
-            f"goal/{n}. {result.goal}"[:80]: float(result.met)
-            for n, result in enumerate(results, 1)
-        }
-        share = sum(parts.values()) / len(results)
-        reason = "; ".join(f"{one.goal}: {one.reason}" for one in results if not one.met)
-        return Reward(share if wanted == "share" else float(share == 1), parts, reason)
+        return await world_reward(self.world, self._settings.reward)
 
     @property
     def world_ref(self) -> str:
         return self.world.ref
 
     async def close(self) -> None:
-        await _removed(self.world)
+        await removed(self.world)
 
     async def _answered(self, call: ToolCall | Malformed) -> tuple[str, bool]:
         """What the agent reads, and whether the call was one."""
@@ -200,23 +171,3 @@ class WorldEnvironment:
         except ArgumentsError as error:
             return wrong_arguments(str(error)), False
         return turn.observation.text, True
-
-
-def _offered(world: World, names: Sequence[str] | None) -> dict[str, ToolSpec]:
-    known = world.tools
-    answered = {name: tool for name, tool in known.items() if tool.access == "simulate"}
-    if names is None:
-        return answered
-    for name in names:
-        if name not in known:
-            raise UsageError(
-                f"the world has no tool {name!r}.{nearest(name, known)} It has: {', '.join(known)}."
-            )
-        if name not in answered:
-            raise AccessRefused(world.refusal(name))
-    return {name: answered[name] for name in names}
-
-
-async def _removed(world: World) -> None:
-    await world.close()
-    await off_loop(world.store, lambda: world.store.remove(world.id))

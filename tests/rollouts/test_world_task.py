@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from agentworld_sim import MemoryStore, ToolCall, World
+from agentworld_sim import SqliteStore, ToolCall, World, WorldSpec
 from agentworld_sim.errors import AccessRefused, UsageError
 from agentworld_sim.rollouts import (
     RolloutEngine,
@@ -155,9 +156,26 @@ async def test_a_task_can_begin_at_any_point_of_a_world_that_stays_open() -> Non
         assert (await world.step(ToolCall("run", {"command": "echo still here"}))).observation
 
 
+async def test_a_task_may_be_a_spec_and_leaves_no_world_in_its_store(tmp_path: Path) -> None:
+    where = tmp_path / "worlds.sqlite"
+    spec = WorldSpec(scenario=scenario(), model=False, store=str(where))
+    (record,) = await played(WorldTask(spec), COUNTS, "Done.")
+    assert record.reward == 1.0
+    assert SqliteStore(where).worlds() == []
+
+
+async def test_a_task_at_a_world_of_a_store_leaves_that_world_there(tmp_path: Path) -> None:
+    where = tmp_path / "worlds.sqlite"
+    async with await World.create(scenario(), store=SqliteStore(where), model=False) as world:
+        await world.step(ToolCall("run", {"command": "wc -l < /srv/a.txt > /srv/out.txt"}))
+    spec = WorldSpec(id=world.id, ref=world.ref, store=str(where), model=False)
+    (record,) = await played(WorldTask(spec), "Done.")
+    assert record.reward == 1.0
+    assert [one.id for one in SqliteStore(where).worlds()] == [world.id]
+
+
 async def test_thousands_of_rollouts_leave_nothing_behind() -> None:
-    store = MemoryStore()
-    task = WorldTask(scenario(), store=store)
+    task = WorldTask(scenario())
 
     async def rollout() -> Counter[str]:
         await played(task, COUNTS, "Done.", group_size=20, in_flight=10)
@@ -167,7 +185,6 @@ async def test_thousands_of_rollouts_leave_nothing_behind() -> None:
     await rollout()
     before = await rollout()
     after = await rollout()
-    assert store.worlds() == []
     grown = {name: after[name] - before[name] for name in after if after[name] > before[name]}
     ours = {"World", "Turn", "WorldState", "FileTree", "LiveShell", "FileEntry", "WorldRecord"}
     assert ours.isdisjoint(grown)
