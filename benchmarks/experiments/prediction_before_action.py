@@ -21,8 +21,15 @@ from typing import Any, Final
 
 from agentworld_sim.rollouts import read_rollouts
 from agentworld_trainers.recipes import Recipe, load_recipe
-from agentworld_trainers.stages import Run, make_data, train_agent, train_cpt, train_rl, train_sft
-from agentworld_trainers.stages._run import read_metrics
+from agentworld_trainers.stages import (
+    Run,
+    make_data,
+    read_metrics,
+    train_agent,
+    train_cpt,
+    train_rl,
+    train_sft,
+)
 
 RECIPE: Final = "pocket-agent"
 START_SEED: Final = 1

@@ -11,13 +11,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from agentworld_sim.serving.environments import REQUIREMENTS
-from agentworld_sim.serving.options import DEFAULT_MODEL
 
 from agentworld_sim.serving import ServerOptions, build_command
 from agentworld_sim.serving._gpus import Gpu
 from agentworld_sim.serving._missing import gpu_obstacles
 from agentworld_sim.serving._weights import Weights
+from agentworld_sim.serving.environments import REQUIREMENTS
+from agentworld_sim.serving.options import DEFAULT_MODEL
 
 AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentworld_trainers.stages._eval import EvalReport, evaluate
     from agentworld_trainers.stages._rl import train_rl
     from agentworld_trainers.stages._rollout_settings import rollout_settings
-    from agentworld_trainers.stages._run import Run, StageFolder
+    from agentworld_trainers.stages._run import Run, StageFolder, read_metrics
     from agentworld_trainers.stages._sft import train_sft
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "StageFolder",
     "evaluate",
     "make_data",
+    "read_metrics",
     "rollout_settings",
     "train_agent",
     "train_cpt",
@@ -37,6 +38,7 @@ _MODULES = {
     "StageFolder": "_run",
     "evaluate": "_eval",
     "make_data": "_data",
+    "read_metrics": "_run",
     "rollout_settings": "_rollout_settings",
     "train_agent": "_agent",
     "train_cpt": "_cpt",
