@@ -19,8 +19,8 @@ class SimulationInterrupted(GraphBubbleUp, AgentworldError):
     that were answered are not answered twice.
     """
 
-    def __init__(self, error: AgentworldError) -> None:
-        super().__init__(error)
+    def __init__(self, error: AgentworldError, text: str | None = None) -> None:
+        super().__init__(text or error)
         self.error = error
         """What went wrong: a `WorldFailure`, an `AccessRefused` or a `UsageError`."""
         self.exit_code = error.exit_code

@@ -1,4 +1,5 @@
-"""Where a tool call stands in LangGraph's functional API: a tool that a `@task` calls itself.
+"""Where a tool call stands that a function makes itself: a `@task` of LangGraph's functional API, or the
+function of a node in a copy that `simulate_graph` made.
 
 A task has no state. Its thread's place in the world is found in what LangGraph keeps of the thread:
 the tool messages in what the entrypoint saved (`previous`), or those that the tasks of earlier runs
@@ -10,13 +11,17 @@ Reads LangGraph's private parts (the names below), pinned by a canary test.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
 
-from agentworld_graphs._place import RUNNER_KEY, AnyFuture, Place
+from agentworld_graphs._batches import Batch
+from agentworld_graphs._levels import ref_around, write_ref_around
+from agentworld_graphs._place import RESUMING_KEY, RUNNER_KEY, AnyFuture, Place
 from agentworld_graphs._refs import marks_of, ref_in
 from agentworld_sim import WorldRef
 from agentworld_sim.runtime.sync import in_sync_call
@@ -70,6 +75,62 @@ def place_in_task(tool: str, call: str) -> Place | None:
     )
 
 
+def place_in_function(call: str) -> Place | None:
+    """The place of a call that the function of a node makes itself; `None` outside of a graph.
+
+    Args:
+        call: The call's id, if it has one.
+    """
+    configurable = _configurable()
+    info: Any = getattr(configurable.get(RUNTIME_KEY), "execution_info", None)
+    if info is None:
+        return None
+    step = info.checkpoint_id
+    if not _in_entrypoint(configurable):
+        # Nodes that run side by side each begin where the step began. An entrypoint is alone, and goes
+        # on where its tasks are.
+        step = f"{step}:{info.task_id}"
+    return Place(
+        step=(info.thread_id, step),
+        task=info.task_id,
+        call=call,
+        attempt=info,
+        pass_=info,
+        earlier=(),
+        tasks=None,
+        known=True,
+        resumed=bool(configurable.get(RESUMING_KEY)),
+    )
+
+
+def ref_of_function() -> WorldRef | None:
+    """Where the copy of a graph stands whose function calls; `None` where there is none."""
+    return ref_around(get_config(), own=True)
+
+
+def follow_agents(batch: Batch) -> None:
+    """Goes on where an agent left the world that the same function called since its last own call."""
+    config = get_config()
+    here = ref_around(config, own=True)
+    with _guard:
+        began = ref_around(config, own=True, fresh=False)
+        if here is not None and here not in (began, _written.get(batch)):
+            batch.tip = here
+
+
+def write_ref_of_function(batch: Batch) -> None:
+    """Tells the copy of a graph where the calls of its function have left the world."""
+    with _guard:
+        _written[batch] = batch.tip
+        write_ref_around(get_config(), batch.tip, own=True)
+
+
+_written: WeakKeyDictionary[Batch, WorldRef] = WeakKeyDictionary()
+"""What was written last. Anything else that is found there is an agent's."""
+
+_guard = threading.Lock()
+
+
 async def ref_of_thread(world: str) -> WorldRef | None:
     """Where the thread of the running entrypoint stands in a world; `None` at its beginning."""
     configurable = _configurable()
@@ -109,6 +170,14 @@ def _configurable() -> Mapping[str, Any]:
         return get_config().get("configurable") or {}
     except RuntimeError:
         return {}
+
+
+def _in_entrypoint(configurable: Mapping[str, Any]) -> bool:
+    try:
+        configurable[READ_KEY](PREVIOUS, False)
+    except KeyError:
+        return False
+    return True
 
 
 def _is_called(task: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -19,12 +19,12 @@ from agentworld_graphs._access import Choice, Tools
 from agentworld_graphs._batches import Pass
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
 from agentworld_graphs._levels import ref_around, write_ref_around
-from agentworld_graphs._patch import reach_nested_nodes
+from agentworld_graphs._patch import reach_called_tools, reach_nested_nodes
 from agentworld_graphs._place import place_of
 from agentworld_graphs._refs import CHANNEL, MARK, Mark, channel_in, messages_in, ref_in
 from agentworld_graphs._seat import seat_of
 from agentworld_graphs._simulate import SimulatedTool
-from agentworld_graphs._watch import let_through, watch_from_here
+from agentworld_graphs._watch import let_through, running, watch_from_here
 from agentworld_sim import AccessRefused, AgentworldError, WorldRef
 
 Result = ToolMessage | Command[Any]
@@ -103,17 +103,20 @@ class Interceptor:
         with self._let_through(swapped):
             return await execute(swapped)
 
-    def _let_through(self, request: ToolCallRequest) -> AbstractContextManager[None]:
+    @contextmanager
+    def _let_through(self, request: ToolCallRequest) -> Generator[None]:
         """Lets a real tool run that may. What is called inside of it is still simulated."""
-        tool = request.tool
-        is_real = tool is not None and not isinstance(tool, SimulatedTool)
-        if is_real or self._tools is None:
-            # What stands inside of a middleware of ours may still replace the tool by a real one.
-            watch_from_here(_runtime(request).config, self._choice)
-        if tool is None or not is_real:
-            return nullcontext()
+        tool, config = request.tool, _runtime(request).config
+        if tool is None or isinstance(tool, SimulatedTool):
+            if self._tools is None:
+                # What stands inside of a middleware of ours may still replace the tool by a real one.
+                watch_from_here(config, self._choice)
+            yield
+            return
+        watch = watch_from_here(config, self._choice)
         reach_nested_nodes()
-        return let_through(tool.name)
+        with reach_called_tools(), running(watch), let_through(tool.name):
+            yield
 
     def _as_given(self, request: ToolCallRequest) -> ToolCallRequest:
         """The request with the user's own tool, for the user's own wrapper."""

@@ -103,21 +103,37 @@ def write_ref(config: Mapping[str, Any], ref: str) -> None:
         level.send(ref)
 
 
-def ref_around(config: Mapping[str, Any]) -> str | None:
+def keeps_hidden_ref() -> bool:
+    """Whether this is called inside of a copy that `simulate_graph` made."""
+    return _copy_among(levels()) is not None
+
+
+def ref_around(config: Mapping[str, Any], *, own: bool = False, fresh: bool = True) -> str | None:
     """Where the copy of a graph stands (`simulate_graph`) inside of which `config`'s graph was called by a
-    function; `None` where there is none, or nothing was done in it yet."""
-    for level in _levels(config)[1:]:
-        with suppress(KeyError):
-            return level.configurable[READ_KEY](HIDDEN_CHANNEL, True) or None
-    return None
+    function; `None` where there is none, or nothing was done in it yet.
+
+    Args:
+        config: The config of a task.
+        own: Whether `config`'s graph may be that copy: a function of its own asks.
+        fresh: With what this task has written; otherwise as it was before the step.
+    """
+    level = _copy_among(_levels(config)[not own :])
+    return None if level is None else level.configurable[READ_KEY](HIDDEN_CHANNEL, fresh) or None
 
 
-def write_ref_around(config: Mapping[str, Any], ref: str) -> None:
+def write_ref_around(config: Mapping[str, Any], ref: str, *, own: bool = False) -> None:
     """Tells the copy of a graph around `config`'s graph, if there is one, where it stands now."""
-    for level in _levels(config)[1:]:
+    level = _copy_among(_levels(config)[not own :])
+    if level is not None:
+        level.send(ref, HIDDEN_CHANNEL)
+
+
+def _copy_among(found: Iterable[Level]) -> Level | None:
+    for level in found:
         with suppress(KeyError):
             level.configurable[READ_KEY](HIDDEN_CHANNEL, False)
-            level.send(ref, HIDDEN_CHANNEL)
+            return level
+    return None
 
 
 def _levels(config: Mapping[str, Any]) -> list[Level]:

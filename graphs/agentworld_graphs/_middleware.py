@@ -22,7 +22,15 @@ from agentworld_graphs._provider import provider_side, provider_side_in, refusal
 from agentworld_graphs._refs import SimState, marks_of
 from agentworld_graphs._seat import world_of
 from agentworld_graphs._shells import starts_real_shell
-from agentworld_sim import Access, AccessRefused, AgentworldError, UsageError, World, WorldStore
+from agentworld_sim import (
+    Access,
+    AccessRefused,
+    AgentworldError,
+    Scenario,
+    UsageError,
+    World,
+    WorldStore,
+)
 from agentworld_sim.supports_world import HoldsWorld
 
 if TYPE_CHECKING:
@@ -51,6 +59,7 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
         self,
         world: World | HoldsWorld | str | None = None,
         *,
+        scenario: Scenario | None = None,
         store: WorldStore | None = None,
         model: WorldModel | str | None = None,
         access: Mapping[str, Access] | None = None,
@@ -59,7 +68,8 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
         """
         Args:
             world: The world that answers, or what holds it; the id of one in `store`; or nothing, for
-                a fresh empty machine.
+                a fresh one.
+            scenario: What is in a fresh world; an empty machine by default.
             store: Where the world of that id lives.
             model: The language world model that imagines what cannot be computed, or its URL, for a
                 world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
@@ -72,7 +82,8 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
         """
         super().__init__()
         self.tools = []
-        self._choice = Choice(world_of(world, store, model), access=access, binds_to=binds_to)
+        answering = world_of(world, store, model, scenario)
+        self._choice = Choice(answering, access=access, binds_to=binds_to)
         self._interceptor = Interceptor(self._choice)
         self._failed: dict[tuple[str | None, str], SimulationInterrupted] = {}
 

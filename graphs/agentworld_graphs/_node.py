@@ -19,7 +19,7 @@ from agentworld_graphs._intercept import (
     Wrapper,
 )
 from agentworld_graphs._seat import world_of
-from agentworld_sim import Access, World, WorldStore
+from agentworld_sim import Access, Scenario, World, WorldStore
 from agentworld_sim.supports_world import HoldsWorld
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class SimToolNode(ToolNode):
         tools: Sequence[BaseTool | Callable[..., Any] | Mapping[str, Any]],
         *,
         world: World | HoldsWorld | str | None = None,
+        scenario: Scenario | None = None,
         store: WorldStore | None = None,
         model: WorldModel | str | None = None,
         access: Mapping[str, Access] | None = None,
@@ -64,7 +65,8 @@ class SimToolNode(ToolNode):
         Args:
             tools: The real tools.
             world: The world that answers, or what holds it; the id of one in `store`; or nothing, for
-                a fresh empty machine.
+                a fresh one.
+            scenario: What is in a fresh world; an empty machine by default.
             store: Where the world of that id lives.
             model: The language world model that imagines what cannot be computed, or its URL, for a
                 world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
@@ -81,7 +83,8 @@ class SimToolNode(ToolNode):
         """
         self._wrapper = wrap_tool_call
         self._async_wrapper = awrap_tool_call
-        choice = Choice(world_of(world, store, model), access=access, binds_to=binds_to)
+        answering = world_of(world, store, model, scenario)
+        choice = Choice(answering, access=access, binds_to=binds_to)
         self._world = choice.world
         key = options.get("messages_key", "messages")
         refusals = Refusals()
@@ -100,6 +103,10 @@ class SimToolNode(ToolNode):
     def world(self) -> World:
         """The world that answers."""
         return self._world
+
+    def __repr__(self) -> str:
+        # LangGraph's own shows the wrappers, and a bound method shows its object.
+        return f"SimToolNode({list(self.tools_by_name)}, world={self._world.id!r})"
 
     def _wrap(self, request: ToolCallRequest, execute: Execute) -> Result:
         return self._interceptor.run(request, execute, self._wrapper)

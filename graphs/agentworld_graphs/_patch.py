@@ -1,8 +1,11 @@
-"""Reaches the tool nodes that a graph does not show: those of agents inside tools and functions.
+"""Reaches the tool nodes that a graph does not show, those of agents inside tools and functions, and
+the tools that functions call themselves.
 
 This replaces `ToolNode._run_one` and `ToolNode._arun_one` for the whole process: private parts of
 LangGraph, pinned by a canary test. A node that is not part of a simulation goes its usual way. Should
-LangGraph change, nothing real runs: `SimulationWatch` stops the tools that are not swapped.
+LangGraph change, nothing real runs: `SimulationWatch` stops the tools that are not swapped. While a
+simulated run lasts, LangChain's `BaseTool.run` and `BaseTool.arun` are replaced as well; what is called
+outside of that run goes its usual way.
 """
 
 from __future__ import annotations
@@ -10,14 +13,17 @@ from __future__ import annotations
 import copy
 import inspect
 import threading
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agentworld_graphs._watch import watches_in
+from agentworld_graphs._watch import tool_in_place_of, watches_in
 from agentworld_sim import UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +38,57 @@ _everywhere: list[Choice] = []
 """Simulations of every tool node of the process; the last one counts."""
 _stays = False
 _shadows: WeakKeyDictionary[ToolNode, tuple[Choice, ToolNode]] = WeakKeyDictionary()
+_runs = 0
+"""How many simulated runs last."""
+_replaced: list[tuple[str, Any, Any]] = []
+"""Of `BaseTool`: a method's name, what it was, what took its place."""
+
+
+@contextmanager
+def reach_called_tools() -> Generator[None]:
+    """While it lasts, tools look whether they are called in a simulation."""
+    global _runs
+    with _guard:
+        _runs += 1
+        if _runs == 1:
+            _replace_runs()
+    try:
+        yield
+    finally:
+        with _guard:
+            _runs -= 1
+            if _runs == 0:
+                _put_back_runs()
+
+
+def _replace_runs() -> None:
+    run, arun = BaseTool.run, BaseTool.arun
+
+    @wraps(run)
+    def run_or_ask(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+        tool = tool_in_place_of(self, kwargs.get("callbacks"))
+        if tool is self:
+            return run(self, tool_input, *args, **kwargs)
+        return tool.run(tool_input, *args, **kwargs)
+
+    @wraps(arun)
+    async def arun_or_ask(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+        tool = tool_in_place_of(self, kwargs.get("callbacks"))
+        if tool is self:
+            return await arun(self, tool_input, *args, **kwargs)
+        return await tool.arun(tool_input, *args, **kwargs)
+
+    for name, original, ours in (("run", run, run_or_ask), ("arun", arun, arun_or_ask)):
+        setattr(BaseTool, name, ours)
+        _replaced.append((name, original, ours))
+
+
+def _put_back_runs() -> None:
+    for name, original, ours in _replaced:
+        # Somebody may have put something on top, which ours stays under: it changes nothing there.
+        if getattr(BaseTool, name) is ours:
+            setattr(BaseTool, name, original)
+    _replaced.clear()
 
 
 def reach_nested_nodes() -> None:

@@ -10,6 +10,7 @@ import copy
 from typing import Any
 
 from langchain_core.runnables import RunnableBinding, RunnableSequence
+from langchain_core.tools import BaseTool
 from langgraph._internal._runnable import (  # pyright: ignore[reportMissingTypeStubs]  a namespace
     RunnableSeq,
 )
@@ -37,6 +38,8 @@ class Rebuild:
         self._choice = choice
         self.refusals = Refusals()
         self._nodes: list[ToolNode] = []
+        self._called: list[BaseTool] = []
+        """Tools that functions hold, and may call themselves."""
         self._seen: dict[int, Any] = {}
 
     def bind(self) -> None:
@@ -48,11 +51,18 @@ class Rebuild:
         """
         tools = [tool for node in self._nodes for tool in node.tools_by_name.values()]
         if tools:
-            self._choice.require_known(tool.name for tool in tools)
+            self._choice.require_known(tool.name for tool in [*tools, *self._called])
         real = [node for node in self._nodes if not is_simulated(node)]
-        self._choice.offer(tool for node in real for tool in node.tools_by_name.values())
+        inside = [tool for node in real for tool in node.tools_by_name.values()]
+        names = {tool.name for tool in tools}
+        self._choice.offer([*inside, *(tool for tool in self._called if tool.name not in names)])
         for node in real:
             self._bind(node)
+
+    @property
+    def found(self) -> bool:
+        """Whether there is anything to simulate, as far as can be seen before the graph runs."""
+        return bool(self._nodes or self._called)
 
     def graph(self, graph: Any) -> Any:
         """A copy whose tool nodes are simulated; the graph itself when it has none."""
@@ -111,6 +121,8 @@ class Rebuild:
             if isinstance(one, ToolNode):
                 if one is not start and not is_simulated(one):
                     self._nodes.append(one)
+            elif isinstance(one, BaseTool):
+                self._called.append(one)
             elif (reason := trouble_of(one)) is not None:
                 self._refuse(f"the node {where!r}: {reason}")
 

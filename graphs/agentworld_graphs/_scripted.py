@@ -14,7 +14,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import PrivateAttr, SkipValidation
+from pydantic import PrivateAttr, SkipValidation, field_validator
 
 from agentworld_graphs._scripted_chunks import chunks_of
 from agentworld_sim import UsageError
@@ -68,13 +68,30 @@ class ScriptedChatModel(BaseChatModel):
     tools were bound to is not checked.
     """
 
-    script: SkipValidation[Sequence[AIMessage | ToolMessage | ExpectedAnswer]]
-    """The conversation as the model sees it, without the people's part."""
+    script: SkipValidation[Sequence[AIMessage | ToolMessage | ExpectedAnswer | str]]
+    """The conversation as the model sees it, without the people's part. A text is a reply."""
     checks_calls: bool = True
     """Whether a scripted call must fit the bound tools. `False` lets a script call what does not exist
     and with wrong arguments, as a model might."""
 
     _given: set[int] = PrivateAttr(default_factory=set[int])
+
+    @field_validator("script", mode="before")
+    @classmethod
+    def _as_messages(cls, script: Sequence[object]) -> list[object]:
+        """
+        Raises:
+            UsageError: something in the script can be no part of one.
+        """
+        made = [AIMessage(one) if isinstance(one, str) else one for one in script]
+        for number, one in enumerate(made, start=1):
+            if not isinstance(one, AIMessage | ToolMessage | ExpectedAnswer):
+                raise UsageError(
+                    f"number {number} of the script is a {type(one).__name__}. A script holds replies"
+                    " (AIMessage, or a text) and what tools must have answered (ToolMessage,"
+                    " ExpectedAnswer)."
+                )
+        return made
 
     def unused(self) -> list[AIMessage]:
         """The replies of the script that were never given, in any thread."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from types import FunctionType, MethodType
 from typing import Any, cast
@@ -41,6 +42,7 @@ LIBRARIES = ("langchain", "langgraph", "langsmith", "deepagents", "agentworld")
 # Generic classes, tested for without their parameters.
 BINDING: Any = RunnableBinding
 GRAPH: Any = Pregel
+PARTIAL: Any = partial
 MIDDLEWARE: Any = AgentMiddleware
 RUNNABLE: Any = Runnable
 SEQUENCE: Any = RunnableSequence
@@ -123,7 +125,9 @@ def _held_by(one: Any) -> list[Any]:
     if isinstance(one, BINDING):
         return [one.bound]
     if isinstance(one, MethodType):
-        return [one.__self__, one.__func__]
+        return [one.__self__, one.__func__, *_tools_of(one.__self__)]
+    if isinstance(one, PARTIAL):
+        return [one.func, *one.args, *one.keywords.values()]
     if isinstance(one, FunctionType):
         return _held_by_function(one)
     if isinstance(one, MIDDLEWARE):
@@ -148,7 +152,21 @@ def _held_by(one: Any) -> list[Any]:
             "default",
         )
         return [getattr(one, name, None) for name in names]
-    return []
+    # A task of the functional API, or an object of the user's that is called like a function.
+    if type(cast("object", one)).__module__ == "langgraph.func":
+        return [getattr(one, "func", None)]
+    return _tools_of(one) if callable(one) and not isinstance(one, type) else []
+
+
+def _tools_of(one: Any) -> list[Any]:
+    """What an object of the user's keeps of tools and agents, and its `__call__`."""
+    kind = type(cast("object", one))
+    if kind.__module__.startswith(LIBRARIES):
+        return []
+    kept: Mapping[str, Any] = getattr(one, "__dict__", {})
+    wanted = (BaseTool, ToolNode, GRAPH, dict, list, tuple)
+    held = [value for value in kept.values() if isinstance(value, wanted)]
+    return [*held, vars(kind).get("__call__")]
 
 
 def _held_by_function(function: FunctionType) -> list[Any]:

@@ -17,6 +17,7 @@ from agentworld_graphs._place import Place
 from agentworld_sim import (
     AccessRefused,
     ArgumentsError,
+    Scenario,
     ToolCall,
     ToolSpec,
     Turn,
@@ -254,6 +255,7 @@ def world_of(
     world: World | HoldsWorld | str | None,
     store: WorldStore | None = None,
     model: WorldModel | str | None = None,
+    scenario: Scenario | None = None,
 ) -> World:
     """The world that is meant.
 
@@ -262,10 +264,14 @@ def world_of(
             of one in `store`; or `None` for a fresh one, an empty machine in memory.
         store: Where the world lives; only with an id.
         model: The language world model of a world that is opened here, or its URL.
+        scenario: What is in a fresh one.
 
     Raises:
-        UsageError: an id without a store, a store without an id, or a model for a world that is open.
+        UsageError: an id without a store, a store without an id, or a model or a scenario for a world
+            that is there.
     """
+    if world is not None and scenario is not None:
+        raise UsageError("scenario=… goes with a world that is made here: leave out world=….")
     if isinstance(world, str):
         if store is None:
             raise UsageError(f"world={world!r} is an id: say in which store it is (store=…).")
@@ -273,7 +279,7 @@ def world_of(
     if store is not None:
         raise UsageError("store=… goes with a world's id (world='…').")
     if world is None:
-        return run_sync(World.create(model=model))
+        return World.create_sync(scenario, model=model)
     if model is not None:
         raise UsageError(
             "model=… goes with a world that is made or opened here. Give it to World.create."

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
-from langchain_core.messages import ToolCall as CallOfModel
 from langchain_core.messages import ToolMessage
-from langchain_core.runnables import RunnableConfig, ensure_config
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.tools import tool as tool_from
 from langgraph.errors import GraphBubbleUp
@@ -19,8 +18,15 @@ from pydantic_core import to_jsonable_python
 
 from agentworld_graphs._batches import Answered
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._functional import place_in_task, ref_of_thread
-from agentworld_graphs._levels import write_ref
+from agentworld_graphs._functional import (
+    follow_agents,
+    place_in_function,
+    place_in_task,
+    ref_of_function,
+    ref_of_thread,
+    write_ref_of_function,
+)
+from agentworld_graphs._levels import keeps_hidden_ref, write_ref
 from agentworld_graphs._place import Place, place_of, reader_of
 from agentworld_graphs._refs import MARK, ref_in
 from agentworld_graphs._seat import Base, Seat, ToolAccess, seat_of, world_of
@@ -28,6 +34,7 @@ from agentworld_graphs._tracing import SIMULATED, tell_tracers, told_at_start
 from agentworld_graphs.tool_specs import bind
 from agentworld_sim import (
     AccessRefused,
+    AgentworldError,
     ArgumentsError,
     ToolCall,
     UsageError,
@@ -56,7 +63,7 @@ class SimulatedTool(StructuredTool):
     _real_injected: frozenset[str] = PrivateAttr(default=frozenset())
     _shown: frozenset[str] | None = PrivateAttr(default=None)
     _messages_key: str = PrivateAttr(default="messages")
-    _refused: bool = PrivateAttr(default=False)
+    _refusal: AgentworldError | None = PrivateAttr(default=None)
     _runtime: Runtime | None = PrivateAttr(default=None)
 
     @classmethod
@@ -65,11 +72,11 @@ class SimulatedTool(StructuredTool):
         real: BaseTool,
         world: World,
         *,
-        refused: bool = False,
+        refusal: AgentworldError | None = None,
         messages_key: str = "messages",
         start: WorldRef | None = None,
     ) -> SimulatedTool:
-        """For this package; use `simulate`."""
+        """For this package; use `simulate`. A `refusal` is what every call fails with."""
 
         def answer(
             call: ToolCall,
@@ -107,7 +114,7 @@ class SimulatedTool(StructuredTool):
         made._real_injected = real._injected_args_keys
         made._shown = _shown(real)
         made._messages_key = messages_key
-        made._refused = refused
+        made._refusal = refusal
         return made
 
     @property
@@ -122,29 +129,21 @@ class SimulatedTool(StructuredTool):
         called._runtime = runtime
         return called
 
-    def invoke(
-        self,
-        input: str | dict[str, Any] | CallOfModel,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> Any:
+    def run(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """As for every tool; callbacks find the world's id in the metadata."""
-        return super().invoke(input, self._noted(config), **kwargs)
+        return super().run(tool_input, *args, **self._noted(kwargs))
 
-    async def ainvoke(
-        self,
-        input: str | dict[str, Any] | CallOfModel,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """As `invoke`."""
-        return await super().ainvoke(input, self._noted(config), **kwargs)
+    async def arun(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """As `run`."""
+        return await super().arun(tool_input, *args, **self._noted(kwargs))
 
-    def _noted(self, config: RunnableConfig | None) -> RunnableConfig:
-        noted = ensure_config(config)
-        noted["metadata"] = {**(noted.get("metadata") or {}), **told_at_start(self.world)}
-        noted["tags"] = [*(noted.get("tags") or ()), SIMULATED]
-        return noted
+    def _noted(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        metadata: dict[str, Any] = options.get("metadata") or {}
+        return {
+            **options,
+            "metadata": {**metadata, **told_at_start(self.world)},
+            "tags": [*(options.get("tags") or ()), SIMULATED],
+        }
 
     @cached_property
     def _injected_args_keys(self) -> frozenset[str]:
@@ -198,9 +197,18 @@ class SimulatedTool(StructuredTool):
         """Where a call stands: in a tool node, in a task of the functional API, or nowhere."""
         if runtime is not None:
             return place_of(runtime, self._messages_key), self._base(runtime)
-        place = place_in_task(self.name, call.id)
-        ref = await ref_of_thread(self.world.id) if place is not None else None
-        return place, lambda: ref
+        task = place_in_task(self.name, call.id)
+        place = task or place_in_function(call.id)
+        if place is None or not (task or keeps_hidden_ref() or self._seat.is_inside(place)):
+            return None, lambda: None
+        ref = await ref_of_thread(self.world.id) or ref_of_function()
+
+        def base() -> WorldRef | None:
+            return ref
+
+        if task is None and not self._seat.is_inside(place):
+            follow_agents(self._seat.enter(place, base, self._start)[0])
+        return place, base
 
     def _run(
         self,
@@ -223,10 +231,8 @@ class SimulatedTool(StructuredTool):
     async def _answer(self, call: ToolCall, runtime: Runtime | None, run: object = None) -> Any:
         place, base = await self._standing(call, runtime)
         try:
-            if self._refused:
-                raise AccessRefused(
-                    f"{self.name!r} is refused: access={{{self.name!r}: 'refuse'}} says so."
-                )
+            if self._refusal is not None:
+                raise self._refusal
             answered = await self._seat.answer(
                 call, place, base, self._start, on_delta=reader_of(runtime)
             )
@@ -239,7 +245,7 @@ class SimulatedTool(StructuredTool):
             if place is None:
                 raise
             raise SimulationInterrupted(as_ours(error)) from error
-        if place is not None and runtime is not None:
+        if place is not None:
             self._carry(place, base, runtime)
         tell_tracers(run, answered.mark(self.world.id))
         if answered.observation.is_error:
@@ -248,11 +254,13 @@ class SimulatedTool(StructuredTool):
         content = self._message(answered.observation.text, call, answered, artifact)
         return (content, artifact) if self.response_format == "content_and_artifact" else content
 
-    def _carry(self, place: Place, base: Base, runtime: Runtime) -> None:
+    def _carry(self, place: Place, base: Base, runtime: Runtime | None) -> None:
         """Writes the ref into the graph's channel, where no node around the tool does."""
         batch, attempt = self._seat.enter(place, base, self._start)
-        if not attempt.supervised:
+        if runtime is not None and not attempt.supervised:
             write_ref(runtime.config, batch.tip)
+        elif runtime is None and not self._seat.is_inside(place):
+            write_ref_of_function(batch)
 
     def _failed(self, text: str, call: ToolCall, answered: Answered | None) -> Any:
         """An error the agent sees, as LangChain makes one of a `ToolException`."""
@@ -345,11 +353,14 @@ def simulated(
     Args:
         start: Where threads begin; where the world stands by default.
     """
+    refusal: AgentworldError | None = None
     if access == "simulate":
         bind(real, world, binds_to=binds_to)
-    return SimulatedTool.of(
-        real, world, refused=access == "refuse", messages_key=messages_key, start=start
-    )
+    else:
+        refusal = AccessRefused(
+            f"{real.name!r} is refused: access={{{real.name!r}: 'refuse'}} says so."
+        )
+    return SimulatedTool.of(real, world, refusal=refusal, messages_key=messages_key, start=start)
 
 
 def _shown(real: BaseTool) -> frozenset[str] | None:

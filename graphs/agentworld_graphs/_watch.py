@@ -1,8 +1,10 @@
 """What travels with a simulated run into everything that it calls.
 
 LangChain hands the callbacks of a run on to all that is called in it: nodes, subgraphs, agents inside
-tools, whatever thread they run under. So the handler here is where a tool node deep inside finds out
-that it is part of a simulation, and it stops a real tool or a provider-side one that nothing caught.
+tools, whatever thread they run under. So the handler here is where a tool node deep inside, or a tool
+that a function calls, finds out that it is part of a simulation, and it stops a real tool or a
+provider-side one that nothing caught. Where a function gives callbacks of its own, a context variable
+adds the handler again.
 """
 
 from __future__ import annotations
@@ -10,32 +12,65 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.tools import BaseTool
+from langchain_core.tracers.context import register_configure_hook
 
 from agentworld_graphs._access import Choice
 from agentworld_graphs._failures import SimulationInterrupted
 from agentworld_graphs._provider import provider_side_among, refusal_of
+from agentworld_graphs._simulate import SimulatedTool
 from agentworld_graphs._tracing import METADATA_KEY
-from agentworld_sim import AccessRefused
+from agentworld_sim import AccessRefused, AgentworldError
 
 _let_through: ContextVar[str | None] = ContextVar("_let_through", default=None)
 """The name of the real tool that a tool node of ours is about to run."""
 
 
+Call = tuple[str, str]
+"""The name of a tool and what it was given."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """A chain or a tool that runs."""
+
+    around: UUID | None
+    node: str | None
+    """The node of a graph that it is part of."""
+    call: Call | None = None
+    failures: dict[Call, AgentworldError] = field(default_factory=dict[Call, AgentworldError])
+    """Calls inside of it that got no answer, and were not answered later."""
+
+
 class SimulationWatch(BaseCallbackHandler):
-    """Carries a simulation, and stops what would get past it."""
+    """Carries a simulation, stops what would get past it, and what goes on without its answer."""
 
     raise_error = True
     # In the caller's own context: a handler in a thread of its own could not stop anything.
     run_inline = True
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: Choice, *, seen: bool = True) -> None:
         self.choice = choice
+        self.seen = seen
+        """Whether there is anything that a world answers: found before the run, or met in it."""
+        self._runs: dict[UUID, _Run] = {}
+
+    def in_place_of(self, tool: BaseTool) -> BaseTool:
+        """What runs where a function calls a tool itself."""
+        if isinstance(tool, SimulatedTool) or tool.name == _let_through.get():
+            return tool
+        try:
+            return self.choice.tool_for(tool)
+        except AgentworldError as error:
+            return SimulatedTool.of(tool, self.choice.world, refusal=error)
 
     def on_chat_model_start(
         self,
@@ -53,16 +88,15 @@ class SimulationWatch(BaseCallbackHandler):
         Raises:
             SimulationInterrupted: it would be given provider-side tools.
         """
-        names = provider_side_among(
-            cast("Mapping[str, Any]", kwargs.get("invocation_params") or {})
-        )
+        given = cast("Mapping[str, Any]", kwargs.get("invocation_params") or {})
+        self.seen = self.seen or bool(given.get("tools"))
+        names = provider_side_among(given)
         if names:
-            raise SimulationInterrupted(
-                AccessRefused(
-                    "the model was not asked."
-                    + "".join(f"\n- {refusal_of(name)}" for name in names)
-                )
+            refusal = AccessRefused(
+                "the model was not asked." + "".join(f"\n- {refusal_of(name)}" for name in names)
             )
+            self._note(_around(parent_run_id), (names[0], ""), refusal)
+            raise SimulationInterrupted(refusal)
 
     def on_tool_start(
         self,
@@ -81,19 +115,99 @@ class SimulationWatch(BaseCallbackHandler):
         Raises:
             SimulationInterrupted: it is a real one that was not allowed.
         """
-        name = str(serialized.get("name"))
-        if METADATA_KEY in (metadata or {}) or name == _let_through.get():
+        self.seen = True
+        name, around = str(serialized.get("name")), _around(parent_run_id)
+        simulated = METADATA_KEY in (metadata or {})
+        if simulated or name == _let_through.get() or self.choice.may_run(name):
+            self._runs[run_id] = _Run(around, None, (name, input_str))
             return
-        if self.choice.may_run(name):
-            return
-        raise SimulationInterrupted(
-            AccessRefused(
-                f"the real tool {name!r} was about to run where nothing can take its place: a function"
-                " of the graph calls it itself, or a middleware inside of SimulatedTools chose it. Give"
-                " simulate(tool, world) there instead, put SimulatedTools last, or let the real tool"
-                f" run (access={{{name!r}: 'real'}})."
-            )
+        refusal = AccessRefused(
+            f"the real tool {name!r} was about to run where nothing can take its place: it replaces"
+            " LangChain's own `run`, or a middleware inside of SimulatedTools chose it. Give"
+            " simulate(tool, world) there instead, put SimulatedTools last, or let the real tool"
+            f" run (access={{{name!r}: 'real'}})."
         )
+        self._note(around, (name, input_str), refusal)
+        raise SimulationInterrupted(refusal)
+
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """A tool gave no answer: whatever is around it must not go on as if it had."""
+        run = self._runs.pop(run_id, None)
+        if run is not None and run.call is not None and isinstance(error, AgentworldError):
+            ours = error.error if isinstance(error, SimulationInterrupted) else error
+            self._note(run.around, run.call, ours)
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """The same call may have failed before, and was tried again."""
+        run = self._runs.pop(run_id, None)
+        if run is not None and run.call is not None:
+            self._note(run.around, run.call, None)
+
+    def on_chain_start(
+        self,
+        serialized: dict[str, Any],
+        inputs: dict[str, Any],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """A node, a graph or another chain begins."""
+        self._runs[run_id] = _Run(_around(parent_run_id), (metadata or {}).get("langgraph_node"))
+
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """It failed: nothing is hidden."""
+        self._runs.pop(run_id, None)
+
+    def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
+        """
+        Raises:
+            SimulationInterrupted: a call in it got no answer, and the failure was caught.
+        """
+        run = self._runs.pop(run_id, None)
+        if run is None or not run.failures:
+            return
+        (name, _), error = next(iter(run.failures.items()))
+        where = "a function" if run.node is None else f"the node {run.node!r}"
+        raise SimulationInterrupted(
+            error,
+            f"{where} caught that {name!r} got no answer, and would have gone on: {error}",
+        )
+
+    def _note(self, around: UUID | None, call: Call, error: AgentworldError | None) -> None:
+        """Tells all that is around a call what became of it."""
+        while around is not None and (run := self._runs.get(around)) is not None:
+            if error is None:
+                run.failures.pop(call, None)
+            else:
+                run.failures[call] = error
+            around = run.around
+
+
+_running: ContextVar[SimulationWatch | None] = ContextVar("agentworld_running", default=None)
+register_configure_hook(_running, inheritable=True)
+
+
+@contextmanager
+def running(watch: SimulationWatch) -> Generator[None]:
+    """What is called within it is part of a simulation."""
+    token = _running.set(watch)
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+def tool_in_place_of(tool: BaseTool, callbacks: object) -> BaseTool:
+    """What runs where a tool is called: the tool itself, outside of a simulation.
+
+    Args:
+        tool: The tool.
+        callbacks: Those that it is called with.
+    """
+    watch = _watch_among(_handlers(callbacks)) or _running.get()
+    return tool if watch is None else watch.in_place_of(tool)
 
 
 @contextmanager
@@ -108,16 +222,14 @@ def let_through(name: str) -> Generator[None]:
 
 def watches_in(config: RunnableConfig | None) -> SimulationWatch | None:
     """The simulation that a run is part of, if it is part of one."""
-    for handler in _handlers((config or {}).get("callbacks")):
-        if isinstance(handler, SimulationWatch):
-            return handler
-    return None
+    return _watch_among(_handlers((config or {}).get("callbacks"))) or _running.get()
 
 
-def watch_from_here(config: RunnableConfig, choice: Choice) -> None:
-    """Makes what is called with `config` part of a simulation."""
-    if watches_in(config) is not None:
-        return
+def watch_from_here(config: RunnableConfig, choice: Choice) -> SimulationWatch:
+    """Makes what is called with `config` part of a simulation, if it is not part of one."""
+    watch = watches_in(config)
+    if watch is not None:
+        return watch
     callbacks = config.get("callbacks")
     watch = SimulationWatch(choice)
     if isinstance(callbacks, BaseCallbackManager):
@@ -126,6 +238,17 @@ def watch_from_here(config: RunnableConfig, choice: Choice) -> None:
         config["callbacks"] = manager
     else:
         config["callbacks"] = [*(callbacks or ()), watch]
+    return watch
+
+
+def _around(parent: UUID | None) -> UUID | None:
+    """The run inside of which another begins, also where callbacks of its own hide that."""
+    callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
+    return parent or getattr(callbacks, "parent_run_id", None)
+
+
+def _watch_among(handlers: Sequence[object]) -> SimulationWatch | None:
+    return next((one for one in handlers if isinstance(one, SimulationWatch)), None)
 
 
 def _handlers(callbacks: object) -> Sequence[object]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
+from contextlib import aclosing, closing, contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from langgraph.channels import (  # pyright: ignore[reportMissingTypeStubs]  as below
     BinaryOperatorAggregate,
@@ -12,34 +13,100 @@ from langgraph.channels import (  # pyright: ignore[reportMissingTypeStubs]  as 
 from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs]  a namespace
 
 from agentworld_graphs._access import Choice
-from agentworld_graphs._patch import enter_everywhere, leave_everywhere, reach_nested_nodes
+from agentworld_graphs._patch import (
+    enter_everywhere,
+    leave_everywhere,
+    reach_called_tools,
+    reach_nested_nodes,
+)
 from agentworld_graphs._rebuild import Rebuild
 from agentworld_graphs._refs import HIDDEN_CHANNEL, last_ref
 from agentworld_graphs._seat import world_of
-from agentworld_graphs._watch import SimulationWatch
+from agentworld_graphs._watch import SimulationWatch, running, watches_in
 from agentworld_sim import Access, UsageError, World, WorldStore
 from agentworld_sim.supports_world import HoldsWorld
 
 if TYPE_CHECKING:
     from agentworld_sim.imagination import WorldModel
 
-G = TypeVar("G", bound=Pregel[Any, Any, Any, Any])
+
+NOTHING = (
+    "the graph has run, and there was nothing in it that a world could answer: no tool node, no agent and"
+    " no tool was found or called. A plain Python function that acts by itself is out of reach: make a"
+    " tool of what it does (`@tool`) and call that, or test it with the pytest plugin's guard on."
+)
+
+
+class SimulatedGraph(Pregel[Any, Any, Any, Any]):
+    """What `simulate_graph` makes: also of the class of the graph that it is a copy of.
+
+    A run in which there was nothing to simulate ends with a `UsageError`.
+    """
+
+    @property
+    def world(self) -> World:
+        """The world that answers."""
+        return self._watch.choice.world
+
+    if not TYPE_CHECKING:
+        # A context variable set for the whole run would be seen by whoever reads the stream.
+        def stream(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+            """As for every graph."""
+            with reach_called_tools(), closing(super().stream(*args, **kwargs)) as steps:
+                while True:
+                    with running(self._watch):
+                        step = next(steps, _END)
+                    if step is _END:
+                        return self._require_seen()
+                    yield step
+
+        async def astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+            """As for every graph."""
+            with reach_called_tools():
+                async with aclosing(super().astream(*args, **kwargs)) as steps:
+                    while True:
+                        with running(self._watch):
+                            step = await anext(steps, _END)
+                        if step is _END:
+                            break
+                        yield step
+            self._require_seen()
+
+    def _require_seen(self) -> None:
+        if not self._watch.seen:
+            raise UsageError(NOTHING)
+
+    @property
+    def _watch(self) -> SimulationWatch:
+        return cast("SimulationWatch", watches_in(self.config))
+
+
+_END = object()
+
+
+@cache
+def _simulated(kind: type[Pregel[Any, Any, Any, Any]]) -> type[SimulatedGraph]:
+    """A class of graphs, with a world."""
+    if issubclass(kind, SimulatedGraph):
+        return kind
+    return type(kind.__name__, (SimulatedGraph, kind), {"__module__": kind.__module__})
 
 
 def simulate_graph(
-    graph: G,
+    graph: Pregel[Any, Any, Any, Any],
     world: World | HoldsWorld | str | None = None,
     *,
     store: WorldStore | None = None,
     model: WorldModel | str | None = None,
     access: Mapping[str, Access] | None = None,
     binds_to: Mapping[str, str] | None = None,
-) -> G:
+) -> SimulatedGraph:
     """The same compiled graph, whose tools a world answers. The graph itself is left as it is.
 
     Tool nodes are found in the graph, in its subgraphs, and while it runs in agents that tools and
     functions call: what `create_agent`, `create_react_agent` and `create_deep_agent` make, with their
-    subagents. Wrappers and middleware stay around the calls.
+    subagents. Wrappers and middleware stay around the calls. Tools that functions call themselves are
+    answered, too.
 
     Args:
         graph: A compiled graph.
@@ -55,8 +122,8 @@ def simulate_graph(
     Raises:
         AccessRefused: something in the graph would act on the real world: tools that bind to nothing,
             provider-side tools, a middleware that starts a real shell, a backend on the real disk, a
-            graph on another server. All are named. What only shows while the graph runs, a real tool
-            that a function calls itself for example, fails the run before it happens.
+            graph on another server. All are named. What only shows while the graph runs, a tool of a
+            function that binds to nothing for example, fails the run before it happens.
         UsageError: it is no compiled graph, or `access` or `binds_to` name what is not there.
     """
     if not isinstance(graph, Pregel):  # pyright: ignore[reportUnnecessaryIsInstance]  users err
@@ -74,7 +141,10 @@ def simulate_graph(
     reach_nested_nodes()
     channel = BinaryOperatorAggregate(str, last_ref)
     made = made.copy({"channels": {**made.channels, HIDDEN_CHANNEL: channel}})
-    return made.with_config(callbacks=[SimulationWatch(choice)])
+    made = made.with_config(callbacks=[SimulationWatch(choice, seen=rebuild.found)])
+    copied = cast("SimulatedGraph", made)
+    copied.__class__ = _simulated(type(copied))
+    return copied
 
 
 @contextmanager

@@ -220,10 +220,14 @@ async def test_a_tool_node_works_inside_of_a_task(lab: Lab, way: str) -> None:
 
 
 @WAYS
-async def test_a_whole_entrypoint_is_stopped_where_it_calls_real_tools(lab: Lab, way: str) -> None:
-    graph = agent(lab, lab.world(), lab.adds("a"), AIMessage("done"), way=way, tools=lab.tools())
-    with pytest.raises(SimulationInterrupted, match="the real tool 'add' was about to run"):
-        await run(simulate_graph(graph, lab.world()), way, GO, lab.thread())
+async def test_a_whole_entrypoint_with_real_tools_is_simulated(lab: Lab, way: str) -> None:
+    script = [lab.adds("a", "b"), AIMessage("done"), lab.adds("c"), AIMessage("done")]
+    graph = simulate_graph(
+        agent(lab, lab.world(), *script, way=way, tools=lab.tools()), lab.world()
+    )
+    first = await run(graph, way, GO, lab.thread())
+    assert lab.answers(first) == ["a", "a,b"]
+    assert lab.answers(await run(graph, way, GO, lab.thread()))[-1] == "a,b,c"
     assert lab.ran == []
 
 

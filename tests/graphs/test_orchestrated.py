@@ -70,7 +70,7 @@ def plan(lab: Lab) -> Any:
 
 @WAYS
 async def test_each_step_finds_what_the_one_before_it_did(lab: Lab, way: str) -> None:
-    graph = simulate_graph(plan(lab), lab.world())
+    graph: Any = simulate_graph(plan(lab), lab.world())
     final = await run(graph, way, {"steps": ["a", "b", "c"], "done": []}, lab.thread())
     assert final == {"steps": [], "done": ["a", "a,b", "a,b,c"]}
     other = await run(graph, way, {"steps": ["x"], "done": []}, lab.thread("other"))
@@ -81,7 +81,7 @@ async def test_each_step_finds_what_the_one_before_it_did(lab: Lab, way: str) ->
 
 @WAYS
 async def test_going_back_takes_the_world_along(lab: Lab, way: str) -> None:
-    graph = simulate_graph(plan(lab), lab.world())
+    graph: Any = simulate_graph(plan(lab), lab.world())
     final = await run(graph, way, {"steps": ["a", "b", "c"], "done": []}, lab.thread())
     history = [one for one in graph.get_state_history(lab.thread()) if one.next == ("execute",)]
     for snapshot in history:
@@ -100,7 +100,7 @@ async def test_several_agents_in_one_function_work_one_after_the_other(lab: Lab,
     builder: Any = StateGraph(Plan)
     builder.add_node("execute", execute)
     builder.add_edge(START, "execute")
-    graph = simulate_graph(builder.compile(), lab.world())
+    graph: Any = simulate_graph(builder.compile(), lab.world())
     final = await run(graph, way, {"steps": ["a", "b"], "done": []})
     assert final["done"] == ["a", "a,b"]
 
@@ -118,7 +118,7 @@ async def test_agents_side_by_side_each_begin_where_the_step_began(lab: Lab, way
     builder: Any = StateGraph(Plan)
     builder.add_node("execute", execute)
     builder.add_conditional_edges(START, send, ["execute"])
-    graph = simulate_graph(builder.compile(), lab.world())
+    graph: Any = simulate_graph(builder.compile(), lab.world())
     final = await run(graph, way, {"steps": ["a", "b"], "done": []})
     assert final["done"] == ["a", "b"]
 
@@ -130,6 +130,6 @@ def test_tasks_of_the_functional_api_may_call_agents(lab: Lab) -> None:
         return [work(step).result() for step in steps]
 
     compiled: Any = cast("Any", entrypoint)(checkpointer=InMemorySaver())(orchestrate)
-    graph = simulate_graph(compiled, lab.world())
+    graph: Any = simulate_graph(compiled, lab.world())
     assert graph.invoke(["a"], lab.thread()) == ["a"]
     assert lab.ran == []

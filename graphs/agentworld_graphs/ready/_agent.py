@@ -220,6 +220,21 @@ class Agent:
             return await claim(world, once, at=state.get("sim_ref", world.root))
 
 
+def agent_of(given: object) -> Agent | None:
+    """What a ready graph was given to be built with.
+
+    Raises:
+        UsageError: it is no `Agent`.
+    """
+    if given is None or isinstance(given, Agent):
+        return given
+    raise UsageError(
+        f"build takes an Agent, not {type(given).__name__!r}: the ready graph asks the agent's model and"
+        " its tools itself. Give them: build(Agent(tools=[…], chat_model=…)). A compiled graph is"
+        " simulated as it is by simulate_graph(graph)."
+    )
+
+
 def name_of(call: Mapping[str, Any], state: State, *more: object) -> str:
     """A name of a call where it stands: of the tool, the arguments, the world, the point of its history,
     and whatever else belongs to it. With anything changed it is another."""

@@ -26,6 +26,8 @@ class Outcome(TypedDict):
     """On the world's clock."""
     differs: list[str]
     """Files that are otherwise in the end than without a control."""
+    struck: bool
+    """Whether the control did anything at all."""
     stopped: bool
     """Whether the agent had to be stopped."""
     said: str
@@ -58,6 +60,8 @@ def table(outcomes: Sequence[Outcome]) -> str:
     ]
     for one in outcomes:
         differs = ", ".join(one["differs"]) or "nothing"
+        if not one["struck"]:
+            differs += ": the control never struck"
         if one["stopped"]:
             differs += "; stopped after too many steps"
         lines.append(

@@ -27,7 +27,14 @@ from pydantic import Field
 
 from agentworld_graphs._failures import SimulationInterrupted
 from agentworld_graphs.ready import _scripts
-from agentworld_graphs.ready._agent import TURNED_DOWN, Agent, Settings, State, name_of
+from agentworld_graphs.ready._agent import (
+    TURNED_DOWN,
+    Agent,
+    Settings,
+    State,
+    agent_of,
+    name_of,
+)
 from agentworld_graphs.ready._grading import (
     Grade,
     Prediction,
@@ -171,7 +178,7 @@ def build(agent: Agent | None = None, *, scorer: Scorer | None = None) -> Any:
         agent: Your own; the one that fixes a failing test by default.
         scorer: What compares; `goals_then_errors` by default, or `fewest_errors` for what is imagined.
     """
-    steps = Steps(agent or Agent(script=_scripts.alternatives()), scorer)
+    steps = Steps(agent_of(agent) or Agent(script=_scripts.alternatives()), scorer)
     made: Any = StateGraph(Thread, context_schema=Choosing, input_schema=MessagesState)
     for node in (steps.begin, steps.propose, steps.predict, steps.act, steps.summarise):
         made.add_node(node.__name__, node)

@@ -20,7 +20,7 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it h
 )
 from langgraph.runtime import Runtime
 
-from agentworld_graphs.ready._agent import Agent, Settings, State
+from agentworld_graphs.ready._agent import Agent, Settings, State, agent_of
 from agentworld_graphs.ready._worlds import ours
 from agentworld_sim.goals import check_goals
 
@@ -72,7 +72,7 @@ def build(agent: Agent | None = None) -> Any:
     Args:
         agent: Your own; the one that fixes a failing test by default.
     """
-    steps = Steps(agent or Agent())
+    steps = Steps(agent_of(agent) or Agent())
     made: Any = StateGraph(Working, context_schema=Settings, input_schema=MessagesState)
     made.add_node("begin", steps.begin)
     made.add_node("think", steps.think)

@@ -25,7 +25,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from agentworld_graphs._demo._agent import agent as smallest_agent
-from agentworld_graphs.ready._agent import Agent, Settings, State
+from agentworld_graphs.ready._agent import Agent, Settings, State, agent_of
 from agentworld_graphs.ready._outcomes import Outcome, measured, table
 from agentworld_graphs.ready._worlds import forked, ours
 from agentworld_sim import (
@@ -167,14 +167,16 @@ class Steps:
         return {"runs": {given["control"]: run}}
 
     def report(self, state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
-        usual = state["runs"][NOTHING]["files"]
+        usual, seconds = (state["runs"][NOTHING][name] for name in ("files", "seconds"))
         outcomes: list[Outcome] = []
         for name in [NOTHING, *wanted(Attack.of(runtime).controls, self.known)]:
             run = dict(state["runs"][name])
             files = run.pop("files")
             paths = sorted({**usual, **files})
             differs = [path for path in paths if files.get(path) != usual.get(path)]
-            outcomes.append(Outcome(**run, differs=differs))
+            # Of a control that only delays, the clock tells.
+            struck = name == NOTHING or run["enforced"] > 0 or run["seconds"] != seconds
+            outcomes.append(Outcome(**run, differs=differs, struck=struck))
         return {"outcomes": outcomes, "messages": [AIMessage(table(outcomes))]}
 
 
@@ -186,12 +188,12 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
         controls: What goes wrong, one control for each run; `CONTROLS` by default.
 
     Raises:
-        UsageError: a control has the name of the run without one.
+        UsageError: a control has the name of the run without one, or `agent` is none.
     """
     known = CONTROLS if controls is None else {control.name: control for control in controls}
     if NOTHING in known:
         raise UsageError(f"a control cannot be named {NOTHING!r}: that is the run without one.")
-    steps = Steps(agent or Agent(), known)
+    steps = Steps(agent_of(agent) or Agent(), known)
     made: Any = StateGraph(Thread, context_schema=Attack, input_schema=MessagesState)
     made.add_node("begin", steps.begin)
     made.add_node("attempt", steps.attempt)

@@ -29,7 +29,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 
 from agentworld_graphs.ready import _scripts
-from agentworld_graphs.ready._agent import Agent, Settings, State, name_of
+from agentworld_graphs.ready._agent import Agent, Settings, State, agent_of, name_of
 from agentworld_graphs.ready._rehearsing import Rehearsal, open_calls, question, rehearsed
 from agentworld_graphs.ready._worlds import ours
 
@@ -124,7 +124,7 @@ def build(agent: Agent | None = None) -> Any:
     Args:
         agent: Your own; one that tidies up too much by default.
     """
-    steps = Steps(agent or Agent(script=_scripts.tidies_up()))
+    steps = Steps(agent_of(agent) or Agent(script=_scripts.tidies_up()))
     made: Any = StateGraph(Thread, context_schema=Careful, input_schema=MessagesState)
     for node in (steps.begin, steps.think, steps.rehearse, steps.decide):
         made.add_node(node.__name__, node)
