@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control, ControlInput
@@ -43,6 +43,7 @@ from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import live_worlds
 from agentworld_sim.runtime.step import Asked, answered
+from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.store.base import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.store.memory import MemoryStore
@@ -95,18 +96,15 @@ class World:
         self._checks = tuple(checks)
         self.controls = tuple(controls)
         """Perturbations, in order."""
-        self._tools: dict[str, tuple[ToolSpec, Engine | None]] = {}
+        self._tools = dict(tools or {})
         self._live: dict[str, tuple[WorldRef, EngineSession]] = {}
         self._states: dict[WorldRef, WorldState] = {}
         self._past: tuple[WorldRef, tuple[Turn, ...]] | None = None
         self._lock = TurnLock()
         self._told: list[Callable[[Turn], None]] = []
         self._closed = False
-        self._tools.update(tools or {})
         if tools is None:
             self.add_tools(scenario_tools(scenario))
-
-    # Opening
 
     @classmethod
     async def create(
@@ -135,8 +133,7 @@ class World:
                 otherwise none. `False` is none, and none is looked for.
             checks: Rules that every answer must pass.
             controls: Perturbations, in order.
-            access: Access rules that go before the scenario's. They belong to this process, not to the
-                world's history.
+            access: Rules that go before the scenario's: of this process, not of the world's history.
 
         Raises:
             UsageError: the id is taken, an access rule may not stand, or a tool of the scenario cannot be bound as it asks.
@@ -171,6 +168,11 @@ class World:
         )
         world._states[record.root] = state
         return world
+
+    @classmethod
+    def create_sync(cls, scenario: Scenario | None = None, **options: Any) -> World:
+        """`create`, with the same options, for code that is not asynchronous."""
+        return run_sync(cls.create(scenario, **options))
 
     @classmethod
     async def open(
@@ -217,8 +219,6 @@ class World:
             await world._state(at)
             world._head = at
         return world
-
-    # What it is
 
     @property
     def ref(self) -> WorldRef:
@@ -323,8 +323,6 @@ class World:
         """Calls `tell` with every turn that this object commits from now on, also at other points than the
         head, in the order of the commits. Forks are not watched."""
         self._told.append(tell)
-
-    # What it does
 
     async def step(
         self,
@@ -461,8 +459,6 @@ class World:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    # How
 
     async def _answered(self, asked: Asked, base: WorldRef) -> Turn | None:
         """One try at a turn after `base`; `None` when the head has moved."""

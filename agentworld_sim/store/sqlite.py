@@ -60,14 +60,14 @@ class SqliteStore:
 
     blocking = True
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
         """Opens or creates the store.
 
         Raises:
             StoreError: the file is not a store, is damaged, is from a newer release, or cannot be
                 written. It is left as it is.
         """
-        self.path = path
+        self.path = path = Path(path)
         self._lock = threading.RLock()
         with self._failures():
             path.parent.mkdir(parents=True, exist_ok=True)

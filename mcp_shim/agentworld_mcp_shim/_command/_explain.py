@@ -113,12 +113,12 @@ def explain_command(
     Exit codes: 0, or 2 when the upstream, a binding or an option is wrong.
     """
     from agentworld_mcp_shim._command._serve import log_to_stderr, parsed_access, parsed_binds
+    from agentworld_mcp_shim._sdk import require_sdk
     from agentworld_mcp_shim._settings import ShimSettings
     from agentworld_mcp_shim._targets import targets_of
     from agentworld_mcp_shim._upstream import close_all, start_upstream
     from agentworld_mcp_shim._worlds import WorldChoice
     from agentworld_sim.errors import UsageError
-    from agentworld_sim.extras import require
 
     if as_json and as_stub:
         raise UsageError("--json and --stub print different things. Give one of them.")
@@ -138,7 +138,7 @@ def explain_command(
                 started[target.name] = start_upstream(
                     target.command, name=target.name, env=target.env, headers=target.headers
                 )
-        require("mcp.server.lowlevel", extra="mcp")
+        require_sdk()
         import asyncio
 
         explanation, specs = asyncio.run(_explained(settings, started))

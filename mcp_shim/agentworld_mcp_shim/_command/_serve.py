@@ -196,9 +196,9 @@ def serve_command(
                 started[target.name] = start_upstream(
                     target.command, name=target.name, env=target.env, headers=target.headers
                 )
-        from agentworld_sim.extras import require
+        from agentworld_mcp_shim._sdk import require_sdk
 
-        require("mcp.server.lowlevel", extra="mcp")
+        require_sdk()
         settings = ShimSettings(
             targets=targets,
             worlds=choice,

@@ -57,15 +57,15 @@ def snapshot_command(
     import asyncio
 
     from agentworld_mcp_shim._command._serve import log_to_stderr
+    from agentworld_mcp_shim._sdk import require_sdk
     from agentworld_mcp_shim._targets import targets_of
     from agentworld_mcp_shim._upstream import close_all, list_upstream, start_upstream
-    from agentworld_sim.extras import require
 
     log_to_stderr(verbose)
     (target,) = targets_of(upstream)
     started = start_upstream(target.command, env=target.env, headers=target.headers)
     try:
-        require("mcp.server.lowlevel", extra="mcp")
+        require_sdk()
         listing = asyncio.run(list_upstream(started, seconds=upstream_timeout, contents=contents))
     finally:
         close_all({"": started})

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
     from agentworld_mcp_shim.wrapping import Outcome, Rewritten
@@ -97,7 +96,9 @@ def wrap_command(
         _list_files()
         return
     # What it writes starts this interpreter, which must be able to serve.
-    require("mcp", extra="mcp")
+    from agentworld_mcp_shim._sdk import require_sdk
+
+    require_sdk()
     from agentworld_mcp_shim.wrapping import WrapChoice, wrap_text
     from agentworld_mcp_shim.wrapping._files import read_file
 
