@@ -13,6 +13,8 @@ from typing import cast
 from agentworld_sim.errors import UsageError
 
 URL_VARIABLE = "AGENTWORLD_UPSTREAM_URL"
+SERVER_VARIABLE = "AGENTWORLD_SERVER"
+"""The name of the server among those that share its world."""
 HEADERS_VARIABLE = "AGENTWORLD_UPSTREAM_HEADERS"
 """All headers, as a JSON object."""
 HEADER_PREFIX = "AGENTWORLD_UPSTREAM_HEADER_"
@@ -21,6 +23,11 @@ HEADER_PREFIX = "AGENTWORLD_UPSTREAM_HEADER_"
 _HEADER = re.compile(r"[A-Za-z0-9_-]+")
 _PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _LEFT = re.compile(r"\$\{[^}]*\}")
+
+
+def server_name(name: str) -> str:
+    """A server's name as it can stand before a tool's, and in a URL."""
+    return re.sub("__+", "_", re.sub("[^A-Za-z0-9_.-]+", "-", name)).strip("-_.") or "server"
 
 
 def header_variable(header: str) -> str | None:

@@ -104,7 +104,7 @@ class Mirror:
         """
         Args:
             listing: What the upstream says of itself.
-            upstream: Its name among several. The world then knows its tools as `UPSTREAM__tool`.
+            upstream: Its name among several that share a world. The world then knows its tools as `UPSTREAM__tool`.
         """
         self.listing = listing
         self.upstream = upstream

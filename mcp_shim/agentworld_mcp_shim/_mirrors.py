@@ -50,7 +50,7 @@ async def mirrors_of(settings: ShimSettings, started: Mapping[str, Upstream]) ->
         target.name: listing for target, listing in zip(settings.targets, listings, strict=True)
     }
     if len(named) == 1:
-        return {"": Mirror(listings[0])}
+        return {"": Mirror(listings[0], upstream=settings.targets[0].name)}
     own = {name: Mirror(listing, upstream=name) for name, listing in named.items()}
     return {"": MergedMirror(own), **own}
 

@@ -21,7 +21,7 @@ class UpstreamTarget:
     """One server to mirror."""
 
     name: str = ""
-    """Its own name when there are several; empty for a single one."""
+    """Its own name when several share a world; empty for one that has it to itself."""
     command: tuple[str, ...] = ()
     """The command that starts it, or one `http(s)://` URL; empty when only a snapshot is given."""
     snapshot: Path | None = None

@@ -10,12 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from agentworld_mcp_shim._environment import HEADERS_VARIABLE, upstream_headers, upstream_url
+from agentworld_mcp_shim._environment import (
+    HEADERS_VARIABLE,
+    server_name,
+    upstream_headers,
+    upstream_url,
+)
 from agentworld_mcp_shim._settings import UpstreamTarget
 from agentworld_sim.errors import UsageError
 
 # Neither `__` in it nor `_` at its end: the first `__` of a tool's name ends its upstream's.
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]|_(?!_|$))*")
+_NAME_RULE = "A name has letters, digits, '.', '-' and single '_'"
 _PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _ANY_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 
@@ -26,6 +32,7 @@ def targets_of(
     upstreams: Sequence[str] = (),
     servers: Path | None = None,
     snapshots: Sequence[str] = (),
+    server: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> tuple[UpstreamTarget, ...]:
     """The upstreams of a command line.
@@ -35,6 +42,8 @@ def targets_of(
         upstreams: Values of `--upstream`: `NAME=COMMAND-LINE` or `NAME=URL`.
         servers: The file of `--servers`.
         snapshots: Values of `--snapshot`: `FILE` or `NAME=FILE`.
+        server: The value of `--server`: the name of the one upstream among others, behind other shims,
+            that share its world.
         environ: Where placeholders and headers come from; this process's environment by default.
 
     Raises:
@@ -67,7 +76,23 @@ def targets_of(
         raise UsageError(
             "of several upstreams each needs a name: --upstream NAME=COMMAND, --snapshot NAME=FILE."
         )
+    if server is not None:
+        found = (_shared(found, server),)
+    elif len(found) == 1:
+        # It has the world to itself, and its tools keep their names.
+        found = (replace(found[0], name=""),)
     return _with_headers(found, variables)
+
+
+def _shared(found: Sequence[UpstreamTarget], server: str) -> UpstreamTarget:
+    if not _NAME.fullmatch(server):
+        raise UsageError(f"--server {server!r}: {_NAME_RULE}, for example --server git.")
+    if len(found) != 1:
+        raise UsageError(
+            f"--server {server!r} names one upstream, and {len(found) or 'none'} "
+            f"{'are' if found else 'is'} given. Of several, --upstream and --servers give each its name."
+        )
+    return replace(found[0], name=server)
 
 
 def read_servers(path: Path, environ: Mapping[str, str]) -> list[UpstreamTarget]:
@@ -117,7 +142,7 @@ def _server(name: str, entry: object, environ: Mapping[str, str]) -> UpstreamTar
     words = _strings(name, "command", [url] if url else [command, *arguments])
     filled = tuple(_filled(name, word, environ) for word in words)
     return UpstreamTarget(
-        name=_tidy(name),
+        name=server_name(name),
         command=filled,
         env=_values(name, "env", fields.get("env"), environ),
         headers=_values(name, "headers", fields.get("headers"), environ) if url else {},
@@ -165,17 +190,12 @@ def _filled(server: str, text: str, environ: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(fill, text)
 
 
-def _tidy(name: str) -> str:
-    """A name that can stand before a tool's, and in a URL."""
-    return re.sub("__+", "_", re.sub("[^A-Za-z0-9_.-]+", "-", name)).strip("-_.") or "server"
-
-
 def _named(value: str) -> UpstreamTarget:
     name, _, rest = value.partition("=")
     if not rest.strip() or not _NAME.fullmatch(name):
         raise UsageError(
-            f"--upstream {value!r} is not of the form NAME=COMMAND or NAME=URL. A name has letters,"
-            " digits, '.', '-' and single '_', for example --upstream 'git=mcp-server-git'."
+            f"--upstream {value!r} is not of the form NAME=COMMAND or NAME=URL. {_NAME_RULE}, for"
+            " example --upstream 'git=mcp-server-git'."
         )
     try:
         words = shlex.split(rest)

@@ -181,7 +181,7 @@ class _Beginning:
         left = list(table.scope)
         found: list[tuple[dict[str, str], list[dict[str, Any]]]] = []
         candidates: list[tuple[dict[str, str], Table]] = []
-        for other in self.plan.tables.values():
+        for other in self._of_server(table).values():
             if other.name != table.name:
                 candidates.append((_shared(left, other), other))
         candidates.sort(key=lambda one: -len(one[0]))
@@ -220,7 +220,7 @@ class _Beginning:
 
     def _referred(self, table: Table, name: str, schema: Schema, draw: Draw) -> Any:
         """A value that names a record of another table, if the field is one that does."""
-        other = self._reference(name)
+        other = self._reference(table, name)
         if other is None or other.name == table.name:
             return MISSING
         kinds = set(types_of(resolved(schema, roots_of(self.plan, table.name))))
@@ -238,7 +238,16 @@ class _Beginning:
                 return value
         return MISSING
 
-    def _reference(self, name: str) -> Table | None:
+    def _of_server(self, table: Table) -> dict[str, Table]:
+        """The tables of the same server, by their names there."""
+        server = table.name.rpartition("__")[0]
+        return {
+            name.rpartition("__")[2]: other
+            for name, other in self.plan.tables.items()
+            if name.rpartition("__")[0] == server
+        }
+
+    def _reference(self, table: Table, name: str) -> Table | None:
         bare = _times.snake(name)
         for end in _ENDS:
             if bare.endswith(end) and bare != end[1:]:
@@ -247,12 +256,13 @@ class _Beginning:
         else:
             if bare not in PEOPLE and not _BY.fullmatch(bare):
                 return None
-        for other in self.plan.tables.values():
-            if singular(other.name).replace(" ", "_") == bare or other.name == bare:
+        tables = self._of_server(table)
+        for own, other in tables.items():
+            if singular(own).replace(" ", "_") == bare or own == bare:
                 return other
         if bare in PEOPLE or _BY.fullmatch(bare):
             people = ("users", "members", "people", "employees", "accounts", "authors", "contacts")
-            return next((self.plan.tables[one] for one in people if one in self.plan.tables), None)
+            return next((tables[one] for one in people if one in tables), None)
         return None
 
     def _settle(self, table: Table, record: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agentworld_mcp_shim._command._server_option import server_option
 from agentworld_sim.cli.model_options import ModelChoice, model_options
 from agentworld_sim.errors import nearest
 
@@ -67,6 +68,7 @@ WIDE = 100
     type=click.Path(path_type=Path),
     help="Take the upstreams from a client's configuration file.",
 )
+@server_option
 @click.option(
     "--upstream-timeout",
     metavar="SECONDS",
@@ -92,6 +94,7 @@ def explain_command(
     snapshots: tuple[str, ...],
     upstreams: tuple[str, ...],
     servers: Path | None,
+    server: str | None,
     upstream_timeout: float,
     as_json: bool,
     as_stub: bool,
@@ -122,7 +125,9 @@ def explain_command(
 
     if as_json and as_stub:
         raise UsageError("--json and --stub print different things. Give one of them.")
-    targets = targets_of(upstream, upstreams=upstreams, servers=servers, snapshots=snapshots)
+    targets = targets_of(
+        upstream, upstreams=upstreams, servers=servers, snapshots=snapshots, server=server
+    )
     settings = ShimSettings(
         targets=targets,
         worlds=WorldChoice(scenario=scenario, memory=True, model=model_choice),

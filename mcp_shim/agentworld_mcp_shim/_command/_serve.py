@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from agentworld_mcp_shim._command._http_options import http_options
+from agentworld_mcp_shim._command._server_option import server_option
 from agentworld_mcp_shim._command._tape_options import TapeChoice, check_tape, tape_options
 from agentworld_sim.cli.model_options import ModelChoice, model_options
 from agentworld_sim.cli.store_option import store_option
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
 )
 @store_option
 @click.option("--memory", is_flag=True, help="Keep the world in memory: gone with the process.")
+@server_option
 @click.option(
     "--upstream-timeout",
     metavar="SECONDS",
@@ -118,6 +120,7 @@ def serve_command(
     snapshots: tuple[str, ...],
     upstreams: tuple[str, ...],
     servers: Path | None,
+    server: str | None,
     pinned: bool,
     seed_from: Path | None,
     store: str | None,
@@ -160,7 +163,9 @@ def serve_command(
     from agentworld_mcp_shim._worlds import WorldChoice, check_choice
 
     chosen = parsed_binds(binds)
-    targets = targets_of(upstream, upstreams=upstreams, servers=servers, snapshots=snapshots)
+    targets = targets_of(
+        upstream, upstreams=upstreams, servers=servers, snapshots=snapshots, server=server
+    )
     if chosen and not targets:
         raise UsageError(
             "--bind is for an upstream's tools. Name the upstream's command after `--`."

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Literal, cast
 
+from agentworld_mcp_shim._environment import SERVER_VARIABLE, server_name
 from agentworld_mcp_shim.wrapping._clients import (
     Client,
     Servers,
@@ -99,11 +100,10 @@ def wrap_text(
     def wrapped(entry: Member, servers: Servers) -> Change:
         world = choice.world or _world(path, servers.path)
         if choice.world_per_server:
-            world = f"{world}-{_slug(entry.key)}"
-        plan = Plan(
-            interpreter=choice.interpreter,
-            variables={"AGENTWORLD_WORLD": world, **choice.variables},
-        )
+            variables = {"AGENTWORLD_WORLD": f"{world}-{_slug(entry.key)}"}
+        else:
+            variables = {"AGENTWORLD_WORLD": world, SERVER_VARIABLE: server_name(entry.key)}
+        plan = Plan(interpreter=choice.interpreter, variables={**variables, **choice.variables})
         return wrapped_entry(document, entry, found, plan)
 
     mark = BOM if text.startswith(BOM) else ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from agentworld_mcp_shim._environment import URL_VARIABLE
+from agentworld_mcp_shim._environment import SERVER_VARIABLE, URL_VARIABLE
 from agentworld_mcp_shim.wrapping._clients import Client
 from agentworld_mcp_shim.wrapping._nodes import Document, Edit, Member, Node
 
@@ -15,7 +15,14 @@ MODULE = "agentworld_mcp_shim"
 MARK = "AGENTWORLD_WRAPPED"
 """Variable that says how the entry was before."""
 
-OURS = (MARK, URL_VARIABLE, "AGENTWORLD_WORLD", "AGENTWORLD_MODEL_URL", "AGENTWORLD_MODEL")
+OURS = (
+    MARK,
+    URL_VARIABLE,
+    SERVER_VARIABLE,
+    "AGENTWORLD_WORLD",
+    "AGENTWORLD_MODEL_URL",
+    "AGENTWORLD_MODEL",
+)
 """Variables that wrapping may add, beside headers."""
 
 BEARER = "bearer_token_env_var"

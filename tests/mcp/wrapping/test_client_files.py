@@ -139,6 +139,7 @@ def test_a_command_goes_behind_the_shim_with_its_arguments_and_environment() -> 
         "args": [*START, "--", "uvx", "mcp-server-git", "--repository", "/home/ada/notes"],
         "env": {
             "AGENTWORLD_WORLD": "lab",
+            "AGENTWORLD_SERVER": "git",
             "AGENTWORLD_WRAPPED": "stdio",
             "GIT_AUTHOR_NAME": "Ada É",
             "GIT_TOKEN": "ghp_0123456789abcdefghijklmnopqrstuvwxyz",
@@ -153,6 +154,7 @@ def test_an_http_server_becomes_a_command_whose_headers_are_variables() -> None:
         "args": [*START, "--", "https://api.githubcopilot.com/mcp/"],
         "env": {
             "AGENTWORLD_WORLD": "lab",
+            "AGENTWORLD_SERVER": "github",
             "AGENTWORLD_WRAPPED": "http url=url 'type=\"http\"' headers=headers",
             "AGENTWORLD_UPSTREAM_HEADER_Authorization": "Bearer ${input:perplexity-key}",
         },
@@ -177,6 +179,7 @@ def test_a_token_that_codex_takes_from_a_variable_is_forwarded_to_the_shim() -> 
         "env": {
             "AGENTWORLD_UPSTREAM_HEADER_Authorization": "Bearer ${GITHUB_PAT}",
             "AGENTWORLD_WORLD": "lab",
+            "AGENTWORLD_SERVER": "github",
             "AGENTWORLD_WRAPPED": "http url=url bearer no-env",
         },
         "env_vars": ["GITHUB_PAT"],

@@ -72,7 +72,9 @@ def test_what_the_client_will_start_is_said_before(run: Run, config: Path) -> No
     assert f"  perplexity starts: {shim} npx -y server-perplexity-ask\n" in said
     assert f"  github starts: {shim} https://api.githubcopilot.com/mcp/\n" in said
     assert "3 wrapped" in said
-    assert "with AGENTWORLD_WORLD, AGENTWORLD_WRAPPED, PERPLEXITY_API_KEY" in said
+    assert (
+        "with AGENTWORLD_WORLD, AGENTWORLD_SERVER, AGENTWORLD_WRAPPED, PERPLEXITY_API_KEY" in said
+    )
 
 
 @pytest.mark.promise("no-secret-arguments")
@@ -266,6 +268,7 @@ def test_a_world_that_the_entry_names_itself_is_kept(run: Run, tmp_path: Path) -
     done = run("wrap", path, "--world", "lab")
     assert json.loads(done.stdout)["mcpServers"]["s"]["env"] == {
         "AGENTWORLD_WORLD": "mine",
+        "AGENTWORLD_SERVER": "s",
         "AGENTWORLD_WRAPPED": "stdio no-args own=AGENTWORLD_WORLD",
     }
     path.write_text(done.stdout)
