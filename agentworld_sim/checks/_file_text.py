@@ -10,6 +10,21 @@ from collections.abc import Iterator, Sequence
 _NUMBERED = re.compile(r"[ \t]{0,12}L?(\d{1,9})(?!\d)")
 _SEPARATORS = ("\t", "→", "|", "| ", " | ", ": ", ":", " ", "  ", ". ", ") ", "│", " │ ", "│ ")
 _SEPARATOR_CHARS = " \t→|│:.)"
+_OPENING = {
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "(": ")",
+    "[": "]",
+    "{": "}",
+    ">": "<",
+    "|": "|",
+    "│": "│",
+}
+"""What may stand around a content, and how it ends."""
+_BREAKS_BEFORE = re.compile(r"(?:\\r|\\n)+\Z")
+_BREAKS_AFTER = re.compile(r"\A(?:\\r|\\n)+(?=[\"'])")
+"""Escaped line breaks around a content that is a string in JSON."""
 _CUT = re.compile(
     r"truncat|omitted|\.\.\. ?[\[(]|\[\.\.\.|not shown|^\s*(?:\.\.\.|…)\s*$"
     r"|\blines? \d+ ?(?:-|to) ?\d+ of \d+"
@@ -47,7 +62,7 @@ def disagreement(shown: str, content: str, *, part: bool) -> str | None:
         full = sum(not _is_envelope(line) for line in lines_of(shown)) > 3
         return "it is empty, and the answer shows content" if full else None
     seen = "\n".join(lines_of(shown))
-    if any(form in seen for form in _forms(body, seen)):
+    if any(_stands_in(form, seen) for form in _forms(body, seen)):
         return None
     rows = seen.split("\n")
     numbered = _numbered_problem(rows, held, part=part)
@@ -70,6 +85,30 @@ def _forms(body: str, seen: str) -> Iterator[str]:
     if "&" in seen:
         yield html.escape(body)
         yield html.escape(body, quote=False)
+
+
+def _stands_in(form: str, seen: str) -> bool:
+    """Whether a content stands in an answer as whole lines, but for what is put around it."""
+    at = seen.find(form)
+    while at >= 0:
+        end = at + len(form)
+        before = seen[max(at - _ENVELOPE_CHARS, 0) : at].rpartition("\n")[2]
+        after = seen[end : end + _ENVELOPE_CHARS].partition("\n")[0]
+        if _encloses(_BREAKS_BEFORE.sub("", before), _BREAKS_AFTER.sub("", after)):
+            return True
+        at = seen.find(form, at + 1)
+    return False
+
+
+def _encloses(before: str, after: str) -> bool:
+    """Whether what a line has before and after a content is no part of that: `<text>…</text>`."""
+    label, mark = before.rstrip(" \t"), before.rstrip(" \t")[-1:]
+    number = _NUMBERED.match(before)
+    opened = not label or mark in _OPENING or mark in ":→"
+    if number is not None:
+        opened = opened or before[number.end() :] in _SEPARATORS
+    closed = after.strip(" \t")[:1]
+    return opened and (closed in ("", "<") or _OPENING.get(mark) == closed)
 
 
 def _is_escaped(seen: str) -> bool:
