@@ -108,7 +108,7 @@ def build_command(
         UsageError: the extra arguments say what only our own options may say.
     """
     variables = os.environ if environment is None else environment
-    given = _given(options.extra)
+    given = given_flags(options.extra)
     _refuse(options, given)
     options = replace(
         options,
@@ -146,7 +146,7 @@ Flags = list[tuple[str, tuple[str, ...]]]
 
 def _vllm(options: ServerOptions, weights: Weights, cpu: bool) -> Flags:
     flags: Flags = [("--model", (options.model,)), *_common(options)]
-    if length := _context(options):
+    if length := context_of(options):
         flags.append(("--max-model-len", (str(length),)))
     if weights.thinks_like_qwen:
         flags.append(("--reasoning-parser", ("qwen3",)))
@@ -164,7 +164,7 @@ def _vllm(options: ServerOptions, weights: Weights, cpu: bool) -> Flags:
 
 def _sglang(options: ServerOptions, weights: Weights) -> Flags:
     flags: Flags = [("--model-path", (options.model,)), *_common(options)]
-    if length := _context(options):
+    if length := context_of(options):
         flags.append(("--context-length", (str(length),)))
     if weights.thinks_like_qwen:
         flags.append(("--reasoning-parser", ("qwen3",)))
@@ -188,12 +188,13 @@ def _common(options: ServerOptions) -> Flags:
     return flags
 
 
-def _context(options: ServerOptions) -> int | None:
+def context_of(options: ServerOptions) -> int | None:
+    """Tokens of context that are asked for; `None` for those of the model's config."""
     default = DEFAULT_CONTEXT if options.model == DEFAULT_MODEL else None
     return options.max_model_len or default
 
 
-def _given(extra: Sequence[str]) -> dict[str, str]:
+def given_flags(extra: Sequence[str]) -> dict[str, str]:
     """The flags among extra arguments, in one spelling, each with the value after it if any."""
     given: dict[str, str] = {}
     for index, part in enumerate(extra):

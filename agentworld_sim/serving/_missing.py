@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentworld_sim.serving._command import context_of, given_flags
 from agentworld_sim.serving._gpus import Gpu, find_gpus, other_accelerator
 from agentworld_sim.serving._weights import Weights, hub_cache
 from agentworld_sim.serving.environments import Environment
@@ -18,11 +19,15 @@ from agentworld_sim.serving.options import ServerOptions
 SMALL = 2.0
 """Gigabytes of weights that a processor can be asked to compute with."""
 
-USABLE = 0.9
-"""Part of a card's memory that vLLM takes by default."""
+USABLE = 0.92
+"""Part of a card's memory that vLLM takes by default (0.33)."""
 
 AROUND = 3.0
-"""Gigabytes a card needs beside its share of the weights: activations, CUDA graphs, a little cache."""
+"""Gigabytes a card needs beside weights and cache, roughly: activations, CUDA graphs."""
+
+REQUESTS = 1.3
+"""Requests of full length that the cache should have room for. A server without room for one does not
+start, and `AROUND` may be short by a gigabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +113,11 @@ def gpu_obstacles(
         return found
     spread = needed if weights.is_mixture else options.tensor_parallel_size
     share = size / spread + AROUND
-    if share > smallest * USABLE:
-        found.append(Obstacle(_too_large(spread, size, share, gpus, smallest), fatal=False))
+    usable = _usable(options)
+    if share > smallest * usable:
+        found.append(Obstacle(_too_large(spread, size, share, gpus, smallest, usable), fatal=False))
+    elif text := _context_too_long(options, weights, smallest * usable - share):
+        found.append(Obstacle(text, fatal=False))
     return found
 
 
@@ -129,19 +137,58 @@ def port_taken(host: str, port: int) -> str | None:
     return None
 
 
-def _too_large(spread: int, size: float, share: float, gpus: Sequence[Gpu], smallest: float) -> str:
+def _too_large(
+    spread: int, size: float, share: float, gpus: Sequence[Gpu], smallest: float, usable: float
+) -> str:
     text = (
         f"GPU memory: about {size:.0f} GB of weights over {spread} card(s) is"
-        f" {share:.0f} GB on each with what else is needed, and {gpus[0]} lets {USABLE:.0%} be used,"
-        f" {smallest * USABLE:.0f} GB."
+        f" {share:.0f} GB on each with what else is needed, and {gpus[0]} lets {usable:.0%} be used,"
+        f" {smallest * usable:.0f} GB."
     )
-    room = smallest * USABLE - AROUND
+    room = smallest * usable - AROUND
     cards = 2 ** math.ceil(math.log2(size / room)) if room > 0 else None
     if cards and cards <= len(gpus):
         return f"{text} Give --tensor-parallel-size {cards}."
     return (
         f"{text} Serve quantised weights (FP8 halves BF16, 4 bits make it less than a third), or"
         " use more or larger cards."
+    )
+
+
+def _usable(options: ServerOptions) -> float:
+    given = given_flags(options.extra)
+    asked = given.get("--gpu-memory-utilization") or given.get("--mem-fraction-static")
+    try:
+        return float(asked or USABLE)
+    except ValueError:
+        return USABLE
+
+
+def _context_too_long(options: ServerOptions, weights: Weights, room: float) -> str | None:
+    """What to set where the cache of one context hardly fits beside the weights.
+
+    Args:
+        options: What is asked for.
+        weights: What is to be loaded.
+        room: Gigabytes that are left on a card.
+    """
+    given = given_flags(options.extra)
+    asked = given.get("--max-model-len", "")
+    context = int(asked) if asked.isdigit() else context_of(options) or weights.context
+    if context is None or weights.cache_bytes is None:
+        return None
+    each = weights.cache_bytes / min(options.tensor_parallel_size, weights.cache_heads) / 1e9
+    if given.get("--kv-cache-dtype", "").startswith("fp8"):
+        each /= 2
+    if context * each * REQUESTS <= room:
+        return None
+    shorter = context
+    while shorter * each * REQUESTS > room and shorter > 1024:
+        shorter //= 2
+    return (
+        f"GPU memory: the cache of one request of {context:,} tokens is {context * each:.1f} GB on each"
+        f" card, and beside the weights there is room for about {room:.1f} GB. The start may fail. Give"
+        f" --max-model-len {shorter}."
     )
 
 

@@ -31,6 +31,10 @@ _BYTES_PER_PARAMETER = (
 )
 
 
+OUR_CACHE_BYTES = 20_480
+"""A token of the default model: 10 layers of attention, 2 heads of 256 numbers, keys and values."""
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """A model's files, as far as they are known on this machine."""
@@ -53,14 +57,47 @@ class Weights:
     @property
     def is_mixture(self) -> bool:
         """Whether it is a Mixture of Experts: those are spread over replicas, not repeated in each."""
-        experts = any("num_experts" in name or "n_routed" in name for name in self._all_settings)
+        experts = any("num_experts" in name or "n_routed" in name for name in self._settings)
         return experts or _ACTIVE.search(self.model) is not None
 
     @property
-    def _all_settings(self) -> set[str]:
+    def context(self) -> int | None:
+        """The longest context, in tokens, that its config names."""
+        return _whole(self._settings.get("max_position_embeddings"))
+
+    @property
+    def cache_heads(self) -> int:
+        """Heads that keys and values are kept of: over so many cards a cache can be spread."""
+        return _whole(self._settings.get("num_key_value_heads")) or (2 if self._is_ours else 1)
+
+    @property
+    def cache_bytes(self) -> int | None:
+        """Bytes of keys and values that a token of context takes, with two bytes a number."""
+        settings = self._settings
+        heads = _whole(settings.get("num_attention_heads"))
+        width = _whole(settings.get("hidden_size"))
+        size = _whole(settings.get("head_dim")) or (width and heads and width // heads)
+        layers = _whole(settings.get("num_hidden_layers"))
+        if not (layers and size and heads) or "kv_lora_rank" in settings:
+            return OUR_CACHE_BYTES if self._is_ours else None
+        kinds = settings.get("layer_types")
+        if isinstance(kinds, list):
+            # Others keep a state that does not grow with the context.
+            layers = cast("list[Any]", kinds).count("full_attention")
+        else:
+            layers //= _whole(settings.get("full_attention_interval")) or 1
+        return 2 * 2 * layers * (_whole(settings.get("num_key_value_heads")) or heads) * size
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether it is the default model or a copy of it, whose config is not here."""
+        return not self.config and self.declares_vision
+
+    @property
+    def _settings(self) -> dict[str, Any]:
         inner = self.config.get("text_config")
         text = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
-        return {*self.config, *text}
+        return {**self.config, **text}
 
     @property
     def thinks_like_qwen(self) -> bool:
@@ -160,6 +197,10 @@ def _size(folder: Path) -> float:
         if found := sum(file.stat().st_size for file in folder.glob(pattern)):
             return found / 1e9
     return 0.0
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
 
 
 def _estimate(model: str) -> float | None:

@@ -253,7 +253,7 @@ SMALL = Gpu("NVIDIA GeForce RTX 3090", 25.8)
 @pytest.mark.parametrize(
     ("gigabytes", "gpus", "parallel", "said"),
     [
-        (70.0, [LARGE], 1, []),
+        (70.0, [LARGE], 1, ["The start may fail. Give --max-model-len 131072."]),
         (20.3, [SMALL, SMALL], 2, []),
         (1.0, [], 1, []),
         (70.0, [], 1, ["GPU: none found"]),
@@ -276,13 +276,79 @@ def test_what_the_cards_lack_is_said_with_numbers(
 
 
 def test_replicas_of_a_mixture_of_experts_share_their_experts() -> None:
-    options = ServerOptions(data_parallel_size=4)
+    options = ServerOptions(data_parallel_size=4, max_model_len=65_536)
     mixture, dense = Weights(DEFAULT, gigabytes=70.0), Weights("org/Dense-35B", gigabytes=70.0)
     assert gpu_obstacles(options, mixture, [SMALL] * 4) == []
     assert len(gpu_obstacles(options, dense, [SMALL] * 4)) == 1
     inner = {"text_config": {"num_experts": 8}}
     assert Weights("tiny", config=inner).is_mixture
     assert not Weights("tiny", config={"text_config": {}}).is_mixture
+
+
+HYBRID: dict[str, Any] = {
+    "text_config": {
+        "max_position_embeddings": 262_144,
+        "num_hidden_layers": 40,
+        "full_attention_interval": 4,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 2,
+        "head_dim": 256,
+        "hidden_size": 2048,
+    }
+}
+
+
+def test_the_published_weights_and_their_whole_context_are_tight_on_one_card_of_80_gb() -> None:
+    downloaded = Weights(DEFAULT, config=HYBRID, gigabytes=69.3)
+    for weights in (downloaded, Weights(DEFAULT, gigabytes=69.3)):
+        (found,) = gpu_obstacles(ServerOptions(), weights, [LARGE])
+        assert not found.fatal
+        assert found.text == (
+            "GPU memory: the cache of one request of 262,144 tokens is 5.4 GB on each card, and beside"
+            " the weights there is room for about 6.4 GB. The start may fail. Give --max-model-len"
+            " 131072."
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "cards"),
+    [
+        ({"max_model_len": 131_072}, 1),
+        ({"extra": ("--max-model-len", "131072")}, 1),
+        ({"extra": ("--kv-cache-dtype=fp8",)}, 1),
+        ({"extra": ("--gpu-memory-utilization", "0.95")}, 1),
+        ({"tensor_parallel_size": 2}, 2),
+    ],
+)
+def test_what_makes_room_for_the_cache_ends_the_warning(
+    options: dict[str, Any], cards: int
+) -> None:
+    weights = Weights(DEFAULT, config=HYBRID, gigabytes=69.3)
+    assert gpu_obstacles(ServerOptions(**options), weights, [LARGE] * cards) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "each"),
+    [
+        (HYBRID, 20_480),
+        ({"layer_types": ["full_attention", "linear_attention"], **HYBRID["text_config"]}, 2_048),
+        ({"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}, 512),
+        (
+            {
+                "num_hidden_layers": 2,
+                "num_attention_heads": 4,
+                "hidden_size": 64,
+                "kv_lora_rank": 1,
+            },
+            None,
+        ),
+        ({"model_type": "other"}, None),
+    ],
+)
+def test_the_cache_of_a_token_follows_from_the_config(
+    config: dict[str, Any], each: int | None
+) -> None:
+    assert Weights("org/model", config=config).cache_bytes == each
 
 
 def test_a_card_of_another_maker_is_left_to_the_server() -> None:

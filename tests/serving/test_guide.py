@@ -100,7 +100,7 @@ def test_the_table_of_cards_is_what_the_check_says(
 ) -> None:
     # A card of 24 GB has 24 GiB.
     gpus = [Gpu("card", memory * 1.0737)] * cards
-    options = ServerOptions(tensor_parallel_size=cards)
+    options = ServerOptions(tensor_parallel_size=cards, max_model_len=131_072)
     found = gpu_obstacles(options, Weights(DEFAULT_MODEL, gigabytes=gigabytes), gpus)
     assert (found == []) == fits
 
