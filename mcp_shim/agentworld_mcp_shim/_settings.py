@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentworld_mcp_shim._stdio_lines import MAX_REQUEST_BYTES
 from agentworld_mcp_shim._worlds import WorldChoice
 from agentworld_sim.types.tools import Access
 
@@ -46,7 +47,7 @@ class HttpSettings:
     """Values of `Host` that are accepted beside the address that is listened on."""
     allowed_origins: tuple[str, ...] = ()
     """Values of `Origin` that are accepted beside that address."""
-    max_request_bytes: int = 4 * 1024 * 1024
+    max_request_bytes: int = MAX_REQUEST_BYTES
     max_concurrent: int = 1024
     """Requests that are answered at a time, per worker; more are told to come back."""
     max_worlds: int = 10_000
@@ -76,5 +77,6 @@ class ShimSettings:
     """Whether clients are offered tools that reset, fork and choose worlds."""
     answer_seconds: float = ANSWER_SECONDS
     upstream_seconds: float = UPSTREAM_SECONDS
+    max_request_bytes: int = MAX_REQUEST_BYTES
     http: HttpSettings | None = None
     """`None` for standard input and output."""

@@ -8,12 +8,16 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar, cast
 
+import anyio
+import anyio.from_thread
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import INVALID_REQUEST, ErrorData, JSONRPCError
 
 from agentworld_mcp_shim._answers import Answers
 from agentworld_mcp_shim._control_tools import WorldControls
@@ -25,6 +29,7 @@ from agentworld_mcp_shim._pool import WorldPool
 from agentworld_mcp_shim._seating import nobody_answers
 from agentworld_mcp_shim._server import build_server, own_listing
 from agentworld_mcp_shim._settings import ShimSettings
+from agentworld_mcp_shim._stdio_lines import LimitedLines, own_input
 from agentworld_mcp_shim._upstream import Upstream, close_all
 from agentworld_mcp_shim._worlds import WorldChoice
 from agentworld_sim.errors import AgentworldError
@@ -87,7 +92,7 @@ async def _served(
     answers = Answers(seconds=settings.answer_seconds)
     control = WorldControls(pool, {"": mirror}) if settings.control_tools else None
     front = Front(mirror, pool, answers, passthrough=links, control=control, access=settings.access)
-    serving = asyncio.create_task(_over_stdio(build_server(front)))
+    serving = asyncio.create_task(_over_stdio(build_server(front), settings.max_request_bytes))
     ready = pool.ready()
     ready.add_done_callback(lambda task: _pass_on(task, ending))
     await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
@@ -118,10 +123,24 @@ def _settled(ready: asyncio.Task[World], mirror: Mirror, choice: WorldChoice) ->
         logger.warning("%s", told)
 
 
-async def _over_stdio(server: Server[Any]) -> None:
+async def _over_stdio(server: Server[Any], most: int) -> None:
     options = server.create_initialization_options()
+    answering: list[Callable[[SessionMessage], Coroutine[Any, Any, None]]] = []
+
+    def refuse(request: int | str | None) -> None:
+        text = f"a request may have {most:,} bytes, this one is larger. --max-request-bytes allows more."
+        logger.warning("%s", text)
+        if request is not None and answering:
+            error = JSONRPCError(
+                jsonrpc="2.0", id=request, error=ErrorData(code=INVALID_REQUEST, message=text)
+            )
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                anyio.from_thread.run(answering[0], SessionMessage(error))
+
+    lines = cast("TextIO", LimitedLines(own_input(), most, refuse))
     try:
-        async with stdio_server() as (reading, writing):
+        async with stdio_server(stdin=anyio.wrap_file(lines)) as (reading, writing):
+            answering.append(writing.send)
             await server.run(reading, writing, options)
     except* BrokenPipeError:
         logger.info("the client has left")

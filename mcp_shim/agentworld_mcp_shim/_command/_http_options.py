@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from agentworld_mcp_shim._stdio_lines import MAX_REQUEST_BYTES
 from agentworld_sim.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -19,7 +20,8 @@ TOKEN_VARIABLES = ("AGENTWORLD_MCP_TOKEN", "AGENTWORLD_MCP_TOKENS")
 
 
 def http_options(command: F) -> F:
-    """`--http` and what belongs to it; the command gets them as `http`, `None` for standard input."""
+    """`--http` and what belongs to it; the command gets them as `http`, `None` for standard input, and
+    `max_request_bytes`."""
 
     @wraps(command)
     def chosen(
@@ -32,7 +34,7 @@ def http_options(command: F) -> F:
         world_ttl: str | None,
         max_worlds: int | None,
         max_concurrent: int | None,
-        max_request_bytes: int | None,
+        max_request_bytes: int,
         **others: Any,
     ) -> Any:
         given: dict[str, Any] = {
@@ -42,27 +44,28 @@ def http_options(command: F) -> F:
             "world_seconds": None if world_ttl is None else parsed_seconds(world_ttl),
             "max_worlds": max_worlds,
             "max_concurrent": max_concurrent,
-            "max_request_bytes": max_request_bytes,
         }
         given = {name: value for name, value in given.items() if value is not None}
         if http_address is None:
             if given or token_file is not None:
                 raise UsageError(
-                    "--workers, --allow-host, --allow-origin, --token-file, --world-ttl and the --max-…"
-                    " options are about serving over HTTP. Say where with --http PORT."
+                    "--workers, --allow-host, --allow-origin, --token-file, --world-ttl, --max-worlds"
+                    " and --max-concurrent are about serving over HTTP. Say where with --http PORT."
                 )
             for name in TOKEN_VARIABLES:
                 # Not for the processes that we start.
                 os.environ.pop(name, None)
-            return command(*arguments, http=None, **others)
+            return command(*arguments, http=None, max_request_bytes=max_request_bytes, **others)
         from agentworld_mcp_shim._http._address import parsed_address
         from agentworld_mcp_shim._http._tokens import found_tokens
         from agentworld_mcp_shim._settings import HttpSettings
 
         host, port = parsed_address(http_address)
         tokens = found_tokens(token_file, os.environ)
-        http = HttpSettings(host=host, port=port, tokens=tokens, **given)
-        return command(*arguments, http=http, **others)
+        http = HttpSettings(
+            host=host, port=port, tokens=tokens, max_request_bytes=max_request_bytes, **given
+        )
+        return command(*arguments, http=http, max_request_bytes=max_request_bytes, **others)
 
     options = (
         click.option(
@@ -117,7 +120,9 @@ def http_options(command: F) -> F:
         click.option(
             "--max-request-bytes",
             type=click.IntRange(min=1),
-            help="Size of one request. [default: 4194304]",
+            default=MAX_REQUEST_BYTES,
+            show_default=True,
+            help="Size of one request, over HTTP or on standard input.",
         ),
     )
     wrapped: Any = chosen

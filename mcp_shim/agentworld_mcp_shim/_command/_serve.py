@@ -132,6 +132,7 @@ def serve_command(
     upstream: tuple[str, ...],
     model_choice: ModelChoice,
     http: HttpSettings | None,
+    max_request_bytes: int,
     tape: TapeChoice,
 ) -> None:
     """Stand in front of the MCP server UPSTREAM and answer its tools from a world.
@@ -215,6 +216,7 @@ def serve_command(
             upstream_seconds=upstream_timeout,
             answer_seconds=answer_within,
             control_tools=control_tools,
+            max_request_bytes=max_request_bytes,
             http=http,
         )
         if http is not None:
