@@ -14,7 +14,7 @@ from agentworld_sim.errors import StoreError
 if TYPE_CHECKING:
     import psycopg
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 """Tables with a higher one were made by a newer release."""
 
 PREFIX: LiteralString = "agentworld_"
@@ -75,10 +75,17 @@ _SINCE_2: tuple[LiteralString, ...] = (
     "CREATE INDEX agentworld_origins_batch ON agentworld_origins (world, batch)",
 )
 
+_SINCE_3: tuple[LiteralString, ...] = (
+    """CREATE TABLE agentworld_merges (
+        ref TEXT COLLATE "C" NOT NULL, parent TEXT COLLATE "C" NOT NULL, PRIMARY KEY (ref, parent)
+    )""",
+    "CREATE INDEX agentworld_merges_parent ON agentworld_merges (parent)",
+)
+
 # An older function of that name takes fewer arguments, and serves older processes until they end.
 _COMMIT: LiteralString = f"""
 CREATE FUNCTION agentworld_commit(
-    of_world TEXT, new_ref TEXT, old_ref TEXT, turn BYTEA, must_move BOOLEAN,
+    of_world TEXT, new_ref TEXT, old_ref TEXT, others TEXT[], turn BYTEA, must_move BOOLEAN,
     ids TEXT[], are_packed BOOLEAN[], contents BYTEA[], needed TEXT[],
     of_batch TEXT, of_call TEXT,
     OUT outcome TEXT, OUT new_depth INTEGER
@@ -92,7 +99,7 @@ BEGIN
         outcome := 'no world';
         RETURN;
     END IF;
-    IF must_move AND stands <> old_ref THEN
+    IF must_move AND stands <> old_ref AND stands <> ALL (others) THEN
         outcome := 'moved';
         RETURN;
     END IF;
@@ -105,20 +112,42 @@ BEGIN
         END IF;
         new_depth := 1;
     END IF;
+    PERFORM 1 FROM unnest(others) o (ref) WHERE NOT EXISTS (
+        SELECT 1 FROM agentworld_turns t WHERE t.ref = o.ref
+    );
+    IF FOUND THEN
+        outcome := 'no parent';
+        RETURN;
+    END IF;
     INSERT INTO agentworld_turns (ref, parent, record, depth)
         VALUES (new_ref, old_ref, turn, new_depth) ON CONFLICT (ref) DO NOTHING;
     IF FOUND THEN
+        IF cardinality(others) > 0 THEN
+            INSERT INTO agentworld_merges (ref, parent)
+                SELECT new_ref, unnest(array_prepend(old_ref, others));
+            WITH RECURSIVE past (ref) AS (
+                SELECT new_ref COLLATE "C"
+                UNION
+                SELECT COALESCE(m.parent, t.parent) FROM past
+                JOIN agentworld_turns t ON t.ref = past.ref
+                LEFT JOIN agentworld_merges m ON m.ref = t.ref
+            )
+            UPDATE agentworld_turns SET depth = (
+                SELECT count(*) FROM past JOIN agentworld_turns t ON t.ref = past.ref
+            ) WHERE ref = new_ref;
+        END IF;
         INSERT INTO agentworld_blobs (id, packed, data)
             SELECT * FROM unnest(ids, are_packed, contents) ORDER BY 1 ON CONFLICT (id) DO NOTHING;
         INSERT INTO agentworld_uses (owner, blob) SELECT new_ref, unnest(needed);
     END IF;
+    SELECT depth INTO new_depth FROM agentworld_turns WHERE ref = new_ref;
     INSERT INTO agentworld_held (world, ref) VALUES (of_world, new_ref)
         ON CONFLICT (world, ref) DO NOTHING;
     IF of_batch IS NOT NULL THEN
         INSERT INTO agentworld_origins (world, batch, call, ref)
             VALUES (of_world, of_batch, of_call, new_ref);
     END IF;
-    IF stands = old_ref THEN
+    IF stands = old_ref OR stands = ANY (others) THEN
         UPDATE agentworld_worlds SET head = new_ref, turns = new_depth WHERE id = of_world;
     END IF;
     outcome := 'stored';
@@ -148,7 +177,9 @@ def prepare(connection: psycopg.Connection[Any], place: str) -> None:
                 connection.execute("INSERT INTO agentworld_layout VALUES (0)")
                 version = 0
             if version < LAYOUT_VERSION:
-                for statement in (*(_TABLES if version == 0 else ()), *_SINCE_2, _COMMIT):
+                first = _TABLES if version == 0 else ()
+                second = _SINCE_2 if version < 2 else ()
+                for statement in (*first, *second, *_SINCE_3, _COMMIT):
                     connection.execute(statement)
                 version = LAYOUT_VERSION
                 connection.execute("UPDATE agentworld_layout SET version = %s", (version,))

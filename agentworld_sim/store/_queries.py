@@ -1,6 +1,7 @@
 """The questions and the sweep that SQLite and PostgreSQL understand alike.
 
-Tables: `worlds`; `origins`, who asked for which turn of a world; `turns` by ref, each with its depth (the turns from the root to it); `held`, the
+Tables: `worlds`; `origins`, who asked for which turn of a world; `turns` by ref, each with its depth (the turns from the root to it);
+`merges`, all parents of the turns that have several; `held`, the
 points that a world keeps alive together with all before them; `states` at some points; `blobs`, and
 `uses`, which turn, root or world's failures needs which blob; `doomed`, points that a removed world
 held and that may be needed no more.
@@ -29,7 +30,7 @@ class Queries:
     fold: LiteralString
     """(ref): stored state or NULL, record or NULL; the row with the state first, then turn by turn."""
     lineage: LiteralString
-    """(ref): records from the root on."""
+    """(ref): records of all turns that lead to it, in any order."""
     has: LiteralString
     """(ref, ref)"""
     holds: LiteralString
@@ -66,6 +67,9 @@ def queries(
         number: The column that tells in which order rows came.
     """
     turns, held, states = f"{prefix}turns", f"{prefix}held", f"{prefix}states"
+    merges = f"{prefix}merges"
+    # All parents of a turn `t`; `m` has a row only where there are several.
+    parent = "COALESCE(m.parent, t.parent)"
     uses, blobs, doomed = f"{prefix}uses", f"{prefix}blobs", f"{prefix}doomed"
     worlds, failures, origins = f"{prefix}worlds", f"{prefix}failures", f"{prefix}origins"
     return Queries(
@@ -78,23 +82,25 @@ def queries(
             SELECT s.state, CASE WHEN s.ref IS NULL THEN t.record END FROM chain
             LEFT JOIN {states} s ON s.ref = chain.ref LEFT JOIN {turns} t ON t.ref = chain.ref
             ORDER BY chain.step DESC""",
-        lineage=f"""WITH RECURSIVE chain (ref, step) AS (
-                SELECT {text}, 0
-                UNION ALL
-                SELECT t.parent, chain.step + 1 FROM chain JOIN {turns} t ON t.ref = chain.ref
+        lineage=f"""WITH RECURSIVE past (ref) AS (
+                SELECT {text}
+                UNION
+                SELECT {parent} FROM past JOIN {turns} t ON t.ref = past.ref
+                LEFT JOIN {merges} m ON m.ref = t.ref
             )
-            SELECT t.record FROM chain JOIN {turns} t ON t.ref = chain.ref
-            ORDER BY chain.step DESC""",
+            SELECT t.record FROM past JOIN {turns} t ON t.ref = past.ref""",
         has=f"""SELECT 1 FROM {turns} WHERE ref = {mark}
             UNION ALL SELECT 1 FROM {states} WHERE ref = {mark}""",
         holds=f"SELECT 1 FROM {held} WHERE world = {mark} AND ref = {mark}",
         inherits=f"""WITH RECURSIVE past (ref) AS (
-                SELECT t.parent FROM {held} h JOIN {turns} t ON t.ref = h.ref
+                SELECT {parent} FROM {held} h JOIN {turns} t ON t.ref = h.ref
+                LEFT JOIN {merges} m ON m.ref = t.ref
                 WHERE h.world = {mark} AND NOT EXISTS (
-                    SELECT 1 FROM {held} p WHERE p.world = h.world AND p.ref = t.parent
+                    SELECT 1 FROM {held} p WHERE p.world = h.world AND p.ref = {parent}
                 )
                 UNION
-                SELECT t.parent FROM past JOIN {turns} t ON t.ref = past.ref
+                SELECT {parent} FROM past JOIN {turns} t ON t.ref = past.ref
+                LEFT JOIN {merges} m ON m.ref = t.ref
             )
             SELECT 1 FROM past WHERE ref = {mark}""",
         asked=f"""SELECT o.call, t.record FROM {origins} o JOIN {turns} t ON t.ref = o.ref
@@ -127,15 +133,22 @@ def queries(
                                 SELECT 1 FROM {doomed} c WHERE c.ref = t.ref AND c.stage = 1
                             )
                         )
+                        OR EXISTS (
+                            SELECT 1 FROM {merges} m WHERE m.parent = d.ref AND NOT EXISTS (
+                                SELECT 1 FROM {doomed} c WHERE c.ref = m.ref AND c.stage = 1
+                            )
+                        )
                     )
                     UNION
                     SELECT d.ref FROM needed n JOIN {turns} t ON t.ref = n.ref
-                    JOIN {doomed} d ON d.ref = t.parent AND d.stage = 1
+                    LEFT JOIN {merges} m ON m.ref = t.ref
+                    JOIN {doomed} d ON d.ref = {parent} AND d.stage = 1
                 ) SELECT ref FROM needed
             )""",
             # What lies before a fork is held by nobody else once the fork is gone.
             f"""INSERT INTO {doomed} (ref, depth)
-                SELECT t.parent, t.depth - 1 FROM {doomed} d JOIN {turns} t ON t.ref = d.ref
+                SELECT {parent}, t.depth - 1 FROM {doomed} d JOIN {turns} t ON t.ref = d.ref
+                LEFT JOIN {merges} m ON m.ref = t.ref
                 WHERE d.stage = 1 ON CONFLICT (ref) DO NOTHING""",
             # A cross join, because SQLite keeps its order: the batch is small, the uses are many.
             f"""DELETE FROM {blobs} WHERE id IN (
@@ -149,6 +162,7 @@ def queries(
             f"DELETE FROM {uses} WHERE owner IN (SELECT ref FROM {doomed} WHERE stage = 1)",
             f"DELETE FROM {states} WHERE ref IN (SELECT ref FROM {doomed} WHERE stage = 1)",
             f"DELETE FROM {turns} WHERE ref IN (SELECT ref FROM {doomed} WHERE stage = 1)",
+            f"DELETE FROM {merges} WHERE ref IN (SELECT ref FROM {doomed} WHERE stage = 1)",
             f"DELETE FROM {doomed} WHERE stage > 0",
         ),
     )

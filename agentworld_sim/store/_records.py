@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable
-from typing import LiteralString
+from typing import TYPE_CHECKING, LiteralString
 
 from agentworld_sim.store.base import WorldRecord
 
 # The module, not its names: it is built on this package and may still be loading.
 from agentworld_sim.types import turns as turn_records
 from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState
+
+if TYPE_CHECKING:
+    from agentworld_sim.types.turns import Turn
 
 SNAPSHOT_EVERY = 32
 """A state is stored whole every so many turns; between, it is folded from the turns' changes."""
@@ -84,6 +88,31 @@ def folded(snapshot: bytes, records: Iterable[str]) -> WorldState:
     for record in records:
         state = state.after(turn_records.Turn.from_line(record).change)
     return state
+
+
+def in_order(turns: Iterable[Turn], ref: WorldRef) -> list[Turn]:
+    """The turns that lead to `ref`, oldest first; the branches of a merge one after another.
+
+    Args:
+        turns: Those and no others, in any order.
+        ref: The last point.
+    """
+    by_ref = {turn.ref: turn for turn in turns}
+    found: dict[WorldRef, Turn] = {}
+    # A ref comes up again once all before it are there.
+    waiting = [ref]
+    while waiting:
+        turn = by_ref.get(waiting[-1])
+        missing = (
+            [one for one in turn.parents if one in by_ref and one not in found] if turn else ()
+        )
+        if missing:
+            waiting += reversed(missing)
+            continue
+        waiting.pop()
+        if turn is not None:
+            found.setdefault(turn.ref, turn)
+    return list(found.values())
 
 
 def failure_owner(world_id: str) -> str:

@@ -11,7 +11,7 @@ from agentworld_sim.store._records import failure_owner, unpacked_state
 from agentworld_sim.types import exchanges as exchange_records
 from agentworld_sim.types import turns as turn_records
 
-STORE_VERSION = 4
+STORE_VERSION = 5
 """Of the file's layout. A file with a higher one was written by a newer release."""
 
 _FIRST = """
@@ -52,6 +52,13 @@ CREATE TABLE origins (
 CREATE INDEX origins_batch ON origins (world, batch);
 """
 
+_SINCE_5 = """
+CREATE TABLE merges (
+    ref TEXT NOT NULL, parent TEXT NOT NULL, PRIMARY KEY (ref, parent)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX merges_parent ON merges (parent);
+"""
+
 
 def version_of(db: sqlite3.Connection) -> int:
     """The layout's version; 0 for a file without one."""
@@ -76,6 +83,8 @@ def bring_up(db: sqlite3.Connection) -> None:
         _note_uses(db)
     if version < 4:
         _run(db, _SINCE_4)
+    if version < 5:
+        _run(db, _SINCE_5)
         db.execute(f"PRAGMA user_version={STORE_VERSION}")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agentworld_sim.errors import UnknownWorldError, UsageError
 from agentworld_sim.store._queries import NEIGHBOURS
-from agentworld_sim.store._records import SNAPSHOT_EVERY, failure_owner
+from agentworld_sim.store._records import SNAPSHOT_EVERY, failure_owner, in_order
 from agentworld_sim.store.base import Origin, WorldRecord, id_taken, no_ref, no_world
 from agentworld_sim.types.files import BlobId, Blobs, MemoryBlobs
 from agentworld_sim.types.refs import WorldRef
@@ -87,16 +87,19 @@ class MemoryStore:
     ) -> bool:
         with self._lock:
             record = self.world(world_id)
-            moves = record.head == turn.parent
+            moves = record.head in turn.parents
             if abandoned() or (must_move_head and not moves):
                 return False
-            self._require(turn.parent)
-            depth = self._depths[turn.parent] + 1
+            for parent in turn.parents:
+                self._require(parent)
             if turn.ref not in self._turns:
                 self._turns[turn.ref] = turn
-                self._depths[turn.ref] = depth
-                self._needs[turn.parent] += 1
+                self._depths[turn.ref] = self._depths[turn.parent] + 1
+                if turn.merged:
+                    self._depths[turn.ref] = len(self.lineage(turn.ref))
+                self._needs.update(turn.parents)
                 self._use(turn.ref, turn.blobs(), blobs)
+            depth = self._depths[turn.ref]
             self._hold(world_id, turn.ref)
             if origin is not None:
                 asked = self._asked.setdefault(world_id, {}).setdefault(origin.batch, [])
@@ -153,11 +156,8 @@ class MemoryStore:
     def lineage(self, ref: WorldRef) -> list[Turn]:
         with self._lock:
             self._require(ref)
-            turns: list[Turn] = []
-            while (turn := self._turns.get(ref)) is not None:
-                turns.append(turn)
-                ref = turn.parent
-            return turns[::-1]
+            past = self._past({ref})
+            return in_order((turn for one in past if (turn := self._turns.get(one))), ref)
 
     def remove(self, world_id: str) -> None:
         with self._lock:
@@ -184,14 +184,19 @@ class MemoryStore:
             self._needs[ref] += 1
 
     def _belongs(self, ref: WorldRef, held: set[WorldRef]) -> bool:
-        if ref in held:
-            return True
-        outside = {turn.parent for one in held if (turn := self._turns.get(one))} - held
+        return ref in held or ref in self._past(held)
+
+    def _past(self, refs: Iterable[WorldRef]) -> set[WorldRef]:
+        """The points, and all before them."""
         seen: set[WorldRef] = set()
-        while outside:
-            seen |= outside
-            outside = {turn.parent for one in outside if (turn := self._turns.get(one))} - seen
-        return ref in seen
+        waiting = list(refs)
+        while waiting:
+            ref = waiting.pop()
+            turn = self._turns.get(ref)
+            if turn is not None and ref not in seen:
+                waiting += turn.parents
+            seen.add(ref)
+        return seen
 
     def _use(self, owner: str, needed: Iterable[BlobId], blobs: Mapping[BlobId, bytes]) -> None:
         for data in blobs.values():
@@ -211,17 +216,18 @@ class MemoryStore:
 
     def _need_less(self, ref: WorldRef) -> None:
         """Takes one need from a point; one that nobody needs any more goes, and so backwards."""
-        while True:
+        less = [ref]
+        while less:
+            ref = less.pop()
             self._needs[ref] -= 1
             if self._needs[ref] > 0:
-                return
+                continue
             del self._needs[ref], self._depths[ref]
             self._states.pop(ref, None)
             self._release(ref)
             turn = self._turns.pop(ref, None)
-            if turn is None:
-                return
-            ref = turn.parent
+            if turn is not None:
+                less += turn.parents
 
     def _release(self, owner: str) -> None:
         for blob in self._uses.pop(owner, ()):

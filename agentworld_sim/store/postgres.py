@@ -22,6 +22,7 @@ from agentworld_sim.store._records import (
     SNAPSHOT_EVERY,
     failure_owner,
     folded,
+    in_order,
     packed,
     packed_state,
     record_of,
@@ -142,6 +143,7 @@ class PostgresStore:
             world_id,
             turn.ref,
             turn.parent,
+            list(turn.merged),
             turn.to_line().encode(),
             must_move_head,
             *_columns(blobs),
@@ -159,7 +161,8 @@ class PostgresStore:
 
         outcome, depth = self._connections.run(work, writes=True)
         if outcome == "no parent":
-            raise UnknownWorldError(no_ref(turn.parent))
+            missing = (one for one in turn.parents if not self.has(one))
+            raise UnknownWorldError(no_ref(next(missing, turn.parent)))
         if outcome == "stored" and depth % SNAPSHOT_EVERY == 0:
             self._keep_snapshot(turn.ref, state)
         return outcome == "stored"
@@ -248,7 +251,7 @@ class PostgresStore:
         )
         if not rows and not self.has(ref):
             raise UnknownWorldError(no_ref(ref))
-        return [turn_records.Turn.from_line(record.decode()) for (record,) in rows]
+        return in_order((turn_records.Turn.from_line(one.decode()) for (one,) in rows), ref)
 
     def remove(self, world_id: str) -> None:
         def work(db: Connection) -> None:
@@ -388,7 +391,7 @@ _REMOVE = "DELETE FROM agentworld_worlds WHERE id = %s"
 _REMOVE_EXPIRED = """DELETE FROM agentworld_worlds
     WHERE expires > 0 AND expires <= %s RETURNING id"""
 _COMMIT = """SELECT outcome, new_depth FROM agentworld_commit(
-    %s::text, %s::text, %s::text, %b::bytea, %s::boolean,
+    %s::text, %s::text, %s::text, %s::text[], %b::bytea, %s::boolean,
     %b::text[], %b::boolean[], %b::bytea[], %b::text[], %s::text, %s::text)"""
 _HAS_TURN = "SELECT 1 FROM agentworld_turns WHERE ref = %s FOR KEY SHARE"
 _HOLD = "INSERT INTO agentworld_held VALUES (%s, %s) ON CONFLICT (world, ref) DO NOTHING"

@@ -23,6 +23,7 @@ from agentworld_sim.store._records import (
     SNAPSHOT_EVERY,
     failure_owner,
     folded,
+    in_order,
     packed,
     packed_state,
     record_of,
@@ -162,7 +163,7 @@ class SqliteStore:
         origin: Origin | None = None,
     ) -> bool:
         with self._failures(), self._lock, self._writing() as rollback:
-            moves = self.world(world_id).head == turn.parent
+            moves = self.world(world_id).head in turn.parents
             if must_move_head and not moves:
                 return False
             depth = self._depth(turn.parent) + 1
@@ -172,8 +173,11 @@ class SqliteStore:
             )
             # The same turn of another world has brought all that it needs.
             if added.rowcount:
+                self._note_merge(turn)
                 self._put_blobs(blobs)
                 add_uses(self._db, turn.ref, turn.blobs())
+            if turn.merged:
+                depth = self._depth(turn.ref)
             self._hold(world_id, turn.ref)
             if origin is not None:
                 self._db.execute(
@@ -246,7 +250,7 @@ class SqliteStore:
             lines = self._db.execute(_SQL.lineage, (ref,)).fetchall()
             if not lines and not self.has(ref):
                 raise UnknownWorldError(no_ref(ref))
-        return [turn_records.Turn.from_line(line) for (line,) in lines]
+        return in_order((turn_records.Turn.from_line(line) for (line,) in lines), ref)
 
     def remove(self, world_id: str) -> None:
         with self._failures():
@@ -297,6 +301,17 @@ class SqliteStore:
         if not self._one("SELECT 1 FROM states WHERE ref=?", ref):
             raise UnknownWorldError(no_ref(ref))
         return 0
+
+    def _note_merge(self, turn: turn_records.Turn) -> None:
+        if not turn.merged:
+            return
+        for parent in turn.merged:
+            self._depth(parent)
+        self._db.executemany(
+            "INSERT INTO merges VALUES (?,?)", [(turn.ref, parent) for parent in turn.parents]
+        )
+        depth = len(self._db.execute(_SQL.lineage, (turn.ref,)).fetchall())
+        self._db.execute("UPDATE turns SET depth=? WHERE ref=?", (depth, turn.ref))
 
     def _move(self, world_id: str, ref: WorldRef, depth: int) -> None:
         self._db.execute("UPDATE worlds SET head=?, turns=? WHERE id=?", (ref, depth, world_id))

@@ -108,8 +108,25 @@ class InnerAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """What two branches changed, each in its own way, when they were merged."""
+
+    kind: Literal["file", "value", "record", "seed"]
+    key: str
+    """The path of a file, the key of a value, `TABLE/KEY` of a record."""
+    kept: WorldRef
+    """The tip of the later branch, whose version stays."""
+    moved: str = ""
+    """Where the other's new record lies now, if it only had the same key: then nothing is lost."""
+
+    def to_json(self) -> dict[str, Any]:
+        value = {"kind": self.kind, "key": self.key, "kept": self.kept}
+        return {**value, "moved": self.moved} if self.moved else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One call, its answer and what it changed."""
+    """One call, its answer and what it changed; or a merge of branches, which answers no call."""
 
     parent: WorldRef
     call: ToolCall
@@ -120,6 +137,10 @@ class Turn:
     checks: tuple[CheckVerdict, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
     """What a model was asked for this turn, thinking and cost included; not part of the ref."""
+    merged: tuple[WorldRef, ...] = ()
+    """The tips of the branches that a merge brings together with `parent`; its change is told from there."""
+    conflicts: tuple[Conflict, ...] = ()
+    """What a merge could not bring together."""
     ref: WorldRef = field(init=False)
     """The point of history after this turn: a hash of the parent and of all that happened. What is said
     again from a tape counts as imagined: a replayed session has the refs of the recorded one, and all
@@ -141,7 +162,16 @@ class Turn:
         }
         if self.inner:
             value["inner"] = [answer.to_json() for answer in self.inner]
+        if self.merged:
+            value["merged"] = list(self.merged)
+        if self.conflicts:
+            value["conflicts"] = [conflict.to_json() for conflict in self.conflicts]
         return value
+
+    @property
+    def parents(self) -> tuple[WorldRef, ...]:
+        """The points that it follows: one, or those that a merge brings together."""
+        return (self.parent, *self.merged)
 
     def to_json(self) -> dict[str, Any]:
         value = self._identity()
@@ -174,6 +204,8 @@ class Turn:
             inner=tuple(InnerAnswer.from_json(one) for one in value.get("inner", ())),
             checks=tuple(CheckVerdict(**one) for one in value.get("checks", ())),
             exchanges=tuple(Exchange.from_json(one) for one in value.get("exchanges", ())),
+            merged=tuple(value.get("merged", ())),
+            conflicts=tuple(Conflict(**one) for one in value.get("conflicts", ())),
         )
         if turn.ref != value["ref"]:
             raise UsageError(
@@ -193,7 +225,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A list of turns, oldest first, each the parent of the next."""
+    """A list of turns, oldest first, each the parent of the next; the branches that a merge brought
+    together stand one after another, in its order."""
 
     turns: tuple[Turn, ...] = ()
 

@@ -97,7 +97,7 @@ def test_tables_of_a_newer_release_are_left_alone(postgres: PostgresServer, wher
     with postgres.connect() as db:
         schema = where.rpartition("%3D")[2]
         db.execute(f"UPDATE {schema}.agentworld_layout SET version = 99".encode())
-    with pytest.raises(StoreError, match="has version 99; this release reads up to 2"):
+    with pytest.raises(StoreError, match="has version 99; this release reads up to 3"):
         open_store(where)
 
 
@@ -110,6 +110,7 @@ def test_tables_of_an_older_release_are_brought_up(postgres: PostgresServer, whe
     with postgres.connect() as db:
         # As version 1 left it.
         db.execute(f"DROP TABLE {schema}.agentworld_origins".encode())
+        db.execute(f"DROP TABLE {schema}.agentworld_merges".encode())
         db.execute(f"DROP FUNCTION {schema}.agentworld_commit".encode())
         db.execute(f"UPDATE {schema}.agentworld_layout SET version = 1".encode())
     with ThreadPoolExecutor(4) as threads:

@@ -44,7 +44,9 @@ def add_world(store: WorldStore, world_id: str = "w", head: str = ROOT, turns: i
         store.create(record, store.state(head), {})
 
 
-def turn_after(parent: str, text: str, data: bytes = b"") -> tuple[Turn, dict[str, bytes]]:
+def turn_after(
+    parent: str, text: str, data: bytes = b"", merged: tuple[str, ...] = ()
+) -> tuple[Turn, dict[str, bytes]]:
     name = blob_id(data)
     change = StateChange(
         clock_us=7, files={f"/{text}": FileEntry("file", content=name, size=len(data))}
@@ -55,6 +57,7 @@ def turn_after(parent: str, text: str, data: bytes = b"") -> tuple[Turn, dict[st
         action=Action(text),
         observation=Observation(text=text),
         change=change,
+        merged=merged,
     )
     return turn, {name: data}
 
@@ -65,9 +68,10 @@ def commit(
     world_id: str = "w",
     parent: str | None = None,
     origin: Origin | None = None,
+    merged: tuple[str, ...] = (),
 ) -> Turn:
     parent = parent or store.world(world_id).head
-    turn, blobs = turn_after(parent, text, text.encode())
+    turn, blobs = turn_after(parent, text, text.encode(), merged)
     after = store.state(parent).after(turn.change)
     assert store.commit(world_id, turn, after, blobs, must_move_head=False, origin=origin)
     return turn
@@ -420,10 +424,52 @@ def test_worlds_expire_when_their_time_has_come_and_not_before(store: WorldStore
     assert [record.id for record in store.worlds()] == ["never"]
 
 
+def test_a_merge_keeps_all_its_branches_and_moves_a_head_that_stands_at_any(
+    store: WorldStore,
+) -> None:
+    add_world(store)
+    base = commit(store, "base")
+    second = commit(store, "second", parent=base.ref)
+    first = commit(store, "first", parent=base.ref)
+    first = commit(store, "more", parent=first.ref)
+    assert store.world("w").head == second.ref
+    merge = commit(store, "merge", parent=first.ref, merged=(second.ref,))
+    assert store.world("w").head == merge.ref and store.world("w").turns == 5
+    lineage = store.lineage(merge.ref)
+    assert [turn.call.arguments["text"] for turn in lineage] == [
+        "base",
+        "first",
+        "more",
+        "second",
+        "merge",
+    ]
+    assert lineage[-1].merged == (second.ref,)
+    assert store.rewind("w", second.ref).turns == 2
+    add_world(store, "fork", head=merge.ref, turns=5)
+    assert store.rewind("fork", second.ref).head == second.ref
+    store.remove("w")
+    assert len(store.lineage(merge.ref)) == 5 and has_blob(store, b"second")
+    assert set(store.state(merge.ref).files) >= {"/base", "/first", "/more", "/merge"}
+    after = commit(store, "after", world_id="fork", parent=merge.ref)
+    assert len(store.lineage(after.ref)) == 6
+    store.remove("fork")
+    assert not any(store.has(one.ref) for one in (base, first, second, merge, after))
+    assert not has_blob(store, b"second") and not has_blob(store, SHARED)
+
+
+def test_a_merge_of_a_point_that_is_not_there_stores_nothing(store: WorldStore) -> None:
+    add_world(store)
+    first = commit(store, "first")
+    with pytest.raises(UnknownWorldError, match=f"no point '{'b' * 40}'"):
+        commit(store, "merge", merged=("b" * 40,))
+    assert store.world("w").head == first.ref
+
+
 _STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("commit"), st.sampled_from("abc"), st.integers(0, 3)),
         st.tuples(st.just("branch"), st.sampled_from("abc"), st.integers(0, 3)),
+        st.tuples(st.just("merge"), st.sampled_from("abc"), st.integers(0, 3)),
         st.tuples(st.just("fork"), st.sampled_from("xyz"), st.integers(0, 3)),
         st.tuples(st.just("rewind"), st.just(""), st.integers(0, 3)),
         st.tuples(st.just("remove"), st.just(""), st.integers(0, 3)),
@@ -457,6 +503,13 @@ def test_a_store_holds_just_what_its_worlds_need(
             turn = commit(store, name, world_id, parent)
             made[turn.ref] = turn
             held.add(turn.ref)
+        elif what == "merge":
+            known = sorted(set().union(*histories.values()) - {ROOT, point})
+            if known and point != ROOT:
+                other = known[which % len(known)]
+                turn = commit(store, name, world_id, point, merged=(other,))
+                made[turn.ref] = turn
+                held.update(one.ref for one in store.lineage(turn.ref))
         elif what == "fork":
             if name not in histories:
                 add_world(store, name, head=point, turns=len(store.lineage(point)))

@@ -46,7 +46,7 @@ def _newer(path: Path) -> None:
     [
         (_damaged, "is damaged or is no store"),
         (_foreign, "is an SQLite file of something else"),
-        (_newer, "has version 99; this release reads up to 4"),
+        (_newer, "has version 99; this release reads up to 5"),
     ],
 )
 def test_a_file_that_is_no_store_of_ours_is_refused_and_left_as_it_is(
