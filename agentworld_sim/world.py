@@ -30,16 +30,24 @@ from agentworld_sim.runtime.assembly import (
     check_world_id,
     default_engines,
     empty_scenario,
-    first_record,
-    initial_state,
     model_beside,
+    new_world,
     new_world_id,
     record_of_fork,
     restored_scenario,
     scenario_tools,
 )
-from agentworld_sim.runtime.commit import FORK_CALL, commit_turn, keep_failure, off_loop, reseeding
+from agentworld_sim.runtime.commit import (
+    COMMIT_TRIES,
+    back_off,
+    commit_turn,
+    keep_failure,
+    off_loop,
+    reseeding,
+)
+from agentworld_sim.runtime.history import KeptHistory
 from agentworld_sim.runtime.locks import TurnLock
+from agentworld_sim.runtime.merge import merge_of
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import live_worlds
 from agentworld_sim.runtime.step import Asked, answered
@@ -48,7 +56,7 @@ from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.store.base import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.store.memory import MemoryStore
 from agentworld_sim.types.exchanges import FailedStep
-from agentworld_sim.types.refs import WorldRef, hashed, turn_seed
+from agentworld_sim.types.refs import WorldRef, tips_of, turn_seed
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Trajectory, Turn
@@ -56,9 +64,6 @@ from agentworld_sim.types.turns import Action, Trajectory, Turn
 if TYPE_CHECKING:
     from agentworld_sim.imagination import WorldImaginer
     from agentworld_sim.scenario import Scenario
-
-COMMIT_TRIES = 32
-"""How often a step is computed again because another process moved the head meanwhile."""
 
 
 class World:
@@ -98,8 +103,7 @@ class World:
         """Perturbations, in order."""
         self._tools = dict(tools or {})
         self._live: dict[str, tuple[WorldRef, EngineSession]] = {}
-        self._states: dict[WorldRef, WorldState] = {}
-        self._past: tuple[WorldRef, tuple[Turn, ...]] | None = None
+        self._kept = KeptHistory(store)
         self._lock = TurnLock()
         self._told: list[Callable[[Turn], None]] = []
         self._closed = False
@@ -147,15 +151,7 @@ class World:
         world_id = new_world_id() if id is None else id
         check_world_id(world_id)
 
-        def build() -> tuple[WorldRecord, WorldState]:
-            blobs = NewBlobs(store.blobs)
-            state = initial_state(scenario, blobs)
-            root = hashed("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
-            record = first_record(world_id, root, scenario)
-            store.create(record, state, blobs.new)
-            return record, state
-
-        record, state = await asyncio.to_thread(build)
+        record, state = await asyncio.to_thread(new_world, world_id, scenario, store)
         world = cls(
             record,
             scenario,
@@ -166,7 +162,7 @@ class World:
             controls=controls,
             access=access,
         )
-        world._states[record.root] = state
+        world._kept.keep(record.root, state)
         return world
 
     @classmethod
@@ -216,8 +212,8 @@ class World:
             access=access,
         )
         if at is not None:
-            await world._state(at)
-            world._head = at
+            world._head = await world._point(at)
+            await world.state()
         return world
 
     @property
@@ -273,7 +269,7 @@ class World:
 
     async def state(self, at: WorldRef | None = None) -> WorldState:
         """The content of the world at a point; at its own by default."""
-        return await self._state(at or self._head)
+        return await self._kept.state(await self._point(at))
 
     async def read_file(self, path: str, *, at: WorldRef | None = None) -> bytes:
         """The bytes of one file.
@@ -288,10 +284,13 @@ class World:
         return await off_loop(self._store, lambda: self._store.blobs.get(entry.content))
 
     async def trajectory(self, at: WorldRef | None = None) -> Trajectory:
-        """The turns from the root to a point."""
-        ref = at or self._head
-        turns = await off_loop(self._store, lambda: self._store.lineage(ref))
-        return Trajectory(tuple(turn for turn in turns if turn.call.name != FORK_CALL))
+        """The calls from the root to a point; the branches of a merge stand one after another."""
+        return Trajectory(await self._kept.calls(await self._point(at)))
+
+    async def merges(self, at: WorldRef | None = None) -> list[Turn]:
+        """The turns before a point in which branches met, oldest first, with their conflicts."""
+        turns = await self._kept.lineage(await self._point(at))
+        return [turn for turn in turns if turn.merged]
 
     async def asked(self, batch: str) -> list[tuple[str, Turn]]:
         """The turns that this world gave in one batch of an `Origin`: its `call` and the turn, oldest
@@ -355,22 +354,43 @@ class World:
         if engine is None or tool.access != "simulate":
             raise AccessRefused(self.refusal(call.name))
         check_arguments(tool, call.arguments)
+        at = at and await self._point(at)
         asked = Asked(call, tool, engine, origin, on_delta)
         async with self._lock:
             self._require_open()
-            for _ in range(COMMIT_TRIES):
+            for failed in range(COMMIT_TRIES):
                 base = at or self._head
                 turn = await self._answered(asked, base)
                 if turn is not None:
                     live_worlds.used(self)
                     return turn
                 # Another process moved the head: compute again from where it stands now.
+                await back_off(failed)
                 record = await off_loop(self._store, lambda: self._store.world(self.id))
                 self._head = record.head
         raise HeadMoved(
             f"the world {self.id!r} was moved on by others {COMMIT_TRIES} times while"
             f" {call.name!r} was being answered. Nothing was stored; try again, or fork."
         )
+
+    async def merge(self, tips: Sequence[WorldRef]) -> WorldRef:
+        """Lets branches meet in one turn; gives the point after it, or the one tip that all others lead to.
+        A world that stands at one of the tips moves on. `at` of all methods may name tips joined with `+`.
+
+        Args:
+            tips: The last point of each branch. Of two that changed the same in different ways the later
+                one stays, and the turn says what was lost (`Turn.conflicts`).
+
+        Raises:
+            UsageError: they are of different worlds.
+        """
+        async with self._lock:
+            self._require_open()
+            made = await off_loop(self._store, lambda: merge_of(self._store, tips))
+            if isinstance(made, str):
+                return made
+            await self._commit(*made)
+            return made[0].ref
 
     async def fork(
         self,
@@ -388,14 +408,12 @@ class World:
             id: As for `create`.
             controls: Perturbations; inherited by default.
         """
-        ref = at or self._head
-        state = await self._state(ref)
+        ref = await self._point(at)
+        state = await self._kept.state(ref)
         world_id = new_world_id() if id is None else id
         check_world_id(world_id)
         here = await off_loop(self._store, lambda: self._store.world(self.id))
-        turns = here.turns
-        if ref != here.head:
-            turns = await off_loop(self._store, lambda: len(self._store.lineage(ref)))
+        turns = here.turns if ref == here.head else len(await self._kept.lineage(ref))
         record = record_of_fork(here, world_id, ref, turns)
         await off_loop(self._store, lambda: self._store.create(record, state, {}))
         forked = World(
@@ -409,10 +427,10 @@ class World:
             access=self._access,
             tools=self._tools,
         )
-        forked._states[ref] = state
-        forked._past = self._past
+        forked._kept = self._kept.copy()
         if seed is not None:
-            await forked._reseed(seed)
+            turn = reseeding(ref, state, seed)
+            await forked._commit(turn, state.after(turn.change))
         return forked
 
     async def rewind(self, to: WorldRef | None = None) -> None:
@@ -425,9 +443,9 @@ class World:
         Raises:
             UnknownWorldError: the point is not of its history.
         """
+        ref = await self._point(to or self._root)
         async with self._lock:
             self._require_open()
-            ref = to or self._root
             record = await off_loop(self._store, lambda: self._store.rewind(self.id, ref))
             self._discard()
             self._head = record.head
@@ -450,7 +468,7 @@ class World:
         """Frees what the world holds in this process. What was stored stays."""
         self._closed = True
         self._discard()
-        self._states.clear()
+        self._kept.clear()
         if self.model is not None:
             await self.model.closed(self)
 
@@ -463,7 +481,7 @@ class World:
     async def _answered(self, asked: Asked, base: WorldRef) -> Turn | None:
         """One try at a turn after `base`; `None` when the head has moved."""
         call, tool, engine = asked.call, asked.tool, asked.engine
-        before = await self._state(base)
+        before = await self._kept.state(base)
         blobs = NewBlobs(self._store.blobs)
         seed = turn_seed(before.seed, base)
         try:
@@ -475,7 +493,7 @@ class World:
                     state=before,
                     seed=seed,
                     blobs=blobs,
-                    history=lambda: self._history(base),
+                    history=lambda: self._kept.calls(base),
                     failures=self.failures,
                     tools=self.tools,
                     on_delta=asked.on_delta,
@@ -511,15 +529,14 @@ class World:
         for tell in self._told:
             tell(turn)
         self._settle(turn, engine, delayed=done.delayed)
-        self._remember(turn.ref, after)
+        self._kept.keep(turn.ref, after)
         if base == self._head:
             self._head = turn.ref
         return turn
 
     def _settle(self, turn: Turn, engine: Engine, *, delayed: bool) -> None:
         """Brings what is held in this process to the point after `turn`."""
-        if self._past is not None and self._past[0] == turn.parent:
-            self._past = (turn.ref, (*self._past[1], turn))
+        self._kept.follow(turn)
         change = turn.change
         for name, (_, session) in list(self._live.items()):
             # Another engine's session knows what this one changed only if that is nothing.
@@ -528,13 +545,6 @@ class World:
                 del self._live[name]
             else:
                 self._live[name] = (turn.ref, session)
-
-    async def _history(self, ref: WorldRef) -> tuple[Turn, ...]:
-        """The turns from the root to `ref`; kept, because an engine that imagines asks each time."""
-        if self._past is None or self._past[0] != ref:
-            turns = await self.trajectory(ref)
-            self._past = (ref, turns.turns)
-        return self._past[1]
 
     async def _session(self, engine: Engine, base: WorldRef, state: WorldState) -> EngineSession:
         held = self._live.get(engine.name)
@@ -546,30 +556,21 @@ class World:
         self._live[engine.name] = (base, session)
         return session
 
-    async def _reseed(self, seed: int) -> None:
-        before = await self._state(self._head)
-        turn = reseeding(self._head, before, seed)
-        after = before.after(turn.change)
+    async def _commit(self, turn: Turn, after: WorldState) -> None:
+        """Stores a turn that answers no call."""
         blobs = NewBlobs(self._store.blobs)
-        await commit_turn(self._store, self.id, turn, after, blobs, must_move_head=True)
-        self._remember(turn.ref, after)
-        self._head = turn.ref
+        await commit_turn(self._store, self.id, turn, after, blobs, must_move_head=False)
+        self._kept.keep(turn.ref, after)
+        if self._head in turn.parents:
+            self._head = turn.ref
+
+    async def _point(self, at: WorldRef | None) -> WorldRef:
+        """One point: where the world stands, or where the branches meet that `at` names."""
+        tips = tips_of(at or self._head)
+        return tips[0] if len(tips) == 1 else await self.merge(tips)
 
     def _action(self, call: ToolCall, tool: ToolSpec) -> Action:
         return domain(tool.domain).action(call, tool) if tool.domain else Action("")
-
-    async def _state(self, ref: WorldRef) -> WorldState:
-        held = self._states.get(ref)
-        if held is None:
-            held = await off_loop(self._store, lambda: self._store.state(ref))
-            self._remember(ref, held)
-        return held
-
-    def _remember(self, ref: WorldRef, state: WorldState) -> None:
-        # Two are enough: where the world stands, and where somebody looks back to.
-        while len(self._states) > 1:
-            del self._states[next(iter(self._states))]
-        self._states[ref] = state
 
     def _rule(self, tool: ToolSpec) -> Access | None:
         """What the access rules say of a tool: this process's own first, then the scenario's."""

@@ -1,1 +1,1 @@
-"""How a world works inside: the steps, the commit, access, locks, and what puts the parts together."""
+"""How a world works inside: its steps, their commit, how branches merge, access, locks."""

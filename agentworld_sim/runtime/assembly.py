@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Engine
-from agentworld_sim.store.base import NewBlobs, WorldRecord
-from agentworld_sim.types.refs import WorldRef
+from agentworld_sim.store.base import NewBlobs, WorldRecord, WorldStore
+from agentworld_sim.types.refs import WorldRef, hashed
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Route, ToolSpec
 
@@ -39,11 +39,18 @@ def check_world_id(world_id: str) -> None:
         )
 
 
-def first_record(world_id: str, root: WorldRef, scenario: Scenario) -> WorldRecord:
-    """Of a world that begins at `root`."""
-    return WorldRecord(
+def new_world(
+    world_id: str, scenario: Scenario, store: WorldStore
+) -> tuple[WorldRecord, WorldState]:
+    """Stores a world with its first state."""
+    blobs = NewBlobs(store.blobs)
+    state = initial_state(scenario, blobs)
+    root = hashed("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
+    record = WorldRecord(
         id=world_id, root=root, head=root, scenario=stored_text(scenario), created=_now()
     )
+    store.create(record, state, blobs.new)
+    return record, state
 
 
 def record_of_fork(here: WorldRecord, world_id: str, ref: WorldRef, turns: int) -> WorldRecord:

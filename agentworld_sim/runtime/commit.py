@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,8 +20,16 @@ from agentworld_sim.types.turns import Action, Observation, Turn
 
 T = TypeVar("T")
 
-FORK_CALL = ""
-"""The call name of the turn that `World.fork(seed=…)` records; no tool has it."""
+COMMIT_TRIES = 32
+"""How often a step is computed again because another process moved the head meanwhile."""
+
+LONGEST_PAUSE_S = 0.064
+
+_host_random = random.SystemRandom()
+"""How long one waits for others is no part of any world."""
+
+NO_CALL = ""
+"""The call name of turns that answer no call: a fork's new seed, a merge. No tool has it."""
 
 
 async def off_loop(store: WorldStore, work: Callable[[], T]) -> T:
@@ -65,11 +74,17 @@ async def commit_turn(
         raise
 
 
+async def back_off(failed: int) -> None:
+    """Lets others through, after this many tries in vain: those that try again at the same moment would only
+    stand in each other's way again."""
+    await asyncio.sleep(_host_random.uniform(0, min(LONGEST_PAUSE_S, 0.001 * 2**failed)))
+
+
 def reseeding(head: WorldRef, before: WorldState, seed: int) -> Turn:
     """The turn that gives a world another seed."""
     return Turn(
         parent=head,
-        call=ToolCall(FORK_CALL, {"seed": seed}),
+        call=ToolCall(NO_CALL, {"seed": seed}),
         action=Action(""),
         observation=Observation(text="", provenance="enforced"),
         change=StateChange(clock_us=before.clock_us, seed=seed),

@@ -7,7 +7,17 @@ import hashlib
 from agentworld_sim.types.json import canonical_json
 
 WorldRef = str
-"""40 hex digits: the hash of the parent ref and of everything that happened since."""
+"""40 hex digits: the hash of the parent ref and of everything that happened since. Where branches have not
+met yet, their tips joined with `+`."""
+
+
+TIPS = "+"
+"""Between the last points of branches that have not met yet."""
+
+
+def tips_of(point: WorldRef) -> list[WorldRef]:
+    """The points that `point` names: one, or the tips of branches, in order."""
+    return point.split(TIPS)
 
 
 def hashed(kind: str, value: object) -> WorldRef:
