@@ -20,6 +20,7 @@ from langgraph.errors import GraphBubbleUp
 
 from agentworld_graphs._place import AnyFuture, Place, digest
 from agentworld_graphs._refs import Mark
+from agentworld_graphs._tips import note
 from agentworld_sim import Observation, ToolCall, Turn, WorldRef
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.store import Origin
@@ -145,6 +146,7 @@ class Pass:
             Exception: what an earlier call failed with. Answering this one now would put it first.
             GraphBubbleUp: what an earlier call of the same task left the graph with.
         """
+        await _finished(place.before)
         if not place.earlier:
             return
         earlier = [call for call, _ in place.earlier]
@@ -231,6 +233,7 @@ class Chain:
             step, key, number = origin.removeprefix(BEGINS).split(":")
             if step == self._step:
                 self.record(key).recall(int(number), Answered.of(turn, seed))
+                note(turn)
                 self.answered(turn)
         self.recalled = True
 

@@ -20,7 +20,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
 
 from agentworld_graphs._batches import Batch
-from agentworld_graphs._levels import ref_around, write_ref_around
+from agentworld_graphs._levels import ref_of_copy, write_ref_around
 from agentworld_graphs._place import RESUMING_KEY, RUNNER_KEY, AnyFuture, Place
 from agentworld_graphs._refs import marks_of, ref_in
 from agentworld_sim import WorldRef
@@ -105,15 +105,15 @@ def place_in_function(call: str) -> Place | None:
 
 def ref_of_function() -> WorldRef | None:
     """Where the copy of a graph stands whose function calls; `None` where there is none."""
-    return ref_around(get_config(), own=True)
+    return ref_of_copy(get_config())
 
 
 def follow_agents(batch: Batch) -> None:
     """Goes on where an agent left the world that the same function called since its last own call."""
     config = get_config()
-    here = ref_around(config, own=True)
+    here = ref_of_copy(config)
     with _guard:
-        began = ref_around(config, own=True, fresh=False)
+        began = ref_of_copy(config, fresh=False)
         if here is not None and here not in (began, _written.get(batch)):
             batch.tip = here
 

@@ -18,7 +18,7 @@ from langgraph.types import Command
 from agentworld_graphs._access import Choice, Tools
 from agentworld_graphs._batches import Pass
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._levels import ref_around, write_ref_around
+from agentworld_graphs._levels import has_channel, ref_around, write_ref_around
 from agentworld_graphs._patch import reach_called_tools, reach_nested_nodes
 from agentworld_graphs._place import place_of
 from agentworld_graphs._refs import CHANNEL, MARK, Mark, channel_in, messages_in, ref_in
@@ -165,8 +165,9 @@ class Interceptor:
         config = _runtime(request).config
 
         def base() -> WorldRef | None:
-            own = ref_in(request.state, world=self._choice.world.id, key=self._key)
-            return own or ref_around(config)
+            world = self._choice.world.id
+            own = ref_in(request.state, world=world, key=self._key)
+            return own or ref_around(config, world=world, key=self._key)
 
         batch, attempt = self._seat.enter(place, base, self._choice.start)
         attempt.supervised = True
@@ -195,7 +196,9 @@ class Interceptor:
             raise SimulationInterrupted(as_ours(failure)) from failure
         ref = attempt.refs.get(call)
         self._mark(result, attempt, call)
-        if ref is None or channel_in(request.state) is None:
+        if ref is None or not (
+            channel_in(request.state) is not None or has_channel(_runtime(request).config)
+        ):
             return result
         if isinstance(result, ToolMessage):
             return Command(update={self._key: [result], CHANNEL: ref})

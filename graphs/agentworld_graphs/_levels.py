@@ -16,7 +16,8 @@ from typing import Any, cast
 from langgraph.config import get_config
 
 from agentworld_graphs._place import CHECKPOINTER_KEY, READ_KEY, RUNNER_KEY, AnyFuture
-from agentworld_graphs._refs import CHANNEL, HIDDEN_CHANNEL
+from agentworld_graphs._refs import CHANNEL, HIDDEN_CHANNEL, ref_in
+from agentworld_graphs._tips import joined
 
 SEND_KEY = "__pregel_send"
 """Writes channels: a list of pairs."""
@@ -96,6 +97,12 @@ def levels() -> list[Level]:
         return []
 
 
+def has_channel(config: Mapping[str, Any]) -> bool:
+    """Whether the graph that `config` is of has the channel `sim_ref`."""
+    level = next(iter(_levels(config)), None)
+    return level is not None and level.has_channel
+
+
 def write_ref(config: Mapping[str, Any], ref: str) -> None:
     """Writes `sim_ref` into the state of the graph that `config` is of, if it has the channel."""
     level = next(iter(_levels(config)), None)
@@ -108,24 +115,55 @@ def keeps_hidden_ref() -> bool:
     return _copy_among(levels()) is not None
 
 
-def ref_around(config: Mapping[str, Any], *, own: bool = False, fresh: bool = True) -> str | None:
-    """Where the copy of a graph stands (`simulate_graph`) inside of which `config`'s graph was called by a
-    function; `None` where there is none, or nothing was done in it yet.
+def ref_of_copy(config: Mapping[str, Any], *, fresh: bool = True) -> str | None:
+    """Where the copy of a graph stands (`simulate_graph`) that a function of `config`'s graph is in; `None`
+    where there is none, or nothing was done in it yet.
 
     Args:
         config: The config of a task.
-        own: Whether `config`'s graph may be that copy: a function of its own asks.
         fresh: With what this task has written; otherwise as it was before the step.
     """
-    level = _copy_among(_levels(config)[not own :])
+    level = _copy_among(_levels(config))
     return None if level is None else level.configurable[READ_KEY](HIDDEN_CHANNEL, fresh) or None
 
 
+def ref_around(config: Mapping[str, Any], *, world: str, key: str) -> str | None:
+    """Where the graph of `config` stands, or those inside of which it runs, the nearest first: a worker that
+    was given a state of its own begins where the graph stands that sent it out.
+
+    Args:
+        config: Of a task.
+        world: The id of the world.
+        key: Where states have their messages.
+
+    Returns:
+        The point; `None` where nothing was done in any of them yet.
+    """
+    for level in _levels(config):
+        state: dict[str, Any] = {}
+        for channel in (HIDDEN_CHANNEL, CHANNEL, key):
+            with suppress(KeyError):
+                state[channel] = level.configurable[READ_KEY](channel, True)
+        ref = state.get(HIDDEN_CHANNEL) or ref_in(state, world=world, key=key)
+        if ref:
+            return ref
+    return None
+
+
 def write_ref_around(config: Mapping[str, Any], ref: str, *, own: bool = False) -> None:
-    """Tells the copy of a graph around `config`'s graph, if there is one, where it stands now."""
+    """Tells the copy of a graph around `config`'s graph, if there is one, where it stands now.
+
+    Args:
+        config: The config of a task.
+        ref: The point.
+        own: Whether `config`'s graph may be that copy: a function of its own asks.
+    """
     level = _copy_among(_levels(config)[not own :])
     if level is not None:
-        level.send(ref, HIDDEN_CHANNEL)
+        before = level.configurable[READ_KEY](HIDDEN_CHANNEL, False)
+        written = level.configurable[READ_KEY](HIDDEN_CHANNEL, True)
+        # A function may call several agents at once: each of them is a branch.
+        level.send(joined(before, (written, ref)), HIDDEN_CHANNEL)
 
 
 def _copy_among(found: Iterable[Level]) -> Level | None:

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage
-from langgraph.prebuilt import ToolRuntime
+from langgraph.prebuilt import ToolNode, ToolRuntime
 
 from agentworld_graphs._refs import Mark, marks_of, messages_in
 from agentworld_sim.ports import OnDelta
@@ -62,6 +62,9 @@ class Place:
     talk: str = ""
     """The id of the thread's first message, if it has one: a conversation of its own, whatever the
     thread is called."""
+    before: tuple[AnyFuture, ...] = ()
+    """The unfinished tasks of tool nodes that come before this one in the step, each with a message of its
+    own."""
     written: Callable[[], Awaitable[list[Mark]]] | None = None
     """Reads what tasks of this step that were done before the run was resumed have answered."""
 
@@ -105,10 +108,10 @@ def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
     call = runtime.tool_call_id or ""
     messages = messages_in(runtime.state, key)
     before, known = _before(call, messages)
-    own, siblings, running = _running(runtime)
+    own, siblings, running, nodes = _running(runtime)
     tasks: Mapping[str, AnyFuture] | None = None
     if own is not None and _is_sent(own.input):
-        tasks = siblings
+        tasks, nodes = siblings, []
     return Place(
         step=(info.thread_id, info.checkpoint_id),
         task=info.task_id,
@@ -120,6 +123,7 @@ def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
         known=known,
         resumed=_resumed(runtime),
         talk=_talk(runtime, key, messages),
+        before=tuple(nodes),
         written=None if tasks is None else partial(_written, runtime),
     )
 
@@ -142,14 +146,18 @@ def _before(call: str, messages: Sequence[object]) -> tuple[tuple[tuple[str, str
     return (), False
 
 
-def _running(runtime: ToolRuntime[Any, Any]) -> tuple[Any, dict[str, AnyFuture], object]:
-    """This call's task, the unfinished tasks of other calls submitted before it, and their mapping."""
+def _running(
+    runtime: ToolRuntime[Any, Any],
+) -> tuple[Any, dict[str, AnyFuture], object, list[AnyFuture]]:
+    """This call's task, the unfinished tasks of other calls submitted before it, their mapping, and the
+    unfinished tasks of tool nodes that were given whole messages."""
     runner: Any = runtime.config.get("configurable", {}).get(RUNNER_KEY)
     try:
         own, futures = runner.args[0](), runner.keywords["futures"]()
         entries = list(futures.items())
     except (AttributeError, IndexError, KeyError, TypeError):
-        return None, {}, None
+        return None, {}, None, []
+    nodes: list[AnyFuture] = []
     found: dict[str, AnyFuture] = {}
     for future, task in cast("list[tuple[AnyFuture, Any]]", entries):
         # Tasks are submitted in the order of the calls. Waiting only for those submitted earlier
@@ -160,7 +168,9 @@ def _running(runtime: ToolRuntime[Any, Any]) -> tuple[Any, dict[str, AnyFuture],
             call = _sent_call(task.input)
             if call is not None:
                 found[call] = future
-    return own, found, futures
+            elif _is_tool_node(task):
+                nodes.append(future)
+    return own, found, futures, nodes
 
 
 def _talk(runtime: ToolRuntime[Any, Any], key: str, messages: Sequence[BaseMessage]) -> str:
@@ -208,6 +218,11 @@ async def _written(runtime: ToolRuntime[Any, Any]) -> list[Mark]:
         for one in (cast("Any", value) if isinstance(value, list) else [value])
     ]
     return [mark for mark in map(marks_of, flat) if mark is not None]
+
+
+def _is_tool_node(task: Any) -> bool:
+    steps: Any = getattr(task.proc, "steps", (task.proc,))
+    return any(isinstance(step, ToolNode) for step in steps)
 
 
 def _is_sent(given: object) -> bool:

@@ -14,18 +14,15 @@ from typing import Annotated, Any, NotRequired, cast
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from typing_extensions import TypedDict
 
+from agentworld_graphs._tips import TipsChannel
 from agentworld_sim import Provenance, WorldRef
+from agentworld_sim.types.refs import TIPS
 
 CHANNEL = "sim_ref"
 HIDDEN_CHANNEL = "agentworld_ref"
 """The channel that `simulate_graph` adds to its copy: what agents did that functions of the graph called
 leaves no mark in the graph's own state."""
 MARK = "agentworld"
-
-
-def last_ref(_: str, written: str) -> str:
-    """The reducer of `sim_ref`: of parallel calls the one with the highest index stays."""
-    return written
 
 
 class SimState(TypedDict):
@@ -38,8 +35,9 @@ class SimState(TypedDict):
     in the input.
     """
 
-    sim_ref: NotRequired[Annotated[str, last_ref]]
-    """The point of the world's history where the thread stands; empty before the first call."""
+    sim_ref: NotRequired[Annotated[str, TipsChannel]]
+    """The point of the world's history where the thread stands; empty before the first call. After parallel
+    branches, until the next call lets them meet: their tips, joined with `+`."""
 
 
 class Mark(TypedDict):
@@ -92,10 +90,11 @@ def ref_in(state: object, *, world: str | None = None, key: str = "messages") ->
 
     Returns:
         The ref, or `None` when no simulated tool has answered yet. Give it to `World.state`,
-        `World.diff` or `World.fork`.
+        `World.diff` or `World.fork`. After parallel branches it names the tips of all.
     """
     channel = channel_in(state)
-    marks = _last_marks(messages_in(state, key), world)
+    messages = messages_in(state, key)
+    marks = _last_marks(messages, world)
     if channel and not (marks and marks[-1]["ref"] == channel):
         return channel
     if not marks:
@@ -105,7 +104,24 @@ def ref_in(state: object, *, world: str | None = None, key: str = "messages") ->
     ref = marks[-1]["ref"]
     for _ in marks:
         ref = after.get(ref, ref)
-    return ref
+    return _with_branches(ref, messages, world)
+
+
+def _with_branches(ref: WorldRef, messages: Sequence[BaseMessage], world: str | None) -> WorldRef:
+    """`ref` and the tips of the branches that parted from it and that messages show."""
+    marks = [mark for message in messages if (mark := marks_of(message)) is not None]
+    parents = {
+        mark["ref"]: mark["parent"] for mark in marks if world is None or mark["world"] == world
+    }
+    followed = set(parents.values())
+
+    def start(point: WorldRef) -> WorldRef:
+        while point in parents:
+            point = parents[point]
+        return point
+
+    tips = [one for one in parents if one == ref or one not in followed]
+    return TIPS.join(one for one in tips if start(one) == start(ref))
 
 
 def _last_marks(messages: Sequence[BaseMessage], world: str | None) -> list[Mark]:

@@ -14,6 +14,7 @@ from langgraph.errors import GraphBubbleUp
 
 from agentworld_graphs._batches import Answered, Batch, Batches, Chain, Pass
 from agentworld_graphs._place import Place
+from agentworld_graphs._tips import note
 from agentworld_sim import (
     AccessRefused,
     ArgumentsError,
@@ -29,6 +30,7 @@ from agentworld_sim import (
 from agentworld_sim.ports import OnDelta
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld, world_in
+from agentworld_sim.types.refs import tips_of
 
 if TYPE_CHECKING:
     from agentworld_sim.imagination import WorldModel
@@ -49,6 +51,7 @@ class Seat:
         self._world = ref(world)
         self._specs: dict[str, ToolSpec] = {}
         self._batches = Batches()
+        world.on_turn(note)
 
     @property
     def world(self) -> World:
@@ -198,6 +201,7 @@ class Seat:
             await outer.attempt.wait_for_earlier(outer.place, self._specs)
         await attempt.wait_for_earlier(place, self._specs)
         async with chain.lock:
+            await self._merge_tips(chain)
             origin = None if record is None else chain.origin(key, record.asked)
             turn = await self.world.step(call, at=chain.tip, origin=origin, on_delta=on_delta)
             chain.answered(turn)
@@ -206,10 +210,17 @@ class Seat:
                 record.add(answered)
             return answered
 
+    async def _merge_tips(self, chain: Chain) -> None:
+        """Lets the branches meet that a chain goes on from; to be called with its lock."""
+        tips = tips_of(chain.tip)
+        if len(tips) > 1:
+            chain.tip = await self.world.merge(tips)
+
     async def _recall(self, chain: Chain, place: Place, resumed: bool) -> None:
         async with chain.lock:
             if chain.recalled:
                 return
+            await self._merge_tips(chain)
             known = chain.may_be_known(resumed)
             asked = await self.world.asked(chain.name) if known else []
             if not asked and resumed and place.written is not None:

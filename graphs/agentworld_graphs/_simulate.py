@@ -26,7 +26,7 @@ from agentworld_graphs._functional import (
     ref_of_thread,
     write_ref_of_function,
 )
-from agentworld_graphs._levels import keeps_hidden_ref, write_ref
+from agentworld_graphs._levels import keeps_hidden_ref, ref_around, write_ref
 from agentworld_graphs._place import Place, place_of, reader_of
 from agentworld_graphs._refs import MARK, ref_in
 from agentworld_graphs._seat import Base, Seat, ToolAccess, seat_of, world_of
@@ -180,8 +180,11 @@ class SimulatedTool(StructuredTool):
 
     def _base(self, runtime: Runtime | None) -> Base:
         def base() -> WorldRef | None:
-            state: object = runtime and runtime.state
-            return ref_in(state, world=self.world.id, key=self._messages_key)
+            if runtime is None:
+                return None
+            world, key = self.world.id, self._messages_key
+            own = ref_in(cast("object", runtime.state), world=world, key=key)
+            return own or ref_around(runtime.config, world=world, key=key)
 
         return base
 

@@ -7,9 +7,6 @@ from contextlib import aclosing, closing, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from langgraph.channels import (  # pyright: ignore[reportMissingTypeStubs]  as below
-    BinaryOperatorAggregate,
-)
 from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs]  a namespace
 
 from agentworld_graphs._access import Choice
@@ -20,8 +17,9 @@ from agentworld_graphs._patch import (
     reach_nested_nodes,
 )
 from agentworld_graphs._rebuild import Rebuild
-from agentworld_graphs._refs import HIDDEN_CHANNEL, last_ref
+from agentworld_graphs._refs import HIDDEN_CHANNEL
 from agentworld_graphs._seat import world_of
+from agentworld_graphs._tips import TipsChannel
 from agentworld_graphs._watch import SimulationWatch, running, watches_in
 from agentworld_sim import Access, UsageError, World, WorldStore
 from agentworld_sim.supports_world import HoldsWorld
@@ -139,8 +137,7 @@ def simulate_graph(
         consequence="no graph was made", title="not everything in the graph would be simulated"
     )
     reach_nested_nodes()
-    channel = BinaryOperatorAggregate(str, last_ref)
-    made = made.copy({"channels": {**made.channels, HIDDEN_CHANNEL: channel}})
+    made = made.copy({"channels": {**made.channels, HIDDEN_CHANNEL: TipsChannel()}})
     made = made.with_config(callbacks=[SimulationWatch(choice, seen=rebuild.found)])
     copied = cast("SimulatedGraph", made)
     copied.__class__ = _simulated(type(copied))

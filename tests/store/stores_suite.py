@@ -504,7 +504,7 @@ def test_a_store_holds_just_what_its_worlds_need(
             made[turn.ref] = turn
             held.add(turn.ref)
         elif what == "merge":
-            known = sorted(set().union(*histories.values()) - {ROOT, point})
+            known = sorted(set[str]().union(*histories.values()) - {ROOT, point})
             if known and point != ROOT:
                 other = known[which % len(known)]
                 turn = commit(store, name, world_id, point, merged=(other,))
