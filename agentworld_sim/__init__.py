@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentworld_sim._version import __version__
 from agentworld_sim.checks import Check, CheckInput
-from agentworld_sim.controls import Control, ControlInput
+from agentworld_sim.controls import Control, Step
 from agentworld_sim.diff import FileChange
 from agentworld_sim.engines import FunctionEngine
 from agentworld_sim.errors import (
@@ -70,7 +70,6 @@ __all__ = [
     "CheckInput",
     "CheckVerdict",
     "Control",
-    "ControlInput",
     "DomainName",
     "Engine",
     "EngineFailure",
@@ -96,6 +95,7 @@ __all__ = [
     "ScenarioError",
     "SqliteStore",
     "StateChange",
+    "Step",
     "StoreError",
     "ToolCall",
     "ToolSpec",

@@ -82,6 +82,10 @@ class EngineFailure(WorldFailure):
     """An engine broke: not an answer of the simulated system, but ours that is missing."""
 
 
+class ControlFailure(EngineFailure):
+    """A control raised, or asked for something that there is not; its message names it."""
+
+
 class ModelFailure(EngineFailure):
     """The language world model gave no answer that can be used."""
 

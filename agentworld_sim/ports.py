@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from agentworld_sim.types.exchanges import Exchange, FailedStep
 from agentworld_sim.types.files import Blobs
@@ -27,6 +27,23 @@ class Answer:
     """What a model was asked for it."""
     handed_on: bool = False
     """An engine that computes could not, and another that imagines answered the whole call."""
+
+    def with_values(self, values: Mapping[str, Any]) -> Answer:
+        """The same, with more values changed in the state."""
+        change = replace(self.change, values={**self.change.values, **values})
+        return replace(self, change=change)
+
+    def delayed(self, by_us: int) -> Answer:
+        """The same, so much later on the world's clock."""
+        if not by_us:
+            return self
+        return replace(self, change=replace(self.change, clock_us=self.change.clock_us + by_us))
+
+    def then(self, later: Answer) -> Answer:
+        """`later`, which was given on the state that this one leaves, with the changes of both."""
+        return replace(
+            later, change=self.change.then(later.change), inner=(*self.inner, *later.inner)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +74,8 @@ class TurnContext:
     """Answers to this very call that checks refused; only for an engine with `reasks`."""
     on_delta: OnDelta | None = None
     """Who wants to read along; the answer must not depend on it."""
+    instruction: str = ""
+    """What the controls of the world tell a model; the same at every call while they are the same."""
 
 
 class EngineSession(Protocol):

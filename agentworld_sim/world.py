@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
-from agentworld_sim.controls import Control, ControlInput
+from agentworld_sim.controls import Control
+from agentworld_sim.controls.declared import ControlList, offered
 from agentworld_sim.diff.patch import FileChange, patch_text, tree_diff
-from agentworld_sim.domains import domain
 from agentworld_sim.errors import (
     AccessRefused,
     AgentworldError,
@@ -50,16 +51,15 @@ from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import live_worlds
-from agentworld_sim.runtime.step import Asked, answered
+from agentworld_sim.runtime.step import Pipeline
 from agentworld_sim.runtime.sync import run_sync
-from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.store.base import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.store.memory import MemoryStore
 from agentworld_sim.types.exchanges import FailedStep
 from agentworld_sim.types.refs import WorldRef, tips_of, turn_seed
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec
-from agentworld_sim.types.turns import Action, Trajectory, Turn
+from agentworld_sim.types.turns import Trajectory, Turn
 
 if TYPE_CHECKING:
     from agentworld_sim.imagination import WorldImaginer
@@ -99,8 +99,9 @@ class World:
         if model is not None:
             model.opened(self)
         self._checks = tuple(checks)
-        self.controls = tuple(controls)
-        """Perturbations, in order."""
+        self._controls = ControlList(controls)
+        self.controls = self._controls.local
+        """Perturbations of this process, the outermost first."""
         self._tools = dict(tools or {})
         self._live: dict[str, tuple[WorldRef, EngineSession]] = {}
         self._kept = KeptHistory(store)
@@ -136,7 +137,7 @@ class World:
                 of its server; by default what AGENTWORLD_MODEL_URL or the scenario names, and
                 otherwise none. `False` is none, and none is looked for.
             checks: Rules that every answer must pass.
-            controls: Perturbations, in order.
+            controls: Perturbations of this process, around those that the scenario declares.
             access: Rules that go before the scenario's: of this process, not of the world's history.
 
         Raises:
@@ -233,8 +234,14 @@ class World:
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
-        """The tools as bound, by name. One whose access is `refuse` is never answered."""
+        """The tools as bound, by name. One whose access is `refuse` is never answered. What an agent is
+        offered of them at a point of history says `listing`."""
         return {name: tool for name, (tool, _) in self._tools.items()}
+
+    async def listing(self, at: WorldRef | None = None) -> Mapping[str, ToolSpec]:
+        """The tools that an agent is offered at a point, here by default; controls may change them."""
+        state = await self.state(at)
+        return offered(self._controls.at(state), self.tools, state)
 
     def add_tools(self, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
         """Adds tools and binds them; gives them back as bound, in order.
@@ -350,17 +357,12 @@ class World:
             ArgumentsError: the arguments do not fit its schema.
             WorldFailure: no answer. The world is as it was.
         """
-        tool, engine = self._find(call.name)
-        if engine is None or tool.access != "simulate":
-            raise AccessRefused(self.refusal(call.name))
-        check_arguments(tool, call.arguments)
         at = at and await self._point(at)
-        asked = Asked(call, tool, engine, origin, on_delta)
         async with self._lock:
             self._require_open()
             for failed in range(COMMIT_TRIES):
                 base = at or self._head
-                turn = await self._answered(asked, base)
+                turn = await self._answered(call, base, origin, on_delta)
                 if turn is not None:
                     live_worlds.used(self)
                     return turn
@@ -406,7 +408,7 @@ class World:
             seed: A new seed of the random source; inherited by default.
             at: The point to begin at.
             id: As for `create`.
-            controls: Perturbations; inherited by default.
+            controls: Perturbations of this process; inherited by default, as declared ones always are.
         """
         ref = await self._point(at)
         state = await self._kept.state(ref)
@@ -478,43 +480,36 @@ class World:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _answered(self, asked: Asked, base: WorldRef) -> Turn | None:
+    async def _answered(
+        self, call: ToolCall, base: WorldRef, origin: Origin | None, on_delta: OnDelta | None
+    ) -> Turn | None:
         """One try at a turn after `base`; `None` when the head has moved."""
-        call, tool, engine = asked.call, asked.tool, asked.engine
         before = await self._kept.state(base)
         blobs = NewBlobs(self._store.blobs)
-        seed = turn_seed(before.seed, base)
+        pipeline = Pipeline(
+            call,
+            TurnContext(
+                state=before,
+                seed=turn_seed(before.seed, base),
+                blobs=blobs,
+                history=partial(self._kept.calls, base),
+                failures=self.failures,
+                tools=self.tools,
+                on_delta=on_delta,
+            ),
+            open_live=partial(self._session, base, before),
+            state_at=self._kept.state,
+            bound=self._bound,
+            checks=self._checks,
+            controls=self._controls.at(before),
+        )
         try:
-            done = await answered(
-                ControlInput(call, tool, before, seed),
-                engine,
-                lambda: self._session(engine, base, before),
-                TurnContext(
-                    state=before,
-                    seed=seed,
-                    blobs=blobs,
-                    history=lambda: self._kept.calls(base),
-                    failures=self.failures,
-                    tools=self.tools,
-                    on_delta=asked.on_delta,
-                ),
-                checks=self._checks,
-                controls=self.controls,
-            )
+            done = await pipeline.run()
             # Whoever closed it meanwhile does not expect it to move on.
             self._require_open()
             after = before.after(done.answer.change)
-            turn = Turn(
-                parent=base,
-                call=call,
-                action=self._action(call, tool),
-                observation=done.answer.observation,
-                change=done.answer.change,
-                inner=done.answer.inner,
-                checks=done.verdicts,
-                exchanges=done.answer.exchanges,
-            )
-            moves, origin = base == self._head, asked.origin
+            turn = done.to_turn(base, call)
+            moves = base == self._head
             stored = await commit_turn(
                 self._store, self.id, turn, after, blobs, must_move_head=moves, origin=origin
             )
@@ -528,25 +523,25 @@ class World:
             return None
         for tell in self._told:
             tell(turn)
-        self._settle(turn, engine, delayed=done.delayed)
+        self._settle(turn, done.engine, altered=done.altered)
         self._kept.keep(turn.ref, after)
         if base == self._head:
             self._head = turn.ref
         return turn
 
-    def _settle(self, turn: Turn, engine: Engine, *, delayed: bool) -> None:
+    def _settle(self, turn: Turn, engine: str, *, altered: bool) -> None:
         """Brings what is held in this process to the point after `turn`."""
         self._kept.follow(turn)
         change = turn.change
         for name, (_, session) in list(self._live.items()):
             # Another engine's session knows what this one changed only if that is nothing.
-            if delayed or (name != engine.name and (change.files or change.sessions)):
+            if altered or (name != engine and (change.files or change.sessions)):
                 session.close()
                 del self._live[name]
             else:
                 self._live[name] = (turn.ref, session)
 
-    async def _session(self, engine: Engine, base: WorldRef, state: WorldState) -> EngineSession:
+    async def _session(self, base: WorldRef, state: WorldState, engine: Engine) -> EngineSession:
         held = self._live.get(engine.name)
         if held is not None and held[0] == base:
             return held[1]
@@ -569,9 +564,6 @@ class World:
         tips = tips_of(at or self._head)
         return tips[0] if len(tips) == 1 else await self.merge(tips)
 
-    def _action(self, call: ToolCall, tool: ToolSpec) -> Action:
-        return domain(tool.domain).action(call, tool) if tool.domain else Action("")
-
     def _rule(self, tool: ToolSpec) -> Access | None:
         """What the access rules say of a tool: this process's own first, then the scenario's."""
         return access_for(tool, self._access) or access_for(tool, self.scenario.access)
@@ -585,6 +577,13 @@ class World:
                 " Add tools in the scenario or with `world.add_tools`."
             )
         return found
+
+    def _bound(self, name: str) -> tuple[ToolSpec, Engine]:
+        """A tool that may be answered, and what answers it."""
+        tool, engine = self._find(name)
+        if engine is None or tool.access != "simulate":
+            raise AccessRefused(self.refusal(name))
+        return tool, engine
 
     def _discard(self) -> None:
         for _, session in self._live.values():

@@ -1,9 +1,21 @@
-"""Controls: perturbations enforced in code, before or after an engine answers.
+"""Controls: perturbations enforced in code, as middleware around the answering of calls.
 
-One file per kind of control; `_base.py` holds what they have in common.
+One file per kind of control; `_base.py` holds what they have in common, `kinds.py` their names in
+scenarios, `declared.py` which of them hold in a state.
 """
 
-from agentworld_sim.controls._base import Control, ControlInput, Enforced
-from agentworld_sim.controls._fault import Fault
+from agentworld_sim.controls._base import Control, Next, Step, control_values
+from agentworld_sim.controls._conditions import Conditions
+from agentworld_sim.controls._fault import Fault, failure_of
+from agentworld_sim.controls.kinds import control_kinds
 
-__all__ = ["Control", "ControlInput", "Enforced", "Fault"]
+__all__ = [
+    "Conditions",
+    "Control",
+    "Fault",
+    "Next",
+    "Step",
+    "control_kinds",
+    "control_values",
+    "failure_of",
+]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from agentworld_sim.controls._base import PREFIX, ControlInput, Enforced
+from agentworld_sim.controls._base import PREFIX, Control, Next, Step
 from agentworld_sim.types.turns import Observation
+
+if TYPE_CHECKING:
+    from agentworld_sim.ports import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """Implements `Control`. It counts in the state, so that a fork or an earlier point of history has the
-    count that it had there."""
+class Fault(Control):
+    """It counts in the state, so that a fork or an earlier point of history has the count that it had
+    there. A model is not told of it: what it fails, no model is asked."""
+
+    allows_streaming: ClassVar[bool] = True
 
     name: str
     """Of its own among the controls of a world; the count is kept under it."""
@@ -33,36 +38,32 @@ class Fault:
         """Under which the state keeps how many calls it has struck."""
         return f"{PREFIX}{self.name}"
 
-    def strikes(self, given: ControlInput) -> bool:
+    def strikes(self, step: Step) -> bool:
         """Whether it strikes this call."""
-        if given.call.name != self.tool:
+        if step.call.name != self.tool:
             return False
-        if self.times is not None and given.state.values.get(self.key, 0) >= self.times:
+        if self.times is not None and step.state.values.get(self.key, 0) >= self.times:
             return False
-        return self.when is None or bool(self.when(given.call.arguments))
+        return self.when is None or bool(self.when(step.call.arguments))
 
-    def before(self, given: ControlInput) -> Enforced | None:
-        if not self.strikes(given):
-            return None
-        told = None if self.error is None else failure_of(given, self.error)
-        return Enforced(
-            observation=told, values={self.key: given.state.values.get(self.key, 0) + 1}
-        )
-
-    def after(self, given: ControlInput, observation: Observation) -> Observation:
-        return observation
-
-    def delay_us(self, given: ControlInput) -> int:
-        return self.latency_us if self.latency_us and self.strikes(given) else 0
+    async def handle(self, step: Step, next: Next) -> Answer:
+        if not self.strikes(step):
+            return await next(step)
+        if self.error is None:
+            answer = await next(step)
+        else:
+            answer = step.enforce(failure_of(step, self.error))
+        struck = {self.key: step.state.values.get(self.key, 0) + 1}
+        return answer.delayed(self.latency_us).with_values(struck)
 
 
-def failure_of(given: ControlInput, error: str) -> Observation:
+def failure_of(step: Step, error: str) -> Observation:
     """`error` as the tool of the call would tell it: the tools that run commands have a form for what a
     failed command printed, and most others mark their result as an error."""
     # Imported late: it is there already when the tool is bound to a shell, and nobody else needs it.
     from agentworld_sim.engines.shell._bindings import bindings
 
-    binding = bindings().get(given.tool.binds_to or "")
+    binding = bindings().get(step.tool.binds_to or "")
     if binding is not None and binding.failing is not None:
-        return binding.failing(error, given.call.arguments, given.seed)
+        return binding.failing(error, step.call.arguments, step.seed)
     return Observation(text=error, is_error=True)

@@ -86,7 +86,9 @@ class CommandModel:
         interview = Interview(
             model=self._model,
             question=_CommandQuestion(
-                question, validate, self._conversation(question, earlier, history)
+                question,
+                validate,
+                self._conversation(question, earlier, history, context.instruction),
             ),
             blobs=context.blobs,
             seed=context.seed,
@@ -100,6 +102,7 @@ class CommandModel:
         question: CommandQuestion,
         earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
         history: Sequence[Turn],
+        instruction: str,
     ) -> Conversation:
         parts: list[Part] = []
         between: list[Turn] = []
@@ -116,8 +119,9 @@ class CommandModel:
             add(_typed(other.argv), _written(answered.to_json()))
         add(described(question), None)
         system = self._model.prompts.command()
-        if self._briefing.instruction:
-            system += f"\n\n# Simulation instruction\n\n{harmless(self._briefing.instruction)}"
+        instruction = "\n".join(filter(None, (self._briefing.instruction, instruction)))
+        if instruction:
+            system += f"\n\n# Simulation instruction\n\n{harmless(instruction)}"
         return Conversation(
             domain=_FORM,
             system=system,

@@ -113,7 +113,12 @@ class ModelEngineSession:
                 context.state, call, tool, context.tools, max_characters=VIEW_CHARACTERS
             )
         conversation = self._writer.conversation(
-            call, tool, tools=context.tools, history=history, records=shown
+            call,
+            tool,
+            tools=context.tools,
+            history=history,
+            records=shown,
+            instruction=context.instruction,
         )
         if records is None or not shown:
             return _ObservationQuestion(call, tool, conversation, enforceable(tool))

@@ -29,7 +29,7 @@ class PromptWriter:
         self._prompts = prompts
         self._briefing = briefing or Briefing()
         self._memory: dict[str, dict[int, Written]] = {}
-        self._told: tuple[list[ToolSpec], bool, str] | None = None
+        self._told: tuple[list[ToolSpec], tuple[str, bool], str] | None = None
 
     def conversation(
         self,
@@ -40,6 +40,7 @@ class PromptWriter:
         history: Sequence[Turn],
         records: str = "",
         action: Action | None = None,
+        instruction: str = "",
     ) -> Conversation:
         """The conversation that ends with a call.
 
@@ -51,6 +52,7 @@ class PromptWriter:
             records: Records of the world that matter for the call.
             action: The call as it is written; a call read back from a record has lost the order of its
                 arguments, and the recorded action has it.
+            instruction: How the world shall behave, beside what the briefing says of it.
         """
         own = domain_of(tool)
         briefing = self._briefing
@@ -62,7 +64,7 @@ class PromptWriter:
 
         return Conversation(
             domain=own,
-            system=self._system(own, offered, with_records=bool(records)),
+            system=self._system(own, offered, instruction, with_records=bool(records)),
             records=records,
             parts=parts_of(history, action or own.action(call, tool), own, belongs),
             task=briefing.task if own.name in TOLD_THE_TASK else "",
@@ -72,21 +74,24 @@ class PromptWriter:
             memory=self._memory.setdefault(own.name, {}),
         )
 
-    def _system(self, own: Domain, offered: list[ToolSpec], *, with_records: bool) -> str:
+    def _system(
+        self, own: Domain, offered: list[ToolSpec], instruction: str, *, with_records: bool
+    ) -> str:
         # Tools are values: while they are the very same, so is what is said of them.
-        told = self._told
-        if told and told[1] == with_records and list(map(id, told[0])) == list(map(id, offered)):
+        told, briefing = self._told, self._briefing
+        instruction = "\n".join(filter(None, (briefing.instruction, instruction)))
+        rest = (instruction, with_records)
+        if told and told[1] == rest and list(map(id, told[0])) == list(map(id, offered)):
             return told[2]
-        briefing = self._briefing
         system = self._prompts.system(
             own.name,
             tools=offered,
             # What a first turn tells as its state is not said twice.
             initial_state=briefing.initial_state.get(own.name, "") if own.state == "never" else "",
             demonstrations=briefing.demonstrations.get(own.name, ""),
-            instruction=briefing.instruction,
+            instruction=instruction,
         )
         if with_records:
             system = f"{system}\n\n{self._prompts.records()}"
-        self._told = (offered, with_records, system)
+        self._told = (offered, rest, system)
         return system

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
+from agentworld_sim.controls.declared import DECLARED
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Engine
@@ -106,7 +107,9 @@ def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
     }
     if entries:
         tree = FileTree.from_entries({**tree, **entries}.items(), directory_mtime_us=clock_us)
-    return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed)
+    declared = [control.model_dump(mode="json") for control in scenario.controls]
+    values = {DECLARED: declared} if declared else {}
+    return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
 
 
 def model_for(

@@ -1,108 +1,238 @@
-"""How one call gets its answer: controls before, an engine, checks that may ask again, controls after."""
+"""How one call gets its answer: through the controls to an engine, whose answer checks may refuse."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
+
+from agentworld_sim.schema.validate import check_arguments
 
 from agentworld_sim.checks import Check, CheckInput, judge_all, refusals, require_accepted
-from agentworld_sim.controls import Control, ControlInput, Enforced, Fault
+from agentworld_sim.controls import Control, Step, control_values
+from agentworld_sim.controls.declared import control_failure, instruction_of, offered
 from agentworld_sim.domains import domain
-from agentworld_sim.errors import AgentworldError, ObservationRejected
+from agentworld_sim.errors import AgentworldError, ObservationRejected, UnknownToolError
 from agentworld_sim.ports import (
     Answer,
     Engine,
     EngineSession,
-    OnDelta,
     RefusedAnswer,
     TurnContext,
 )
-from agentworld_sim.store.base import Origin
 from agentworld_sim.types.exchanges import Exchange
-from agentworld_sim.types.state import StateChange
+from agentworld_sim.types.refs import WorldRef
+from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import CheckVerdict, Observation
+from agentworld_sim.types.turns import Action, CheckVerdict, Observation, Turn
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a step is asked to do."""
-
-    call: ToolCall
-    tool: ToolSpec
-    engine: Engine
-    origin: Origin | None = None
-    on_delta: OnDelta | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
+class StepResult:
     """What goes into a turn."""
 
+    tool: ToolSpec
+    engine: str
+    """Name of the engine that the tool is bound to; empty for a tool that only a control knows."""
     answer: Answer
-    verdicts: tuple[CheckVerdict, ...] = ()
-    delayed: bool = False
-    """A control let time pass that the engine's session does not know of."""
+    verdicts: tuple[CheckVerdict, ...]
+    altered: bool
+    """The change is not what the engine's live session did, which is of no more use."""
 
-
-async def answered(
-    given: ControlInput,
-    engine: Engine,
-    open_session: Callable[[], Awaitable[EngineSession]],
-    context: TurnContext,
-    *,
-    checks: Sequence[Check],
-    controls: Sequence[Control],
-) -> Answered:
-    """Answers the call of `given`.
-
-    Raises:
-        WorldFailure: no acceptable answer.
-    """
-    if context.on_delta and any(not isinstance(control, Fault) for control in controls):
-        # What a control changes afterwards shall not be read before.
-        context = replace(context, on_delta=None)
-    delay_us = sum(control.delay_us(given) for control in controls)
-    enforced = _enforced(given, controls)
-    if enforced.observation is not None:
-        change = StateChange(clock_us=given.state.clock_us + delay_us, values=enforced.values)
-        return Answered(Answer(replace(enforced.observation, provenance="enforced"), change))
-    answer, verdicts = await _accepted(given, engine, await open_session(), context, checks)
-    observation = answer.observation
-    for control in controls:
-        changed = control.after(given, observation)
-        if changed is not observation:
-            observation = replace(changed, provenance="enforced")
-    if observation is not answer.observation:
-        answer = replace(answer, observation=observation)
-    if delay_us or enforced.values:
-        change = replace(
-            answer.change,
-            clock_us=answer.change.clock_us + delay_us,
-            values={**answer.change.values, **enforced.values},
+    def to_turn(self, parent: WorldRef, call: ToolCall) -> Turn:
+        """The turn after `parent`."""
+        tool, answer = self.tool, self.answer
+        return Turn(
+            parent=parent,
+            call=call,
+            action=domain(tool.domain).action(call, tool) if tool.domain else Action(""),
+            observation=answer.observation,
+            change=answer.change,
+            inner=answer.inner,
+            checks=self.verdicts,
+            exchanges=answer.exchanges,
         )
-        answer = replace(answer, change=change)
-    return Answered(answer, verdicts, delayed=bool(delay_us))
 
 
-def _enforced(given: ControlInput, controls: Sequence[Control]) -> Enforced:
-    """What the controls do before an engine is asked, up to the first that answers."""
-    values: dict[str, Any] = {}
-    for control in controls:
-        done = control.before(given)
-        if isinstance(done, Observation):
-            done = Enforced(observation=done)
-        if done is None:
-            continue
-        values.update(done.values)
-        if done.observation is not None:
-            return Enforced(observation=done.observation, values=values)
-    return Enforced(values=values)
+class Pipeline:
+    """One step: the controls in order, and an engine behind them. For one use."""
+
+    def __init__(
+        self,
+        call: ToolCall,
+        context: TurnContext,
+        *,
+        open_live: Callable[[Engine], Awaitable[EngineSession]],
+        state_at: Callable[[WorldRef], Awaitable[WorldState]],
+        bound: Callable[[str], tuple[ToolSpec, Engine]],
+        checks: Sequence[Check],
+        controls: Sequence[Control],
+    ) -> None:
+        """
+        Args:
+            call: What is to be answered.
+            context: What an engine may look at.
+            open_live: Gives the live session of an engine on the context's state.
+            state_at: Gives the state at a point of the history.
+            bound: The tool of a name as bound, and its engine; raises if it may not be answered.
+            checks: Rules that an engine's answer must pass.
+            controls: In order, the outermost first.
+
+        Raises:
+            UnknownToolError: there is no such tool.
+            AccessRefused: the tool may not be answered.
+            ArgumentsError: the arguments do not fit its schema.
+            ControlFailure: a control raised.
+        """
+        self._listing = offered(controls, context.tools, context.state)
+        known = call.name in context.tools or call.name not in self._listing
+        bound_tool, self._engine = bound(call.name) if known else (None, None)
+        # What is not offered may still be called: a control says what becomes of it.
+        tool = self._listing.get(call.name) or bound_tool
+        assert tool is not None
+        check_arguments(tool, call.arguments)
+        streams = all(control.allows_streaming for control in controls)
+        self._context = context
+        if controls:
+            self._context = replace(
+                context,
+                # What a control changes afterwards shall not be read before.
+                on_delta=context.on_delta if streams else None,
+                instruction=instruction_of(controls),
+            )
+        self._step = Step(
+            call=call,
+            tool=tool,
+            state=context.state,
+            seed=context.seed,
+            history=context.history,
+            state_at=state_at,
+        )
+        self._open_live = open_live
+        self._bound = bound
+        self._checks = checks
+        self._controls = controls
+        self._verdicts: tuple[CheckVerdict, ...] = ()
+        self._exchanges: tuple[Exchange, ...] = ()
+        self._passed_on: list[BaseException] = []
+        self._live: StateChange | None = None
+        self._used = self._broken = False
+
+    async def run(self) -> StepResult:
+        """Answers the call.
+
+        Raises:
+            WorldFailure: no acceptable answer.
+        """
+        try:
+            answer = await self._answer(0, self._step)
+        except AgentworldError as error:
+            error.exchanges = self._exchanges
+            raise
+        if answer.exchanges != self._exchanges:
+            # An answer that a control did not use was paid for as well.
+            answer = replace(answer, exchanges=self._exchanges)
+        engine = self._engine.name if self._engine else ""
+        altered = self._altered(answer.change)
+        return StepResult(self._step.tool, engine, answer, self._verdicts, altered)
+
+    async def _answer(self, number: int, step: Step) -> Answer:
+        """The answer of the control of this number, or of the engine behind the last."""
+        if number == len(self._controls):
+            return await self._from_engine(step)
+        control = self._controls[number]
+        given: list[Observation] = []
+
+        async def next(inner: Step) -> Answer:
+            try:
+                if inner.call is not step.call:
+                    self._require_possible(control, inner.call)
+                answer = await self._answer(number + 1, inner)
+            except BaseException as error:
+                self._passed_on.append(error)
+                raise
+            given.append(answer.observation)
+            return answer
+
+        try:
+            answer = cast("object", await control.handle(replace(step, control=control.name), next))
+        except Exception as error:
+            if any(error is one for one in self._passed_on):
+                raise
+            raise control_failure(control, error) from error
+        if not isinstance(answer, Answer):
+            raise control_failure(control, TypeError(f"it gave {answer!r}, which is no Answer"))
+        if any(answer.observation is one for one in given):
+            return answer
+        return replace(answer, observation=replace(answer.observation, provenance="enforced"))
+
+    def _require_possible(self, control: Control, call: ToolCall) -> None:
+        try:
+            check_arguments(self._bound(call.name)[0], call.arguments)
+        except AgentworldError as error:
+            raise control_failure(control, error) from error
+
+    async def _from_engine(self, step: Step) -> Answer:
+        tool, engine = self._bound(step.call.name)
+        if step.call is self._step.call and tool.name not in self._listing:
+            raise UnknownToolError(
+                f"this world has no tool {tool.name!r} now: a control took it away, and none answered."
+            )
+        if tool is not step.tool:
+            step = replace(step, tool=tool)
+        context, begun = self._context, self._context.state
+        if step.state is not begun or step.seed != context.seed:
+            context = replace(context, state=step.state, seed=step.seed)
+        # A session knows of files and sessions; the rest of the state is the context's.
+        live = (
+            engine is self._engine
+            and not self._used
+            and step.state.files is begun.files
+            and step.state.sessions is begun.sessions
+        )
+        self._used = self._used or live
+        session: EngineSession | None = None
+        try:
+            session = await (
+                self._open_live(engine) if live else engine.open(step.state, context.blobs)
+            )
+            answer, verdicts = await _accepted(step, engine, session, context, self._checks)
+        except BaseException as error:
+            self._broken = True
+            if isinstance(error, AgentworldError):
+                self._exchanges += error.exchanges
+            raise
+        finally:
+            if session is not None and not live:
+                session.close()
+        self._exchanges += answer.exchanges
+        self._verdicts += verdicts
+        if live:
+            self._live = answer.change
+        return answer
+
+    def _altered(self, change: StateChange) -> bool:
+        """Whether the engine's live session is elsewhere than after `change`."""
+        if self._broken:
+            return True
+        live = self._live
+        if live is change:
+            return False
+        if live is None:
+            # It did not answer. What time it is, it learns with the next call.
+            live = StateChange(clock_us=change.clock_us)
+        return replace(change, values=_without_controls(change)) != replace(
+            live, values=_without_controls(live)
+        )
+
+
+def _without_controls(change: StateChange) -> dict[str, Any]:
+    own = control_values(change.values)
+    return {key: value for key, value in change.values.items() if key not in own}
 
 
 async def _accepted(
-    given: ControlInput,
+    given: Step,
     engine: Engine,
     session: EngineSession,
     context: TurnContext,
@@ -140,7 +270,7 @@ async def _accepted(
 
 
 async def _judged(
-    given: ControlInput,
+    given: Step,
     engine: Engine,
     answer: Answer,
     context: TurnContext,

@@ -14,14 +14,13 @@ from agentworld_sim.scenario._content import (
     Link,
     TextFile,
 )
+from agentworld_sim.scenario._controls import ControlSpec
 from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
 from agentworld_sim.scenario._parts import (
-    ControlSpec,
     Limits,
     MachineSpec,
     ToolObject,
     UserSpec,
-    known_control_kinds,
 )
 from agentworld_sim.scenario._scenario import Scenario, scenario_schema
 from agentworld_sim.scenario._shipped import shipped_scenarios
@@ -49,7 +48,6 @@ __all__ = [
     "TextFile",
     "ToolObject",
     "UserSpec",
-    "known_control_kinds",
     "scenario_schema",
     "shipped_scenarios",
 ]

@@ -1,13 +1,12 @@
-"""The machine, the tools, the controls and the limits of a scenario."""
+"""The machine, the tools and the limits of a scenario."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._types import (
     AbsolutePath,
     Account,
@@ -214,29 +213,6 @@ ToolEntry = Annotated[
 ]
 
 
-def known_control_kinds() -> tuple[str, ...]:
-    """The kinds of control that a scenario can ask for. There are none yet."""
-    return ()
-
-
-def _control_kind(kind: str) -> str:
-    known = known_control_kinds()
-    if not known:
-        raise allowed("nothing: no controls exist yet. Remove the entry from `controls`")
-    if kind not in known:
-        raise allowed(f"{', '.join(known)}.{nearest(kind, known)}")
-    return kind
-
-
-class ControlSpec(Strict):
-    """A perturbation that is enforced in code. Its other keys belong to its kind."""
-
-    model_config = ConfigDict(extra="allow")
-
-    kind: Annotated[str, AfterValidator(_control_kind)]
-    """What it does."""
-
-
 class Limits(Strict):
     """Bounds on what a world may use. Reaching one is told, and never cuts silently."""
 
@@ -274,12 +250,10 @@ class Limits(Strict):
 
 
 __all__ = [
-    "ControlSpec",
     "JsonSchema",
     "Limits",
     "MachineSpec",
     "ToolEntry",
     "ToolObject",
     "UserSpec",
-    "known_control_kinds",
 ]

@@ -25,10 +25,10 @@ from agentworld_sim.ingest.folders import Ingested
 from agentworld_sim.runtime.access import access_problem
 from agentworld_sim.scenario._checking import problems_of
 from agentworld_sim.scenario._content import FileSpec, Goal
+from agentworld_sim.scenario._controls import ControlSpec
 from agentworld_sim.scenario._document import MAX_BYTES, read_document, source_text
 from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
 from agentworld_sim.scenario._parts import (
-    ControlSpec,
     Limits,
     MachineSpec,
     ToolEntry,
@@ -116,7 +116,7 @@ class Scenario(Strict):
     model: ModelSpec = ModelSpec()
     """The language world model, and what it is told."""
     controls: tuple[ControlSpec, ...] = Field(default=(), strict=False)
-    """Perturbations that are enforced in code."""
+    """Perturbations that are enforced in code, the outermost first."""
     reference: JsonValue = Field(default=None, repr=False)
     """The hidden answer, for judging. No agent is ever shown it."""
     goals: tuple[Goal, ...] = Field(default=(), strict=False)
@@ -280,6 +280,12 @@ class Scenario(Strict):
             if (problem := access_problem(rule, access)) is not None:
                 problems.append((("access", rule), problem))
         names: set[str] = set()
+        for number, control in enumerate(self.controls):
+            if (name := control.name) in names:
+                message = f"{name!r} is the name of another control. Give each its own."
+                problems.append((("controls", number, "name"), message))
+            names.add(name)
+        names = set()
         for number, tool in enumerate(self.tools):
             name = tool.name if isinstance(tool, ToolObject) else tool
             if name in names:

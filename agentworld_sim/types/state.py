@@ -25,6 +25,16 @@ class StateChange:
     seed: int | None = None
     """A new seed of the random source; set by `fork(seed=…)` only."""
 
+    def then(self, later: StateChange) -> StateChange:
+        """This change and then `later`, as one."""
+        return StateChange(
+            clock_us=later.clock_us,
+            files={**self.files, **later.files},
+            sessions={**self.sessions, **later.sessions},
+            values={**self.values, **later.values},
+            seed=self.seed if later.seed is None else later.seed,
+        )
+
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = {"clock_us": self.clock_us}
         if self.files:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentworld_sim import (
+    Answer,
     Control,
-    ControlInput,
     FunctionEngine,
     MemoryStore,
     Observation,
@@ -21,7 +21,7 @@ from agentworld_sim import (
     World,
     WorldState,
 )
-from agentworld_sim.controls import Enforced, Fault
+from agentworld_sim.controls import Fault, Next, Step
 from agentworld_sim.engines.shell._bindings import bindings
 from agentworld_sim.types import FileTree
 
@@ -121,35 +121,29 @@ async def test_the_engine_of_a_call_that_fails_is_not_asked() -> None:
         assert await said(world, ToolCall("pay")) == "paid"
 
 
-class Counter:
-    """A control that counts calls and answers none."""
+class Counter(Control):
+    """A control that counts calls, and answers one."""
 
     def __init__(self, name: str, stop_at: int | None = None) -> None:
         self.name = name
         self.stop_at = stop_at
 
-    def before(self, given: ControlInput) -> Enforced | None:
-        key = f"control/{self.name}"
-        count = given.state.values.get(key, 0) + 1
-        told = Observation(text="enough") if count == self.stop_at else None
-        return Enforced(observation=told, values={key: count})
-
-    def after(self, given: ControlInput, observation: Observation) -> Observation:
-        return observation
-
-    def delay_us(self, given: ControlInput) -> int:
-        return 0
+    async def handle(self, step: Step, next: Next) -> Answer:
+        count = step.values.get("count", 0) + 1
+        stop = count == self.stop_at
+        answer = step.enforce(Observation(text="enough")) if stop else await next(step)
+        return step.keep(answer, count=count)
 
 
 async def test_controls_change_values_in_order_up_to_the_one_that_answers() -> None:
     async with await machine(Counter("a"), Counter("b", stop_at=2), Counter("c")) as world:
         first, second = await world.step(LS), await world.step(LS)
         assert first.observation == Observation(text="hi\n")
-        assert first.change.values == {"control/a": 1, "control/b": 1, "control/c": 1}
+        assert first.change.values == {f"control/{name}/count": 1 for name in "abc"}
         assert second.observation == Observation(text="enough", provenance="enforced")
-        assert second.change.values == {"control/a": 2, "control/b": 2}
+        assert second.change.values == {"control/a/count": 2, "control/b/count": 2}
         state = await world.state()
-        assert dict(state.values) == {"control/a": 2, "control/b": 2, "control/c": 1}
+        assert dict(state.values) == {**first.change.values, **second.change.values}
 
 
 async def test_a_fork_may_be_given_other_controls() -> None:
@@ -203,15 +197,27 @@ TOLD: Sequence[tuple[str, str, bool]] = (
 )
 
 
+async def unknown(*_: object) -> Any:
+    raise AssertionError("a call that fails asks for nothing")
+
+
 @pytest.mark.parametrize(("bound", "text", "is_error"), TOLD, ids=[one[0] for one in TOLD])
-def test_each_tool_tells_a_failure_in_its_own_form(bound: str, text: str, is_error: bool) -> None:
+async def test_each_tool_tells_a_failure_in_its_own_form(
+    bound: str, text: str, is_error: bool
+) -> None:
     fault = Fault(name="one", tool="t", error="no space left")
     state = WorldState(files=FileTree.from_entries([]), clock_us=0, seed=1)
     call = ToolCall("t", {"command": "x"})
-    done = fault.before(ControlInput(call, ToolSpec(name="t", binds_to=bound), state, seed=1))
-    assert done is not None
-    assert done.observation is not None
-    assert (done.observation.text, done.observation.is_error) == (text, is_error)
+    step = Step(
+        call=call,
+        tool=ToolSpec(name="t", binds_to=bound),
+        state=state,
+        seed=1,
+        history=unknown,
+        state_at=unknown,
+    )
+    done = (await fault.handle(step, unknown)).observation
+    assert (done.text, done.is_error) == (text, is_error)
 
 
 def test_every_tool_that_runs_commands_has_a_form_for_failures() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def made() -> Registry[int]:
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Installs a package with one module and its entry points."""
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
     def install(package: str, source: str, name: str, value: str) -> None:
         (tmp_path / f"{package}.py").write_text(source)

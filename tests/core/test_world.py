@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import resource
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,9 +13,10 @@ import pytest
 
 from agentworld_sim import (
     AccessRefused,
+    Answer,
     ArgumentsError,
     CheckInput,
-    ControlInput,
+    Control,
     EngineFailure,
     FunctionEngine,
     HeadMoved,
@@ -23,6 +25,7 @@ from agentworld_sim import (
     ObservationRejected,
     Scenario,
     SqliteStore,
+    Step,
     ToolCall,
     ToolSpec,
     UnknownToolError,
@@ -31,6 +34,7 @@ from agentworld_sim import (
     World,
     WorldStore,
 )
+from agentworld_sim.controls import Next
 from agentworld_sim.runtime.access import rule_for
 from agentworld_sim.runtime.session_cache import LiveWorlds, live_limit
 
@@ -304,21 +308,19 @@ async def test_steps_of_one_world_run_one_after_another_in_order() -> None:
         assert [turn.observation.text for turn in turns] == [str(n) for n in range(1, 21)]
 
 
-class Outage:
+class Outage(Control):
     """A control that answers every second call itself."""
 
     name = "outage"
 
-    def before(self, given: ControlInput) -> Observation | None:
-        if given.state.values.get("total", 0) % 2:
-            return Observation(text="503 Service Unavailable", is_error=True)
-        return None
-
-    def after(self, given: ControlInput, observation: Observation) -> Observation:
-        return Observation(text=observation.text + "!")
-
-    def delay_us(self, given: ControlInput) -> int:
-        return 5_000_000
+    async def handle(self, step: Step, next: Next) -> Answer:
+        if step.state.values.get("total", 0) % 2:
+            answer = step.enforce(Observation(text="503 Service Unavailable", is_error=True))
+        else:
+            answer = await next(step)
+            changed = Observation(text=answer.observation.text + "!")
+            answer = replace(answer, observation=changed)
+        return answer.delayed(5_000_000)
 
 
 async def test_a_control_answers_changes_and_delays_and_is_marked_as_enforced() -> None:

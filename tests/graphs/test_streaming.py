@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -10,9 +11,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs import SimToolNode, SimulationInterrupted, simulate
-from agentworld_sim import Control, Observation, Scenario, World
+from agentworld_sim import Answer, Control, Observation, Scenario, World
 from agentworld_sim.checks import DEFAULT_CHECKS, CheckInput
-from agentworld_sim.controls import ControlInput
+from agentworld_sim.controls import Next, Step
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import (
@@ -178,19 +179,14 @@ async def test_a_reply_that_breaks_off_is_not_told_twice(lab: Lab, go: Any) -> N
     assert finished(told).content == "In Utrecht, arrives tomorrow."
 
 
-class Upper:
+class Upper(Control):
     """A control that changes every answer."""
 
     name = "upper"
 
-    def before(self, given: ControlInput) -> None:
-        return None
-
-    def after(self, given: ControlInput, observation: Observation) -> Observation:
-        return Observation(text=observation.text.upper())
-
-    def delay_us(self, given: ControlInput) -> int:
-        return 0
+    async def handle(self, step: Step, next: Next) -> Answer:
+        answer = await next(step)
+        return replace(answer, observation=Observation(text=answer.observation.text.upper()))
 
 
 async def test_what_a_control_changes_is_not_read_before(lab: Lab, go: Any) -> None:

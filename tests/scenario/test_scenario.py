@@ -25,7 +25,6 @@ from agentworld_sim.scenario import (
     Scenario,
     TextFile,
     ToolObject,
-    known_control_kinds,
     scenario_schema,
     shipped_scenarios,
 )
@@ -47,7 +46,6 @@ def test_a_minimal_scenario_has_sane_defaults() -> None:
     assert scenario.limits == Limits()
     assert scenario.machine.to_machine() == Machine()
     assert list(scenario.initial_tree(MemoryBlobs())) == ["/", "/root"]
-    assert known_control_kinds() == ()
 
 
 def test_every_form_of_file_becomes_an_entry(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentworld_sim.errors import ScenarioError
-from agentworld_sim.scenario import Scenario, _parts
+from agentworld_sim.scenario import Scenario
 
 MINIMAL = "name: x\ndomains: [terminal]\n"
 KEYS = (
@@ -292,9 +292,32 @@ ONE_LINE = [
         "are named one by one, in full."),
     ),
     (
-        "controls: [{kind: latency}]",
-        ("3:19: controls[0].kind: found 'latency'; allowed: nothing: no controls exist yet. Remove "
-        "the entry from `controls`."),
+        "controls: [{kind: falt, name: a}]",
+        ("3:19: controls[0].kind: there is no kind of control 'falt'. Did you mean 'fault'? There are: "
+        "fault. If it is not one of these, install the package that it comes with: it declares an entry "
+        "point 'falt' in the group 'agentworld.controls'."),
+    ),
+    (
+        "controls: [{kind: fault, tool: bash, error: 'no'}]",
+        "3:12: controls[0].name: required, but not there. Add `name:`.",
+    ),
+    (
+        "controls: [{kind: fault, name: a, tool: bash, tims: 2}]",
+        ("3:53: controls[0].tims: unknown key. Did you mean 'times'? Known keys: error, kind, latency_us, "
+        "name, times, tool."),
+    ),
+    (
+        "controls: [{kind: fault, name: a, tool: bash, times: two}]",
+        "3:54: controls[0].times: found 'two'; allowed: a whole number.",
+    ),
+    (
+        "controls: [{kind: fault, name: a, tool: bash, when: now}]",
+        ("3:53: controls[0].when: a Python function belongs to one process, and a scenario is data. Give "
+        "a control that has one to World.create(controls=[…]); without it, remove `when`."),
+    ),
+    (
+        "controls: [{kind: fault, name: a, tool: x}, {kind: fault, name: a, tool: y}]",
+        "3:65: controls[1].name: 'a' is the name of another control. Give each its own.",
     ),
     # goals
     (
@@ -425,13 +448,3 @@ def test_a_few_aliases_cannot_stand_for_billions_of_values() -> None:
         ": more than 200,000 values, aliases included. Move files out of the scenario with `from` "
         "or `files_from`."
     )
-
-
-def test_once_controls_exist_an_unknown_kind_lists_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_parts, "known_control_kinds", lambda: ("latency", "timeout"))
-    assert message(MINIMAL + "controls: [{kind: latncy}]\n") == (
-        "s.yaml:3:19: controls[0].kind: found 'latncy'; allowed: latency, timeout. "
-        "Did you mean 'latency'?"
-    )
-    scenario = Scenario.parse(MINIMAL + "controls: [{kind: latency, seconds: 2}]\n")
-    assert scenario.controls[0].model_dump() == {"kind": "latency", "seconds": 2}

@@ -30,12 +30,12 @@ from agentworld_graphs.ready._outcomes import Outcome, measured, table
 from agentworld_graphs.ready._worlds import forked, ours
 from agentworld_sim import (
     AgentworldError,
+    Answer,
     Control,
-    ControlInput,
-    Observation,
+    Step,
     UsageError,
 )
-from agentworld_sim.controls import Fault
+from agentworld_sim.controls import Fault, Next
 from agentworld_sim.errors import nearest
 
 __all__ = ["CONTROLS", "Outcome", "build", "graph"]
@@ -45,8 +45,8 @@ NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Altered:
-    """Implements `Control`: the answers of one tool are cut short, or have something added."""
+class Altered(Control):
+    """The answers of one tool are cut short, or have something added."""
 
     name: str
     tool: str
@@ -54,16 +54,12 @@ class Altered:
     """How many characters are left; all by default."""
     append: str = ""
 
-    def before(self, given: ControlInput) -> None:
-        return None
-
-    def after(self, given: ControlInput, observation: Observation) -> Observation:
-        if given.call.name != self.tool:
-            return observation
-        return replace(observation, text=observation.text[: self.keep] + self.append)
-
-    def delay_us(self, given: ControlInput) -> int:
-        return 0
+    async def handle(self, step: Step, next: Next) -> Answer:
+        answer = await next(step)
+        if step.call.name != self.tool:
+            return answer
+        text = answer.observation.text[: self.keep] + self.append
+        return replace(answer, observation=replace(answer.observation, text=text))
 
 
 CONTROLS: Mapping[str, Control] = {

@@ -11,8 +11,8 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agentworld_graphs import SimulatedSandbox, SimulationInterrupted
-from agentworld_sim import AccessRefused, Scenario, World
-from agentworld_sim.controls import ControlInput
+from agentworld_sim import AccessRefused, Answer, Scenario, World
+from agentworld_sim.controls import Control, Next, Step
 from agentworld_sim.errors import ModelRefused
 from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
 from agentworld_sim.types.turns import Observation
@@ -97,20 +97,13 @@ async def test_what_the_scenario_refuses_is_refused_when_it_is_called(
         await deep.run(agent, way, go)
 
 
-class Broken:
-    """Makes tools fail, or say something else, as a scenario's controls do."""
+class Broken(Control):
+    """Makes tools fail, as a scenario's controls do."""
 
     name = "broken"
 
-    def delay_us(self, given: ControlInput) -> int:
-        return 0
-
-    def before(self, given: ControlInput) -> Observation | None:
-        name = given.call.name
-        return Observation(text=f"{name}: no space left", is_error=True)
-
-    def after(self, given: ControlInput, observation: Observation) -> Observation:
-        return observation
+    async def handle(self, step: Step, next: Next) -> Answer:
+        return step.enforce(Observation(text=f"{step.call.name}: no space left", is_error=True))
 
 
 async def test_what_a_control_enforces_is_what_the_agent_is_told(deep: Deep, go: Any) -> None:

@@ -1,0 +1,83 @@
+"""The controls of a world at one point of its history: those of this process, and those that its state
+declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agentworld_sim.controls._base import PREFIX, Control
+from agentworld_sim.errors import ControlFailure
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import ToolSpec
+
+DECLARED = f"{PREFIX}:declared"
+"""Under which the state's values list the declared controls, as a scenario writes them. No control has
+such a name."""
+
+
+class ControlList:
+    """What controls a world, for any of its states."""
+
+    def __init__(self, local: Iterable[Control]) -> None:
+        """
+        Args:
+            local: The controls of this process, in order. They stand around the declared ones.
+        """
+        self.local = tuple(local)
+        self._read: tuple[object, tuple[Control, ...]] = (None, self.local)
+
+    def at(self, state: WorldState) -> tuple[Control, ...]:
+        """All that hold in `state`, the outermost first."""
+        declared: Sequence[Mapping[str, Any]] | None = state.values.get(DECLARED)
+        if declared is not self._read[0]:
+            self._read = declared, (*self.local, *_declared(declared or ()))
+        return self._read[1]
+
+
+def _declared(written: Sequence[Mapping[str, Any]]) -> list[Control]:
+    # pydantic comes with it, and is there already where a scenario has controls.
+    from agentworld_sim.scenario import ControlSpec
+
+    return [ControlSpec.model_validate(one).to_control() for one in written]
+
+
+def offered(
+    controls: Sequence[Control], tools: Mapping[str, ToolSpec], state: WorldState
+) -> Mapping[str, ToolSpec]:
+    """What an agent is offered of `tools`: the innermost control sees them as they are bound.
+
+    Raises:
+        ControlFailure: a control raised.
+    """
+    for control in reversed(controls):
+        if type(control).tools is not Control.tools:
+            try:
+                tools = {tool.name: tool for tool in control.tools(list(tools.values()), state)}
+            except Exception as error:
+                raise control_failure(control, error) from error
+    return tools
+
+
+def instruction_of(controls: Sequence[Control]) -> str:
+    """What a model is told of the controls, a line for each that says something.
+
+    Raises:
+        ControlFailure: a control raised.
+    """
+    lines: list[str] = []
+    for control in controls:
+        try:
+            lines.append(control.describe())
+        except Exception as error:
+            raise control_failure(control, error) from error
+    return "\n".join(line for line in lines if line)
+
+
+def control_failure(control: Control, error: Exception) -> ControlFailure:
+    """What is raised when a control does; one that says so already stays as it is."""
+    if isinstance(error, ControlFailure):
+        return error
+    return ControlFailure(
+        f"the control {control.name!r} failed ({type(error).__name__}: {error}). Nothing was stored."
+    )
