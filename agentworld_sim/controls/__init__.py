@@ -5,12 +5,10 @@ scenarios, `declared.py` which of them hold in a state.
 """
 
 from agentworld_sim.controls._base import Control, Next, Step, control_values
-from agentworld_sim.controls._conditions import Conditions
 from agentworld_sim.controls._fault import Fault, failure_of
 from agentworld_sim.controls.kinds import control_kinds
 
 __all__ = [
-    "Conditions",
     "Control",
     "Fault",
     "Next",

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from agentworld_sim.schema.validate import check_arguments
-
 from agentworld_sim.checks import Check, CheckInput, judge_all, refusals, require_accepted
 from agentworld_sim.controls import Control, Step, control_values
 from agentworld_sim.controls.declared import control_failure, instruction_of, offered
@@ -20,6 +18,7 @@ from agentworld_sim.ports import (
     RefusedAnswer,
     TurnContext,
 )
+from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState

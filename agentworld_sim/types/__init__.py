@@ -3,6 +3,7 @@
 What the modules hold beside these names is for the other packages of the core.
 """
 
+from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.exchanges import Exchange, FailedStep
 from agentworld_sim.types.files import BlobId, Blobs, FileEntry, FileTree, MemoryBlobs, blob_id
 from agentworld_sim.types.json import canonical_json
@@ -26,6 +27,7 @@ __all__ = [
     "BlobId",
     "Blobs",
     "CheckVerdict",
+    "Conditions",
     "DomainName",
     "Exchange",
     "FailedStep",

@@ -25,10 +25,10 @@ from agentworld_sim import (
     World,
     WorldState,
 )
-from agentworld_sim.controls import Conditions, Next
-from agentworld_sim.controls._conditions import PREFIX
+from agentworld_sim.controls import Next
 from agentworld_sim.errors import ControlFailure
-from agentworld_sim.types import FileTree
+from agentworld_sim.types import Conditions, FileTree
+from agentworld_sim.types.conditions import PREFIX
 
 Values = Mapping[str, Any]
 
