@@ -84,21 +84,22 @@ class Pipeline:
             ControlFailure: a control raised.
         """
         self._listing = offered(controls, context.tools, context.state)
-        known = call.name in context.tools or call.name not in self._listing
-        bound_tool, self._engine = bound(call.name) if known else (None, None)
         # What is not offered may still be called: a control says what becomes of it.
-        tool = self._listing.get(call.name) or bound_tool
-        assert tool is not None
+        tool = self._listing.get(call.name)
+        self._own: tuple[ToolSpec, Engine] | None = None
+        if tool is None or call.name in context.tools:
+            self._own = bound(call.name)
+        tool = tool or bound(call.name)[0]
         check_arguments(tool, call.arguments)
-        streams = all(control.allows_streaming for control in controls)
-        self._context = context
         if controls:
-            self._context = replace(
+            streams = all(control.allows_streaming for control in controls)
+            context = replace(
                 context,
                 # What a control changes afterwards shall not be read before.
                 on_delta=context.on_delta if streams else None,
                 instruction=instruction_of(controls),
             )
+        self._context = context
         self._step = Step(
             call=call,
             tool=tool,
@@ -131,7 +132,7 @@ class Pipeline:
         if answer.exchanges != self._exchanges:
             # An answer that a control did not use was paid for as well.
             answer = replace(answer, exchanges=self._exchanges)
-        engine = self._engine.name if self._engine else ""
+        engine = self._own[1].name if self._own else ""
         altered = self._altered(answer.change)
         return StepResult(self._step.tool, engine, answer, self._verdicts, altered)
 
@@ -172,8 +173,9 @@ class Pipeline:
             raise control_failure(control, error) from error
 
     async def _from_engine(self, step: Step) -> Answer:
-        tool, engine = self._bound(step.call.name)
-        if step.call is self._step.call and tool.name not in self._listing:
+        asked = step.call is self._step.call
+        tool, engine = (asked and self._own) or self._bound(step.call.name)
+        if asked and tool.name not in self._listing:
             raise UnknownToolError(
                 f"this world has no tool {tool.name!r} now: a control took it away, and none answered."
             )
@@ -184,7 +186,8 @@ class Pipeline:
             context = replace(context, state=step.state, seed=step.seed)
         # A session knows of files and sessions; the rest of the state is the context's.
         live = (
-            engine is self._engine
+            self._own is not None
+            and engine is self._own[1]
             and not self._used
             and step.state.files is begun.files
             and step.state.sessions is begun.sessions

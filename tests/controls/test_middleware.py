@@ -44,7 +44,9 @@ def read(arguments: Mapping[str, Any], values: Values) -> Observation:
     return Observation(text=",".join(values.get("lines", [])))
 
 
-def notes(*controls: Control, store: MemoryStore | None = None) -> Any:
+def notes(
+    *controls: Control, store: MemoryStore | None = None, engine: FunctionEngine | None = None
+) -> Any:
     schema = {"type": "object", "properties": {"line": {"type": "string"}}, "required": ["line"]}
     scenario = {
         "name": "notes",
@@ -55,7 +57,7 @@ def notes(*controls: Control, store: MemoryStore | None = None) -> Any:
         Scenario.model_validate(scenario),
         id="notes",
         store=store,
-        engines=[ENGINE],
+        engines=[engine or ENGINE],
         controls=controls,
     )
 
@@ -289,6 +291,20 @@ async def test_a_condition_holds_for_one_call_or_from_then_on_and_the_engine_obe
         assert await said(world, READ) == ""
         await world.step(adding("a"))
         assert [await said(world, READ), await said(world, READ)] == ["the network is down"] * 2
+
+
+async def test_a_condition_for_one_call_is_answered_by_the_live_session() -> None:
+    opened: list[str] = []
+
+    class Counting(FunctionEngine):
+        async def open(self, state: Any, blobs: Any) -> Any:
+            opened.append("opened")
+            return await super().open(state, blobs)
+
+    engine = Counting({"append": append, "read": read})
+    async with await notes(Offline(), engine=engine) as world:
+        assert [await said(world, READ), await said(world, READ)] == ["the network is down", ""]
+        assert opened == ["opened"]
 
 
 @given(
