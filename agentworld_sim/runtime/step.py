@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from agentworld_sim.checks import Check, CheckInput, judge_all, refusals, require_accepted
-from agentworld_sim.controls import Control, Step, control_values
+from agentworld_sim.controls import Control, Step, control_values, failure_of
 from agentworld_sim.controls.declared import control_failure, instruction_of, offered
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import AgentworldError, ObservationRejected, UnknownToolError
@@ -19,6 +19,7 @@ from agentworld_sim.ports import (
     TurnContext,
 )
 from agentworld_sim.schema.validate import check_arguments
+from agentworld_sim.store._conditions import Conditions
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
@@ -211,6 +212,11 @@ class Pipeline:
         self._verdicts += verdicts
         if live:
             self._live = answer.change
+        if answer.change.files:
+            refusal = Conditions.of(step.state.values).refusal(answer.change)
+            if refusal:
+                failure = replace(failure_of(step, refusal), provenance="enforced")
+                answer = step.without_effect(replace(answer, observation=failure))
         return answer
 
     def _altered(self, change: StateChange) -> bool:

@@ -307,6 +307,37 @@ async def test_a_condition_for_one_call_is_answered_by_the_live_session() -> Non
         assert opened == ["opened"]
 
 
+class Sealed(Control):
+    """Nothing can be written below a folder."""
+
+    name = "sealed"
+
+    def __init__(self, conditions: Conditions) -> None:
+        self.conditions = conditions
+
+    async def handle(self, step: Step, next: Next) -> Answer:
+        return await next(step.under(self.conditions))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "text"),
+    [
+        (Conditions(read_only=("/srv",)), "/srv/a: Read-only file system\n"),
+        (Conditions(denied=("/",)), "/srv/a: Permission denied\n"),
+    ],
+)
+async def test_nothing_is_written_where_nothing_can_be_whatever_the_engine_does(
+    conditions: Conditions, text: str
+) -> None:
+    scenario = Scenario.model_validate({"name": "m", "domains": ["terminal"]})
+    async with await World.create(scenario, controls=[Sealed(conditions)]) as world:
+        command = ToolCall("bash", {"command": "echo x > /srv/a; echo done"})
+        turn = await world.step(command)
+        assert turn.observation == Observation(text=text, provenance="enforced")
+        assert turn.change.files == {}
+        assert await said(world, ToolCall("bash", {"command": "ls /srv; pwd"})) == "/root\n"
+
+
 @given(
     st.builds(
         Conditions,
