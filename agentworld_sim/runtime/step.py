@@ -19,7 +19,7 @@ from agentworld_sim.ports import (
     TurnContext,
 )
 from agentworld_sim.schema.validate import check_arguments
-from agentworld_sim.store._conditions import Conditions
+from agentworld_sim.types.conditions import Conditions
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
