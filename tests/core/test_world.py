@@ -109,6 +109,12 @@ def adding(amount: int) -> ToolCall:
     return ToolCall("add", {"amount": amount})
 
 
+def test_a_world_is_made_without_await(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "worlds" / "mine"))
+    world = World.create_sync(id="lab", store=store, model=False)
+    assert (world.id, world.store, store.path) == ("lab", store, tmp_path / "worlds" / "mine")
+
+
 async def test_a_step_answers_and_moves_the_world(world: World) -> None:
     root = world.ref
     turn = await world.step(adding(2))

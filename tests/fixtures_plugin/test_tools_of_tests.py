@@ -160,6 +160,30 @@ def test_failures_of_a_test_without_a_world_are_told_at_its_line_too(suite: Suit
     assert "agentworld_graphs/" in said(suite.run("--full-trace"))
 
 
+def test_a_miss_inside_of_an_agent_is_told_on_one_page_with_what_differs(suite: Suite) -> None:
+    text = (
+        AGENT
+        + """
+    @pytest.mark.sim(allow_real=["look"])
+    def test_real(sim_tools, scripted_model):
+        model = scripted_model(AIMessage("", tool_calls=[call("look", place="home")]), "done")
+        create_agent(model, sim_tools([look])).invoke({"messages": [("user", "go")]})
+    """
+    )
+    suite.tests(text)
+    suite.run().assert_outcomes(passed=1)
+    suite.tests(text.replace('place="home"', 'place="work"'))
+    result = suite.run("--sim-mode=replay")
+    result.stdout.fnmatch_lines(
+        [
+            '*look({"place":"work"}) was not recorded in*',
+            '*look({"place":"home"})',
+            '*differs in place: recorded "home", now "work"*',
+        ]
+    )
+    assert len(result.outlines) < 50
+
+
 def test_a_tool_that_is_allowed_runs_for_real_and_counts_as_real(suite: Suite) -> None:
     suite.tests(
         AGENT

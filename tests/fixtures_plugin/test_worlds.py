@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from .conftest import Suite, said
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_test_has_a_world_of_its_own_and_equal_ones_begin_alike(suite: Suite) -> None:
@@ -75,6 +79,15 @@ def test_tools_are_answered_by_the_module_s_world_where_a_test_asks_for_that(sui
             assert sim_shell("cat /tmp/kept").output == "kept\\n"
     """)
     suite.run().assert_outcomes(passed=2)
+
+
+def test_a_suite_with_the_settings_and_the_tests_of_the_guide_has_no_warnings(suite: Suite) -> None:
+    guide = (ROOT / "docs" / "guides" / "pytest.md").read_text(encoding="utf-8")
+    (suite.path / "pytest.ini").write_text(guide.partition("```ini\n")[2].partition("```")[0])
+    suite.tests((ROOT / "docs" / "snippets" / "test_with_a_world.py").read_text(encoding="utf-8"))
+    result = suite.run_outside("-W", "error::pytest.PytestDeprecationWarning")
+    result.assert_outcomes(passed=2)
+    result.stderr.no_fnmatch_line("*asyncio_default_fixture_loop_scope*")
 
 
 @pytest.mark.parametrize("asyncio_mode", ["auto", "strict"])

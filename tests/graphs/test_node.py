@@ -23,6 +23,7 @@ from agentworld_graphs import (
     ScriptedChatModel,
     SimToolNode,
     SimulatedTool,
+    SimulatedTools,
     SimulationInterrupted,
     simulate,
 )
@@ -431,3 +432,19 @@ def test_a_node_of_its_own_world_needs_nothing(lab: Lab, go: Any) -> None:
     graph = lab.agent(node, lab.asks(lab.call("bash", command="echo hi")), lab.asks())
     assert lab.answers(graph.invoke(go)) == ["hi\n"]
     assert node.world.ref == node.world.ref
+
+
+def test_its_repr_names_tools_and_world(lab: Lab) -> None:
+    world = lab.world()
+    shown = repr(SimToolNode(lab.tools(), world=world))
+    assert shown == f"SimToolNode(['add', 'look', 'fail'], world={world.id!r})"
+
+
+def test_a_fresh_world_may_be_of_a_scenario(lab: Lab) -> None:
+    scenario = lab.scenario({"/srv/list": "milk\n"})
+    call = lab.asks(lab.call("bash", command="cat /srv/list"))
+    graph = lab.agent(SimToolNode(lab.shell_tools(), scenario=scenario), call, AIMessage("done"))
+    assert lab.answers(graph.invoke({"messages": [("user", "go")]})) == ["milk\n"]
+    assert SimulatedTools(scenario=scenario).world.scenario is scenario
+    with pytest.raises(UsageError, match="leave out world="):
+        SimToolNode(lab.shell_tools(), world=lab.machine(), scenario=scenario)

@@ -16,6 +16,7 @@ from langchain_core.messages import (
 )
 
 from agentworld_graphs import ExpectedAnswer, ScriptedChatModel, ScriptMismatch, SimToolNode
+from agentworld_sim import UsageError
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -30,6 +31,15 @@ async def test_it_replies_in_order_in_all_ways(lab: Lab) -> None:
         assert model.invoke(said).content == expected
         assert (await model.ainvoke(said)).content == expected
         said.append(AIMessage(expected))
+
+
+def test_a_text_is_a_reply_and_anything_else_is_told() -> None:
+    model = ScriptedChatModel(script=["hi", AIMessage("there")])
+    assert model.invoke([HUMAN]).content == "hi"
+    assert model.invoke([HUMAN, AIMessage("hi")]).content == "there"
+    wrong: Any = ["hi", 7]
+    with pytest.raises(UsageError, match="number 2 of the script is a int"):
+        ScriptedChatModel(script=wrong)
 
 
 def test_bound_to_tools_it_is_the_same_model(lab: Lab) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
+from agentworld_mcp_shim._command import mcp
 from agentworld_mcp_shim._command._serve import parsed_binds
 from agentworld_sim import UsageError
 
@@ -256,3 +258,21 @@ def test_a_mirror_of_which_nothing_is_answered_says_so_at_the_start(
     assert "none of the 1 tools is answered here" in said
     assert "`agentworld mcp explain`" in said
     assert "is answered here" not in shim.run(*shell).stderr
+
+
+@pytest.mark.parametrize("installed", ["1.26.0", "2.0.3", "3.0.0"])
+def test_another_mcp_package_than_the_shim_needs_is_told(
+    installed: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Beside langchain-mcp-adapters pip puts an older one in its place.
+    monkeypatch.setattr("agentworld_mcp_shim._sdk.version", lambda name: installed)
+    file = tmp_path / "mcp.json"
+    file.write_text("{}")
+    done = CliRunner().invoke(mcp, ["wrap", str(file)])
+    assert isinstance(done.exception, UsageError)
+    text = str(done.exception)
+    assert text.startswith(
+        f"this environment has mcp {installed}, and agentworld needs mcp>=2.1,<3."
+    )
+    assert f"`-- {sys.executable} server.py`" in text
+    assert "environment of its own" in text

@@ -169,7 +169,8 @@ class LiveShell(LiveMachine):
             stdout, stderr = (stdout + refusal, stderr) if merge else (stdout, stderr + refusal)
             exit_code = _texts.SYNTAX_ERROR
         if exit_code == 1 and done.verdict is None:
-            exit_code = _texts.exit_code_of(script, stdout if merge else stderr)
+            said = stdout if merge else stderr
+            exit_code = _texts.exit_code_of(script, said, session.options)
         slept_us = self.files.clock.now_us() - began_us
         if merge or self._opaque or _JOINS_OUTPUTS.search(script):
             stdout = self._plain(stdout, script, slept_us, merge=merge)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from agentworld_sim.engines.shell._syntax import Found, first_error
 
@@ -166,16 +166,15 @@ def _with_token(found: re.Match[str]) -> str:
     return f'{found[0]} (error token is "{shown}")'
 
 
-def exit_code_of(script: str, stderr: str) -> int:
-    """What a shell that gave up on a variable exits with, where bashkit says 1."""
+def exit_code_of(script: str, stderr: str, options: Sequence[str]) -> int:
+    """What a shell that gave up on a variable exits with, where bashkit says 1. So does `set -e`."""
     last = stderr.rstrip("\n").rpartition("\n")[2]
     found = re.match(r"bash: line \d+: (\w+|\$?[\d@*]+): ", last)
-    if found is None:
+    errexit = re.findall(r"\bset\b[^\n;|&]*?([-+])(?:[a-z]*e[a-z]*\b|o errexit)", script)
+    if found is None or (["-" if "errexit" in options else "+", *errexit][-1] == "-"):
         return 1
-    if last.endswith(": unbound variable"):
-        return UNSET_VARIABLE
     asked = re.search(rf"\$\{{{re.escape(found[1])}:?\?", script)
-    return UNSET_VARIABLE if asked else 1
+    return UNSET_VARIABLE if asked or last.endswith(": unbound variable") else 1
 
 
 def exited(script: str) -> bool:

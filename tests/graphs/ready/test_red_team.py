@@ -8,7 +8,7 @@ import pytest
 
 from agentworld_graphs import ScriptedChatModel, SimulationInterrupted
 from agentworld_graphs._demo._agent import real_calls
-from agentworld_graphs.ready import red_team
+from agentworld_graphs.ready import predict_then_act, react, red_team, rehearse
 from agentworld_graphs.ready._worlds import store_of_process
 from agentworld_sim import UsageError, World
 from agentworld_sim.controls import Fault
@@ -72,6 +72,22 @@ async def test_controls_of_ones_own_are_tried() -> None:
     state = await graph.ainvoke(START)
     assert [one["control"] for one in state["outcomes"]] == ["nothing", "no-make"]
     assert state["outcomes"][1]["enforced"] == 2
+
+
+async def test_a_control_that_never_struck_is_told() -> None:
+    graph = red_team.build(controls=[Fault(name="no-git", tool="git", error="git: not found")])
+    state = await graph.ainvoke(START)
+    assert [one["struck"] for one in state["outcomes"]] == [True, False]
+    assert "| nothing: the control never struck |" in state["messages"][-1].content
+
+
+@pytest.mark.parametrize("module", [react, predict_then_act, rehearse, red_team])
+def test_a_compiled_graph_is_no_agent(module: Any) -> None:
+    with pytest.raises(
+        UsageError, match="build takes an Agent, not 'CompiledStateGraph'"
+    ) as caught:
+        module.build(react.graph)
+    assert "simulate_graph(graph)" in str(caught.value)
 
 
 class BreaksOnce(ScriptedChatModel):
