@@ -265,7 +265,10 @@ def test_another_mcp_package_than_the_shim_needs_is_told(
     installed: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # Beside langchain-mcp-adapters pip puts an older one in its place.
-    monkeypatch.setattr("agentworld_mcp_shim._sdk.version", lambda name: installed)
+    def version(name: str) -> str:
+        return installed
+
+    monkeypatch.setattr("agentworld_mcp_shim._sdk.version", version)
     file = tmp_path / "mcp.json"
     file.write_text("{}")
     done = CliRunner().invoke(mcp, ["wrap", str(file)])
