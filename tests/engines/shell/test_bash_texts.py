@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim.engines.shell._syntax import first_error
-from agentworld_sim.engines.shell._texts import complaint, plain
+from agentworld_sim.engines.shell._texts import complaint, exit_code_of, plain
 from tests.engines.shell.conftest import MachineShell
 from tests.engines.shell.real_tools import ENVIRONMENT, assert_same_story
 
@@ -315,3 +315,23 @@ def test_what_a_file_says_is_never_reworded(machine_shell: MachineShell) -> None
     said = "head: x: No such file or directory\\nmissing ]\\n"
     shown = machine_shell.out(f"printf '{said}' > f; x=1; cat f")
     assert shown == "head: x: No such file or directory\nmissing ]\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "exit_code"),
+    [
+        # As GNU bash 5.2.15 exits after `bash -c`.
+        ("set -u; echo $unset", (), 127),
+        (": ${unset:?is unset}", (), 127),
+        ("set -eu; echo $unset", (), 1),
+        ("set -e; : ${unset:?is unset}", (), 1),
+        ("set -o errexit; : ${unset?is unset}", (), 1),
+        ("set -eu; set +e; echo $unset", (), 127),
+        ("set -u; echo $unset", ("errexit",), 1),
+    ],
+)
+def test_a_shell_that_gives_up_on_a_variable_exits_as_bash_does(
+    script: str, options: tuple[str, ...], exit_code: int
+) -> None:
+    said = "unbound variable" if "set -u" in script or "-eu" in script else "is unset"
+    assert exit_code_of(script, f"bash: line 1: unset: {said}\n", options) == exit_code
