@@ -60,10 +60,6 @@ class Fault(Control):
 def failure_of(step: Step, error: str) -> Observation:
     """`error` as the tool of the call would tell it: the tools that run commands have a form for what a
     failed command printed, and most others mark their result as an error."""
-    # Imported late: it is there already when the tool is bound to a shell, and nobody else needs it.
-    from agentworld_sim.engines.shell._bindings import bindings
+    from agentworld_sim import toolkits
 
-    binding = bindings().get(step.tool.binds_to or "")
-    if binding is not None and binding.failing is not None:
-        return binding.failing(error, step.call.arguments, step.seed)
-    return Observation(text=error, is_error=True)
+    return toolkits.failure_of(step.tool, error, step.call.arguments, step.seed)

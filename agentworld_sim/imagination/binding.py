@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import get_args
 
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.toolkits import binding_for, inferred_domain
 from agentworld_sim.types.tools import DomainName, ToolSpec
 
 TURN_US = 1_000_000
@@ -16,13 +17,14 @@ PREFIX = "model/"
 
 
 def bound(tool: ToolSpec) -> ToolSpec | None:
-    """Any tool that does not ask for another binding.
+    """Any tool that does not ask for another binding. What it says of its domain is kept.
 
     Raises:
         UsageError: `binds_to` names a domain that does not exist.
     """
     if tool.binds_to is None:
-        name = _known_domain(tool) or tool.domain or "mcp"
+        own = None if tool.domain == "mcp" else tool.domain
+        name = own or _known_domain(tool) or tool.domain or inferred_domain(tool)
         return replace(tool, domain=name, binds_to=PREFIX + name)
     if not tool.binds_to.startswith(PREFIX):
         name = _known_domain(tool) or tool.domain
@@ -48,10 +50,8 @@ def refusal(tool: ToolSpec) -> str:
 def _known_domain(tool: ToolSpec) -> DomainName | None:
     """The domain of a tool that the shell knows: a terminal's only if it takes keystrokes, since the
     others return no screen."""
-    from agentworld_sim.engines.shell._bindings import binding_for
-
     known = binding_for(tool)
-    if known is None:
+    if known is None or known.engine != "shell":
         return None
     keys = "keystrokes" in tool.input_schema.get("properties", {})
     return known.domain if keys or known.domain != "terminal" else "swe"

@@ -16,6 +16,7 @@ from agentworld_sim.domains import domain
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Engine
 from agentworld_sim.store.base import NewBlobs, WorldRecord, WorldStore
+from agentworld_sim.toolkits import toolkit
 from agentworld_sim.types.refs import WorldRef, hashed
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Route, ToolSpec
@@ -206,7 +207,6 @@ def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Eng
 
 def scenario_tools(scenario: Scenario) -> list[ToolSpec]:
     """The tools a scenario names; its domains' own toolkits when it names none."""
-    from agentworld_sim.engines.shell import toolkit
     from agentworld_sim.scenario import ToolObject
 
     tools: list[ToolSpec] = []

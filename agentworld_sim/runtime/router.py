@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from agentworld_sim.ports import BindsTogether, Engine
+from agentworld_sim.toolkits import check_toolkit
 from agentworld_sim.types.tools import Route, ToolSpec
 
 
@@ -35,7 +36,14 @@ class Router:
         Args:
             tools: The tools, each with how it shall be answered.
             beside: Tools of the same world that are bound already.
+
+        Raises:
+            UsageError: a tool's `binds_to` names nothing, or what takes other arguments.
         """
+        others = {engine.name for engine in self.engines} | _ENGINES
+        for tool, _ in tools:
+            if tool.access == "simulate":
+                check_toolkit(tool, sorted(others))
         known = list(beside)
         bound: list[tuple[ToolSpec, Engine | None]] = [(tool, None) for tool, _ in tools]
         for engine in self.engines:
@@ -67,5 +75,8 @@ class Router:
             )
         return " ".join(why for engine in asked if (why := engine.refusal(tool)))
 
+
+_ENGINES = frozenset({"function", "model", "replay", "table"})
+"""What bindings of the library's own engines begin with, also where a world does not have them."""
 
 _NO_MODEL = " Name a language world model: AGENTWORLD_MODEL_URL, or `model=`."

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.toolkits import binding_for, inferred_domain
 from agentworld_sim.types.tools import EMPTY_SCHEMA, ToolSpec
 
 _HEADING = re.compile(
@@ -35,15 +36,11 @@ def spec_of(tool: ToolSpec | Callable[..., Any] | Mapping[str, Any]) -> ToolSpec
 
 
 def with_domain(tool: ToolSpec) -> ToolSpec:
-    """`tool` with the domain of functions that have a JSON interface, unless it is a well-known tool of
-    a shell or a browser, or has a domain. Only tools of that domain are answered from tables."""
-    # Imported late: they bring all toolkits, which a world with any tool has loaded.
-    from agentworld_sim.engines.browser.tools import browser_tool_for
-    from agentworld_sim.engines.shell._bindings import binding_for
-
-    if tool.domain is not None or binding_for(tool) or browser_tool_for(tool):
+    """`tool` with the domain that its name and its schema show, unless it is a well-known tool of a shell
+    or a browser, or has a domain. Only tools of the domain `mcp` are answered from tables."""
+    if tool.domain is not None or binding_for(tool):
         return tool
-    return replace(tool, domain="mcp")
+    return replace(tool, domain=inferred_domain(tool))
 
 
 def field_of(item: Any, name: str) -> Any:

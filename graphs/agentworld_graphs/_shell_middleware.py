@@ -24,9 +24,9 @@ from agentworld_graphs._seat import seat_of, world_of
 from agentworld_graphs._shell_tool import BINDING, SessionSettings, SimulatedShellTool
 from agentworld_graphs._simulate import SimulatedTool
 from agentworld_sim import ToolCall, ToolSpec, Turn, World, WorldRef, WorldStore
-from agentworld_sim.engines.shell import bindings
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
+from agentworld_sim.toolkits import known_tools
 
 if TYPE_CHECKING:
     from langchain.agents.middleware._execution import BaseExecutionPolicy
@@ -99,7 +99,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         self._choice = Choice(world_of(world, store, model))
         self._interceptor = Interceptor(self._choice)
         self._shutdown_commands = _several(shutdown_commands)
-        binding = bindings()[BINDING]
+        binding = known_tools()[BINDING]
         spec = ToolSpec(
             name=tool_name,
             description=real.tools[0].description,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from agentworld_mcp_shim._listing import LISTS, Listing, Page
 from agentworld_mcp_shim._schemas import Schema, ValidationStyle, validation_style
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.toolkits import inferred_domain
 from agentworld_sim.types.tools import ToolSpec
 
 LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
@@ -169,7 +171,7 @@ class Mirror:
                     f"--bind {name}={binds[name]}: the upstream has no tool {name!r}."
                     f"{nearest(name, self.tools)} It has: {', '.join(self.tools) or 'none'}."
                 )
-        return [
+        specs = (
             ToolSpec(
                 name=tool.world_name,
                 description=tool.listed.get("description") or "",
@@ -177,12 +179,12 @@ class Mirror:
                 # A world demands structured content for a schema; text is wrapped by us, afterwards.
                 output_schema=tool.output.content if tool.output and not tool.takes_text else None,
                 annotations=tool.listed.get("annotations") or {},
-                domain="mcp",
                 binds_to=binds.get(tool.name),
             )
             for tool in self.tools.values()
             if tool.problem is None
-        ]
+        )
+        return [replace(spec, domain=inferred_domain(spec)) for spec in specs]
 
     def examine(self, names: Iterable[str]) -> None:
         """Looks whether the schemas of these tools can be used; those that cannot get a `problem`.

@@ -13,7 +13,6 @@ from agentworld_mcp_shim._answers import Answers
 from agentworld_mcp_shim._front import Front
 from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._mirror import Mirror
-from agentworld_mcp_shim._seating import require_arguments
 from agentworld_mcp_shim._server import build_server, own_listing
 from agentworld_mcp_shim._snapshot import load_snapshot
 from agentworld_sim import __version__
@@ -51,9 +50,6 @@ def world_server(
     if tools is not None:
         specs = mirror.specs(binds_to or {})
         bound = world.add_tools(specs)
-        for asked, given in zip(specs, bound, strict=True):
-            if asked.binds_to is not None:
-                require_arguments(asked, given)
         mirror.examine([tool.name for tool in bound if tool.access == "simulate"])
     elif binds_to:
         raise UsageError("binds_to goes with tools that are given; the world's own are bound.")

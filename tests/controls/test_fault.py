@@ -22,7 +22,7 @@ from agentworld_sim import (
     WorldState,
 )
 from agentworld_sim.controls import Fault, Next, Step
-from agentworld_sim.engines.shell._bindings import bindings
+from agentworld_sim.toolkits import known_tools
 from agentworld_sim.types import FileTree
 
 LS = ToolCall("bash", {"command": "echo hi"})
@@ -223,10 +223,10 @@ async def test_each_tool_tells_a_failure_in_its_own_form(
 def test_every_tool_that_runs_commands_has_a_form_for_failures() -> None:
     running = {
         name
-        for name, binding in bindings().items()
+        for name, binding in known_tools().items()
         if not {"command", "commands", "keystrokes"}.isdisjoint(binding.input_schema["properties"])
     }
-    formed = {name for name, binding in bindings().items() if binding.failing is not None}
+    formed = {name for name, binding in known_tools().items() if binding.failing is not None}
     # The backend reads the code of a command that fails out of the mark of an error.
     assert running - formed == {"deepagents-backend/execute"}
 

@@ -10,7 +10,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs import ScriptedChatModel, SimToolNode, ref_in, simulate
-from agentworld_sim.engines.shell import Binding, bindings
+from agentworld_sim.toolkits import KnownTool, known_tools
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -117,13 +117,13 @@ def test_the_agent_never_reads_that_it_is_simulated(
 
 
 SHELLS = [
-    one for one in bindings().values() if "command" in " ".join(one.input_schema["properties"])
+    one for one in known_tools().values() if "command" in " ".join(one.input_schema["properties"])
 ]
 
 
 @pytest.mark.parametrize("binding", SHELLS, ids=lambda binding: binding.id)
 def test_a_shell_keeps_between_calls_what_the_real_one_keeps(
-    lab: Lab, go: dict[str, Any], binding: Binding
+    lab: Lab, go: dict[str, Any], binding: KnownTool
 ) -> None:
     real = StructuredTool(
         name="run",

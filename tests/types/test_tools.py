@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import ArgumentsError, ToolSpec, UsageError
-from agentworld_sim.engines.shell._bindings import bindings
 from agentworld_sim.schema.validate import check_arguments, fits_plainly, schema_problem
+from agentworld_sim.toolkits import known_tools
 from agentworld_sim.types.json import canonical_json
 
 values = st.recursive(
@@ -120,7 +120,7 @@ _VALUES: st.SearchStrategy[object] = st.sampled_from(
     ("a", "", 1, -1, 1.0, 1.5, True, None, (), ["a"])
 )
 _BINDINGS: list[Mapping[str, Any]] = [
-    *(binding.input_schema for binding in bindings().values()),
+    *(binding.input_schema for binding in known_tools().values()),
     {"type": "object", "properties": {"a": {"type": "string"}, "b": {"items": {"type": "string"}}}},
 ]
 

@@ -5,6 +5,5 @@ follows from that.
 """
 
 from agentworld_sim.engines.browser._engine import BrowserEngine
-from agentworld_sim.engines.browser.tools import browser_tools
 
-__all__ = ["BrowserEngine", "browser_tools"]
+__all__ = ["BrowserEngine"]

@@ -16,9 +16,9 @@ from agentworld_sim.engines.browser.history import (
     normal_url,
     serves_pages,
 )
-from agentworld_sim.engines.browser.tools import SERVE, browser_tool_for, browser_tools
 from agentworld_sim.errors import CannotCompute, EngineFailure, nearest
 from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
+from agentworld_sim.toolkits import arguments_of, binding_for, known_tool, known_tools
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
@@ -53,18 +53,26 @@ class BrowserEngine:
         return 0 if self._behind is None else self._behind.reasks
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        found = browser_tool_for(tool)
-        if found is None or (tool.binds_to is None and self._behind is None):
+        found = binding_for(tool)
+        if found is None or found.engine != self.name:
             return None
-        return replace(tool, domain="web", binds_to=found.binds_to)
+        if tool.binds_to is None and self._behind is None:
+            return None
+        return replace(tool, domain="web", binds_to=tool.binds_to or found.id)
 
     def refusal(self, tool: ToolSpec) -> str:
-        if browser_tool_for(tool) is not None:
+        found = binding_for(tool)
+        if found is not None and found.engine == self.name:
             return (
                 f"The browser has no pages to show: {tool.name!r} needs a language world model"
                 " (AGENTWORLD_MODEL_URL, or model=…), or pages that are given to it."
             )
-        names = [name for name in browser_tools() if name != SERVE]
+        names = [
+            name
+            for known in known_tools().values()
+            if known.engine == self.name
+            for name in known.names
+        ]
         near = nearest(tool.name, names)
         return near and f"The browser has no such tool.{near}"
 
@@ -90,13 +98,13 @@ class BrowserSession:
         self._imagining: EngineSession | None = None
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
-        found = browser_tool_for(tool)
+        found = known_tool(tool.binds_to)
         if found is None:
             raise EngineFailure(f"the browser was given {tool.name!r}, which it cannot answer")
         history = BrowserHistory(context.state.values)
-        arguments: dict[str, Any] = dict(call.arguments)
+        arguments = dict(arguments_of(tool.binds_to, call.arguments))
         try:
-            match found.name:
+            match found.operation:
                 case "navigate_browser":
                     text, arrival = await self._navigate(history, arguments["url"], context)
                 case "click_element":

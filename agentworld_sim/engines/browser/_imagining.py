@@ -11,10 +11,10 @@ from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import domain
 from agentworld_sim.engines.browser._clicks import Way
 from agentworld_sim.engines.browser.history import Page, normal_url, visits_in
-from agentworld_sim.engines.browser.tools import PREFIX
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.ports import EngineSession, RefusedAnswer, TurnContext
 from agentworld_sim.schema.validate import schema_problem
+from agentworld_sim.toolkits import known_tool
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation, Provenance, Turn
@@ -124,7 +124,8 @@ def _as_loads(history: Iterable[Turn], tools: Mapping[str, ToolSpec]) -> Iterato
     as the answer to its loading. What was only looked at is left out."""
     for turn in history:
         tool = tools.get(turn.call.name)
-        if tool is None or not (tool.binds_to or "").startswith(PREFIX):
+        known = tool and known_tool(tool.binds_to)
+        if known is None or known.engine != "browser":
             yield turn
             continue
         for page in visits_in(turn.change.values):

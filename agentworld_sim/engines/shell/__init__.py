@@ -1,6 +1,5 @@
 """The embedded shell: bashkit, made to behave like a plain Debian machine."""
 
-from agentworld_sim.engines.shell._bindings import Binding, bindings, schema_fits, toolkit
 from agentworld_sim.engines.shell._engine import ShellEngine
 from agentworld_sim.engines.shell._imagined import (
     CommandAnswer,
@@ -14,9 +13,9 @@ from agentworld_sim.engines.shell._imagined import (
 from agentworld_sim.engines.shell._unfinished import needs_more_input
 from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.engines.shell.machine import Machine, User
+from agentworld_sim.engines.shell.turn import ShellTurn
 
 __all__ = [
-    "Binding",
     "CommandAnswer",
     "CommandImaginer",
     "CommandQuestion",
@@ -26,10 +25,8 @@ __all__ = [
     "NobodyImagines",
     "ShellEngine",
     "ShellLimits",
+    "ShellTurn",
     "User",
     "Validate",
-    "bindings",
     "needs_more_input",
-    "schema_fits",
-    "toolkit",
 ]

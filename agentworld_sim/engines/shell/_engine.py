@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
-from agentworld_sim.engines.shell._bindings import binding_for, bindings
 from agentworld_sim.engines.shell._engine_session import ShellEngineSession, opening_threads
 from agentworld_sim.engines.shell._imagined import CommandImaginer
 from agentworld_sim.engines.shell._imagining import ImaginingSession
@@ -19,6 +18,7 @@ from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.errors import nearest
+from agentworld_sim.toolkits import binding_for, known_tools
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Route, ToolSpec
@@ -63,11 +63,14 @@ class ShellEngine:
         self._names = None if imaginer is None else _names_of(ranked)
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        binding = binding_for(tool)
-        return binding and replace(tool, domain=binding.domain, binds_to=binding.id)
+        known = binding_for(tool)
+        if known is None or known.engine != self.name:
+            return None
+        return replace(tool, domain=known.domain, binds_to=tool.binds_to or known.id)
 
     def refusal(self, tool: ToolSpec) -> str:
-        named = {name for binding in bindings().values() for name in binding.names}
+        own = [known for known in known_tools().values() if known.engine == self.name]
+        named = {name for known in own for name in known.names}
         if tool.name in named:
             return (
                 f"There is a known tool named {tool.name!r}, but with other arguments than"

@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from agentworld_sim.engines.shell._bindings import ShellTurn, binding_for
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._simple import is_simple
 from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.ports import Answer, TurnContext
 from agentworld_sim.schema.validate import check_arguments, fits_plainly
+from agentworld_sim.toolkits import arguments_of, known_tool, resolved
 from agentworld_sim.types.files import BlobId, Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation
 
 THREADS = 64
 """Turns that may compute at the same time; each is short, and a stuck one ends at its time limit."""
@@ -31,17 +33,20 @@ OPENING_THREADS = 4
 """Machines that are brought up at the same time. More of them take the interpreter's lock from each other at
 every file, and all take longer."""
 
+_SHORT_LOOKS = frozenset({"read_file", "Read", "ls", "list_directory"})
+"""Tools whose calls are a look at one file or folder, sure to end at once."""
+
 threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agentworld-shell")
 opening_threads = ThreadPoolExecutor(OPENING_THREADS, thread_name_prefix="agentworld-shell-opening")
 
 
 def is_quick(call: ToolCall, tool: ToolSpec) -> bool:
     """Whether a call is sure to be answered at once."""
-    binding = binding_for(tool)
-    if binding is None or binding.looks:
-        return binding is not None
-    command = call.arguments.get("command")
-    return binding.keeps == "nothing" and isinstance(command, str) and is_simple(command)
+    known = known_tool(tool.binds_to)
+    if known is None or known.name in _SHORT_LOOKS:
+        return known is not None
+    command = arguments_of(tool.binds_to, call.arguments).get("command")
+    return known.keeps == "nothing" and isinstance(command, str) and is_simple(command)
 
 
 class ShellEngineSession:
@@ -81,13 +86,14 @@ class ShellEngineSession:
         self._computing.add_done_callback(lambda _: self._live.close())
 
     def _compute(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
-        binding = binding_for(tool)
-        if binding is None:
+        known = known_tool(tool.binds_to)
+        if known is None:
             raise EngineFailure(f"the shell engine was given {tool.name!r}, which it cannot answer")
-        wanted = binding.input_schema
-        if tool.input_schema != wanted and not fits_plainly(wanted, call.arguments):
+        arguments = arguments_of(tool.binds_to, call.arguments)
+        wanted = known.input_schema
+        if tool.input_schema != wanted and not fits_plainly(wanted, arguments):
             # The user's schema may leave optional what the operation cannot do without.
-            check_arguments(replace(tool, input_schema=wanted), call.arguments)
+            check_arguments(replace(tool, input_schema=wanted), arguments)
         for name, blob in self._unread.items():
             self._kept.setdefault(name, self._blobs.get(blob))
         self._unread = {}
@@ -103,11 +109,11 @@ class ShellEngineSession:
                 for name, data in self._kept.items()
                 if name.startswith(RAW)
             },
-            shell=binding.shell or binding.id,
+            shell=known.shell or known.id,
         )
         self._live.start_turn(context.state.clock_us, context.seed)
-        observation = binding.operation(turn, call.arguments)
-        if binding.output_schema is not None and tool.output_schema is None:
+        observation: Observation = resolved(known.operation)(turn, arguments)
+        if known.output_schema is not None and tool.output_schema is None:
             # An older release of the same server answers with text alone.
             observation = replace(observation, structured=None)
         files = self._live.collect(context.blobs)

@@ -61,7 +61,7 @@ class TableEngine:
             if operation is None or not is_candidate(tool, self.operations):
                 return None
             bound = f"{PREFIX}{operation.does}:{operation.table}"
-            return replace(tool, domain="mcp", binds_to=bound)
+            return replace(tool, domain=tool.domain or "mcp", binds_to=bound)
 
         return bind
 

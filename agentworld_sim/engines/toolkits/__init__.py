@@ -1,7 +1,7 @@
-"""Well-known MCP servers whose state is no file, computed in their own words."""
+"""Tools whose state is no file, computed on the world's values: well-known MCP servers, and a user's own."""
 
 from agentworld_sim.engines.toolkits._engine import ToolkitEngine
 from agentworld_sim.engines.toolkits._kept_tables import kept_tables
-from agentworld_sim.engines.toolkits._server_tool import ServerTool, server_tools
+from agentworld_sim.engines.toolkits._server_tool import ServerTurn
 
-__all__ = ["ServerTool", "ToolkitEngine", "kept_tables", "server_tools"]
+__all__ = ["ServerTurn", "ToolkitEngine", "kept_tables"]

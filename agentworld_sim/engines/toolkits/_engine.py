@@ -1,4 +1,4 @@
-"""`ToolkitEngine`: computes the tools of well-known MCP servers whose state is no file."""
+"""`ToolkitEngine`: computes tools whose state is no file."""
 
 from __future__ import annotations
 
@@ -6,37 +6,42 @@ import asyncio
 from dataclasses import replace
 from typing import Literal
 
-from agentworld_sim.engines.toolkits._server_tool import (
-    Kept,
-    ServerTool,
-    ServerTurn,
-    server_tool_for,
-    server_tools,
-)
+from agentworld_sim.engines.toolkits._server_tool import Kept, ServerTurn
 from agentworld_sim.errors import EngineFailure, nearest
 from agentworld_sim.ports import Answer, TurnContext
 from agentworld_sim.schema.validate import check_arguments
+from agentworld_sim.toolkits import (
+    KnownTool,
+    arguments_of,
+    binding_for,
+    known_tool,
+    known_tools,
+    resolved,
+)
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation
 
 TURN_US = 100_000
 """What every turn takes on the world's clock."""
 
 
 class ToolkitEngine:
-    """Implements `Engine` for the servers `memory`, `sqlite` and `time`."""
+    """Implements `Engine` for toolkits that work on the world's values: `memory`, `sqlite`, `time`."""
 
     name = "toolkits"
     route: Literal["compute"] = "compute"
     reasks = 0
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        found = server_tool_for(tool)
-        return found and replace(tool, domain="mcp", binds_to=found.id)
+        found = binding_for(tool)
+        if found is None or found.engine != self.name:
+            return None
+        return replace(tool, domain=found.domain, binds_to=tool.binds_to or found.id)
 
     def refusal(self, tool: ToolSpec) -> str:
-        names = [one.name for one in server_tools().values()]
+        names = [one.name for one in known_tools().values() if one.engine == self.name]
         if tool.name in names:
             return f"Of the servers that are computed, {tool.name!r} has other arguments."
         near = nearest(tool.name, names)
@@ -50,12 +55,15 @@ class ToolkitSession:
     """Implements `EngineSession`. It holds nothing: an answer follows from the state alone."""
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
-        found = server_tool_for(tool)
+        found = known_tool(tool.binds_to)
         if found is None:
             raise EngineFailure(f"the toolkits were given {tool.name!r}, which they cannot answer")
         if tool.input_schema != found.input_schema:
             # The user's schema may leave optional what the operation cannot do without.
-            check_arguments(replace(tool, input_schema=found.input_schema), call.arguments)
+            check_arguments(
+                replace(tool, input_schema=found.input_schema),
+                arguments_of(tool.binds_to, call.arguments),
+            )
         if found.slow:
             return await asyncio.to_thread(_computed, found, call, tool, context)
         return _computed(found, call, tool, context)
@@ -64,12 +72,13 @@ class ToolkitSession:
         pass
 
 
-def _computed(found: ServerTool, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+def _computed(found: KnownTool, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
     # Two servers of one kind keep apart what they keep.
     server = call.name.rpartition("__")[0]
-    kept = Kept(context.state.values, f"{found.server}{'@' if server else ''}{server}/")
+    kept = Kept(context.state.values, f"{found.toolkit}{'@' if server else ''}{server}/")
     turn = ServerTurn(kept, context.state.clock_us, context.seed, call.name)
-    observation = found.operation(turn, call.arguments)
+    arguments = arguments_of(tool.binds_to, call.arguments)
+    observation: Observation = resolved(found.operation)(turn, arguments)
     if tool.output_schema is None and observation.structured is not None:
         # An older release of the same server answers with text alone.
         observation = replace(observation, structured=None)

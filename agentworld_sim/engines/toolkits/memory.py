@@ -10,14 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.toolkits._server_tool import (
-    TEXT,
-    TEXTS,
-    Kept,
-    ServerTool,
-    ServerTurn,
-    record,
-)
+from agentworld_sim.engines.toolkits._server_tool import Kept, ServerTurn
 from agentworld_sim.types.turns import Observation
 
 Item = Mapping[str, Any]
@@ -68,7 +61,7 @@ class _Graph:
         self.relations = _Items(turn.kept, "relation")
 
 
-def _create_entities(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+def create_entities(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
     graph = _Graph(turn)
     known = {entity["name"] for entity in graph.entities.all}
     # Two of one name in one call are both new.
@@ -77,7 +70,7 @@ def _create_entities(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observat
     return _shown(new, {"entities": new})
 
 
-def _create_relations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+def create_relations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
     graph = _Graph(turn)
     known = graph.relations.all
     given = [_only(_RELATION_KEYS, one) for one in arguments["relations"]]
@@ -86,7 +79,7 @@ def _create_relations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observa
     return _shown(new, {"relations": new})
 
 
-def _add_observations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+def add_observations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
     graph = _Graph(turn)
     results: list[Item] = []
     grown: dict[str, list[str]] = {}
@@ -103,7 +96,7 @@ def _add_observations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observa
     return _shown(results, {"results": results})
 
 
-def _delete_observations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+def delete_observations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
     graph = _Graph(turn)
     first = {entity["name"]: entity for entity in reversed(graph.entities.all)}
     left: dict[str, list[str]] = {}
@@ -127,7 +120,7 @@ def _replace_observations(graph: _Graph, observations: Mapping[str, list[str]]) 
     graph.entities.update(changed)
 
 
-def _delete_entities(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+def delete_entities(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
     graph = _Graph(turn)
     gone = set(arguments["entityNames"])
     graph.entities.update(lambda one: None if one["name"] in gone else one)
@@ -135,18 +128,18 @@ def _delete_entities(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observat
     return _done("Entities deleted successfully")
 
 
-def _delete_relations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+def delete_relations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
     gone = [_only(_RELATION_KEYS, one) for one in arguments["relations"]]
     _Graph(turn).relations.update(lambda one: None if one in gone else one)
     return _done("Relations deleted successfully")
 
 
-def _read_graph(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+def read_graph(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
     graph = _Graph(turn)
     return _part(graph.entities.all, graph.relations.all)
 
 
-def _search_nodes(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+def search_nodes(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
     query = arguments["query"].lower()
 
     def fits(entity: Item) -> bool:
@@ -156,7 +149,7 @@ def _search_nodes(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation
     return _around(turn, fits)
 
 
-def _open_nodes(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+def open_nodes(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
     names = set(arguments["names"])
     return _around(turn, lambda entity: entity["name"] in names)
 
@@ -190,88 +183,3 @@ def _shown(value: Any, structured: Mapping[str, Any]) -> Observation:
 
 def _done(message: str) -> Observation:
     return Observation(text=message, structured={"success": True, "message": message})
-
-
-_ENTITY = record(" ".join(_ENTITY_KEYS), name=TEXT, entityType=TEXT, observations=TEXTS)
-_RELATION: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {key: TEXT for key in _RELATION_KEYS},
-    "required": list(_RELATION_KEYS),
-}
-_ENTITIES = {"type": "array", "items": _ENTITY}
-_RELATIONS = {"type": "array", "items": _RELATION}
-_GRAPH = record("entities relations", entities=_ENTITIES, relations=_RELATIONS)
-_DONE = record("success message", success={"type": "boolean"}, message=TEXT)
-
-
-def _each(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A list of objects that have all of these."""
-    return {"type": "array", "items": record(" ".join(properties), **properties)}
-
-
-_ADDED = _each(entityName=TEXT, addedObservations=TEXTS)
-
-
-def _tool(
-    name: str,
-    description: str,
-    operation: Callable[[ServerTurn, Mapping[str, Any]], Observation],
-    output: Mapping[str, Any],
-    **arguments: Mapping[str, Any],
-) -> ServerTool:
-    return ServerTool(
-        id=f"memory/{name}",
-        description=description,
-        input_schema=record(" ".join(arguments), **arguments),
-        output_schema=output,
-        operation=operation,
-    )
-
-
-TOOLS: tuple[ServerTool, ...] = (
-    _tool(
-        "create_entities",
-        "Adds entities to the graph.",
-        _create_entities,
-        record("entities", entities=_ENTITIES),
-        entities=_ENTITIES,
-    ),
-    _tool(
-        "create_relations",
-        "Adds relations between entities.",
-        _create_relations,
-        record("relations", relations=_RELATIONS),
-        relations=_RELATIONS,
-    ),
-    _tool(
-        "add_observations",
-        "Adds observations to entities that are there.",
-        _add_observations,
-        record("results", results=_ADDED),
-        observations=_each(entityName=TEXT, contents=TEXTS),
-    ),
-    _tool(
-        "delete_entities",
-        "Deletes entities and their relations.",
-        _delete_entities,
-        _DONE,
-        entityNames=TEXTS,
-    ),
-    _tool(
-        "delete_observations",
-        "Deletes observations of entities.",
-        _delete_observations,
-        _DONE,
-        deletions=_each(entityName=TEXT, observations=TEXTS),
-    ),
-    _tool("delete_relations", "Deletes relations.", _delete_relations, _DONE, relations=_RELATIONS),
-    _tool("read_graph", "Shows the whole graph.", _read_graph, _GRAPH),
-    _tool(
-        "search_nodes",
-        "Finds entities by a part of their name, type or observations.",
-        _search_nodes,
-        _GRAPH,
-        query=TEXT,
-    ),
-    _tool("open_nodes", "Shows entities by name.", _open_nodes, _GRAPH, names=TEXTS),
-)

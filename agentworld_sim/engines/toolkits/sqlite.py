@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import Any
 
 from agentworld_sim.engines.toolkits import _sqlite_functions, _sqlite_state
-from agentworld_sim.engines.toolkits._server_tool import TEXT, ServerTool, ServerTurn, record
+from agentworld_sim.engines.toolkits._server_tool import ServerTurn
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.types.turns import Observation
 
@@ -184,26 +184,9 @@ def _append(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     return "Insight added to memo"
 
 
-def _tool(
-    name: str,
-    description: str,
-    operation: Callable[[ServerTurn, Mapping[str, Any]], str],
-    *arguments: str,
-) -> ServerTool:
-    return ServerTool(
-        id=f"sqlite/{name}",
-        description=description,
-        input_schema=record(" ".join(arguments), **{argument: TEXT for argument in arguments}),
-        operation=_answering(operation),
-        slow=True,
-    )
-
-
-TOOLS: tuple[ServerTool, ...] = (
-    _tool("read_query", "Runs a SELECT query.", _read, "query"),
-    _tool("write_query", "Runs any other statement.", _write, "query"),
-    _tool("create_table", "Makes a table.", _create, "query"),
-    _tool("list_tables", "Lists the tables.", _list),
-    _tool("describe_table", "Shows the columns of a table.", _describe, "table_name"),
-    _tool("append_insight", "Adds an insight to the memo.", _append, "insight"),
-)
+read_query = _answering(_read)
+write_query = _answering(_write)
+create_table = _answering(_create)
+list_tables = _answering(_list)
+describe_table = _answering(_describe)
+append_insight = _answering(_append)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from agentworld_sim.engines.toolkits._server_tool import TEXT, ServerTool, ServerTurn, record
+from agentworld_sim.engines.toolkits._server_tool import ServerTurn
 from agentworld_sim.types.turns import Observation
 
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
@@ -112,34 +112,5 @@ def _answering(
     return run
 
 
-_MOMENT = record(
-    "timezone datetime day_of_week is_dst",
-    timezone=TEXT,
-    datetime=TEXT,
-    day_of_week=TEXT,
-    is_dst={"type": "boolean"},
-)
-
-TOOLS: tuple[ServerTool, ...] = (
-    ServerTool(
-        id="time/get_current_time",
-        description="Tells the time in a time zone.",
-        input_schema=record("timezone", timezone=TEXT),
-        output_schema=_MOMENT,
-        operation=_answering("get_current_time", _current),
-    ),
-    ServerTool(
-        id="time/convert_time",
-        description="Tells what a time of today in one time zone is in another.",
-        input_schema=record(
-            "source_timezone time target_timezone",
-            source_timezone=TEXT,
-            time=TEXT,
-            target_timezone=TEXT,
-        ),
-        output_schema=record(
-            "source target time_difference", source=_MOMENT, target=_MOMENT, time_difference=TEXT
-        ),
-        operation=_answering("convert_time", _converted),
-    ),
-)
+get_current_time = _answering("get_current_time", _current)
+convert_time = _answering("convert_time", _converted)

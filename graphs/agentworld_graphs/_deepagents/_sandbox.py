@@ -36,9 +36,9 @@ from agentworld_sim import (
     WorldRef,
     WorldStore,
 )
-from agentworld_sim.engines.shell import bindings
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
+from agentworld_sim.toolkits import known_tools
 
 if TYPE_CHECKING:
     from agentworld_sim.imagination import WorldModel
@@ -83,7 +83,7 @@ class SimulatedSandbox(SandboxBackendProtocol):
         self._seat = seat_of(self._world)
         self._start = self._world.ref
         self._refused: dict[str, AccessRefused] = {}
-        for binding in bindings().values():
+        for binding in known_tools().values():
             if binding.id.startswith(_TOOLKIT):
                 self._bind(binding.spec)
 

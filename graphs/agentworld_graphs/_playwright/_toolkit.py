@@ -11,12 +11,11 @@ from agentworld_graphs._playwright._shapes import browser_shapes
 from agentworld_graphs._seat import seat_of, world_of
 from agentworld_graphs._simulate import simulated
 from agentworld_sim import ToolCall, UsageError, World, WorldStore
-from agentworld_sim.engines.browser import browser_tools
 from agentworld_sim.engines.browser.history import serves_pages
-from agentworld_sim.engines.browser.tools import PREFIX, SERVE
 from agentworld_sim.extras import require
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
+from agentworld_sim.toolkits import known_tools
 
 if TYPE_CHECKING:
     from agentworld_sim.imagination import WorldModel
@@ -63,7 +62,7 @@ class SimulatedBrowserToolkit:
                 " them: AGENTWORLD_MODEL_URL, or model=…"
             )
         self._tools = [
-            simulated(shape, self._world, binds_to=PREFIX + shape.name)
+            simulated(shape, self._world, binds_to=f"playwright-toolkit/{shape.name}")
             for shape in browser_shapes()
         ]
 
@@ -83,5 +82,6 @@ class SimulatedBrowserToolkit:
             else {"status": page[0], "html": page[1]}
             for url, page in pages.items()
         }
-        seat_of(self._world).bind(browser_tools()[SERVE])
-        run_sync(self._world.step(ToolCall(SERVE, {"pages": served})))
+        serve = known_tools()["playwright-toolkit/serve_pages"].spec
+        seat_of(self._world).bind(serve)
+        run_sync(self._world.step(ToolCall(serve.name, {"pages": served})))

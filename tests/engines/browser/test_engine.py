@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from agentworld_sim import AccessRefused, MemoryStore, ToolCall, ToolSpec, UsageError, World
-from agentworld_sim.engines.browser import browser_tools
+from agentworld_sim.toolkits import known_tools
+
+BROWSER_TOOLS = [one.spec for one in known_tools().values() if one.engine == "browser"]
 
 SITE: dict[str, Any] = {
     f"https://site.test/{name}": {"html": f"<h1>{name}</h1><a href='/{after}'>on</a>"}
@@ -18,7 +20,7 @@ SITE: dict[str, Any] = {
 
 async def browsing(store: MemoryStore | None = None) -> World:
     world = await World.create(store=store)
-    world.add_tools(browser_tools().values())
+    world.add_tools(BROWSER_TOOLS)
     await world.step(ToolCall("serve_pages", {"pages": SITE}))
     return world
 
@@ -48,7 +50,7 @@ async def test_every_point_of_a_session_can_be_gone_back_to() -> None:
         live[world.ref] = [await ask(fork, look) for look in looks]
     for ref, expected in live.items():
         opened = await World.open(world.id, store=store, at=ref)
-        opened.add_tools(browser_tools().values())
+        opened.add_tools(BROWSER_TOOLS)
         fork = await opened.fork()
         assert [await ask(fork, look) for look in looks] == expected
 
@@ -89,7 +91,7 @@ async def test_what_is_looked_at_changes_nothing_but_the_clock() -> None:
 )
 async def test_text_is_shown_as_in_a_browser(shown: str, html: str) -> None:
     world = await World.create()
-    world.add_tools(browser_tools().values())
+    world.add_tools(BROWSER_TOOLS)
     await ask(world, "serve_pages", pages={"https://x.test/": {"html": html}})
     await ask(world, "navigate_browser", url="https://x.test")
     found: list[dict[str, str]] = json.loads(await ask(world, "get_elements", selector="div"))
@@ -113,14 +115,14 @@ async def test_without_a_model_and_pages_nothing_binds_by_its_name() -> None:
 
 async def test_a_browser_without_pages_refuses_to_open_one() -> None:
     world = await World.create()
-    world.add_tools(browser_tools().values())
+    world.add_tools(BROWSER_TOOLS)
     with pytest.raises(AccessRefused, match="has no pages to show"):
         await ask(world, "navigate_browser", url="https://x.test")
 
 
 async def test_two_names_of_one_page_are_one() -> None:
     world = await World.create()
-    world.add_tools(browser_tools().values())
+    world.add_tools(BROWSER_TOOLS)
     pages = {"HTTP://X.test:80#there": {"html": "<p>here</p>", "status": 203}}
     await ask(world, "serve_pages", pages=pages)
     answer = await ask(world, "navigate_browser", url="http://x.test/#other")

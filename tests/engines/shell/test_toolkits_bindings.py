@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from jsonschema.validators import validator_for
 
-from agentworld_sim.engines.shell._bindings import binding_for, bindings, schema_fits, toolkit
-from agentworld_sim.engines.shell.toolkits._document import document
 from agentworld_sim.errors import UsageError
+from agentworld_sim.toolkits import binding_for, known_tools, schema_fits, toolkit
+from agentworld_sim.toolkits.document import document
 from agentworld_sim.types.tools import ToolSpec
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "bindings.md"
@@ -42,7 +42,7 @@ def bound(spec: ToolSpec) -> str | None:
 
 def test_the_page_is_made_from_the_bindings() -> None:
     command = (
-        "python -c 'from agentworld_sim.engines.shell.toolkits._document import document;"
+        "python -c 'from agentworld_sim.toolkits.document import document;"
         ' print(document(), end="")\' > docs/reference/bindings.md'
     )
     assert PAGE.read_text(encoding="utf-8") == document(), f"run: {command}"
@@ -50,12 +50,12 @@ def test_the_page_is_made_from_the_bindings() -> None:
 
 @pytest.mark.parametrize("identity", KEEPS)
 def test_what_a_shell_keeps(identity: str) -> None:
-    assert bindings()[identity].keeps == KEEPS[identity]
+    assert known_tools()[identity].keeps == KEEPS[identity]
 
 
-@pytest.mark.parametrize("identity", list(bindings()))
+@pytest.mark.parametrize("identity", list(known_tools()))
 def test_a_schema_is_one(identity: str) -> None:
-    schema: dict[str, Any] = dict(bindings()[identity].input_schema)
+    schema: dict[str, Any] = dict(known_tools()[identity].input_schema)
     validator_for(schema).check_schema(schema)
     assert schema["type"] == "object"
     assert set(schema["required"]) <= set(schema["properties"])
@@ -123,16 +123,16 @@ def test_name_and_arguments_decide(spec: ToolSpec, identity: str | None) -> None
     assert bound(spec) == identity
 
 
-@pytest.mark.parametrize("identity", list(bindings()))
+@pytest.mark.parametrize("identity", list(known_tools()))
 def test_a_tool_as_we_publish_it_binds_to_itself(identity: str) -> None:
-    assert bound(bindings()[identity].spec) == identity
+    assert bound(known_tools()[identity].spec) == identity
 
 
 @pytest.mark.parametrize(
-    "identity", [identity for identity in bindings() if bindings()[identity].names]
+    "identity", [identity for identity in known_tools() if known_tools()[identity].names]
 )
 def test_a_tool_with_our_schema_is_found_without_being_told(identity: str) -> None:
-    binding = bindings()[identity]
+    binding = known_tools()[identity]
     # Tools of MCP servers bind by themselves where they come from such a server.
     domain = "mcp" if binding.domain == "mcp" else None
     spec = ToolSpec(name=binding.names[0], input_schema=binding.input_schema, domain=domain)

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import StructuredTool
 
-from agentworld_sim.engines.shell._bindings import binding_for
 from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
+from agentworld_sim.toolkits import binding_for
 from agentworld_sim.types.tools import ToolSpec
 
 from .toolkit_machine import ToolMachine, live_tree_of, tree_of

@@ -13,7 +13,7 @@ import pytest
 from langchain.agents.middleware import HostExecutionPolicy, ShellToolMiddleware
 from langchain_core.messages import ToolMessage
 
-from agentworld_sim.engines.shell._bindings import binding_for
+from agentworld_sim.toolkits import binding_for
 from agentworld_sim.types.tools import ToolSpec
 
 from .toolkit_machine import ToolMachine

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import Binding, ShellTurn, bindings
+from agentworld_sim.engines.shell import ShellTurn
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell.commands import COMMANDS
@@ -14,6 +14,7 @@ from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.schema.validate import check_arguments
+from agentworld_sim.toolkits import KnownTool, known_tools, resolved
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, parent_of
 from agentworld_sim.types.turns import Observation
 
@@ -64,11 +65,11 @@ class ToolMachine:
 
     def call(self, binding: str, **arguments: Any) -> Observation:
         """One call; the arguments are checked against the binding's schema first."""
-        one = bindings()[binding]
+        one = known_tools()[binding]
         check_arguments(one.spec, arguments)
         turn = self.turn(one)
         self.live.start_turn(self.now_us, 1)
-        observation = one.operation(turn, arguments)
+        observation = resolved(one.operation)(turn, arguments)
         self.changed = self.live.collect(self.blobs)
         self.now_us = self.live.files.clock.now_us() + 100_000
         return observation
@@ -85,7 +86,7 @@ class ToolMachine:
         assert observation.is_error, observation.text
         return observation.text
 
-    def turn(self, binding: Binding) -> ShellTurn:
+    def turn(self, binding: KnownTool) -> ShellTurn:
         """A turn for `binding`, over what was kept so far."""
         shell = binding.shell or binding.id
         return ShellTurn(self.live, self.sessions, self.raw, shell=shell)

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.engines.toolkits._server_tool import Kept, ServerTurn
-from agentworld_sim.engines.toolkits.sqlite import TOOLS
 from agentworld_sim.errors import CannotCompute
+from agentworld_sim.toolkits import known_tools, resolved
 
-RUN = {tool.name: tool.operation for tool in TOOLS}
+TOOLS = [tool for tool in known_tools().values() if tool.toolkit == "sqlite"]
+RUN = {tool.name: resolved(tool.operation) for tool in TOOLS}
 NOON_US = 1_772_445_600_000_000
 """2026-03-02 10:00:00 UTC."""
 

@@ -1,28 +1,10 @@
-"""Small helpers that every toolkit uses: schemas, observations, paths."""
+"""Small helpers that every toolkit uses: observations, paths."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from agentworld_sim.engines.shell._bindings import ShellTurn
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
-
-STRING: Mapping[str, Any] = {"type": "string"}
-INTEGER: Mapping[str, Any] = {"type": "integer"}
-NUMBER: Mapping[str, Any] = {"type": "number"}
-BOOLEAN: Mapping[str, Any] = {"type": "boolean"}
-
-
-def schema(required: str = "", /, **properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An object schema; `required` lists argument names, separated by spaces."""
-    return {"type": "object", "properties": properties, "required": required.split()}
-
-
-def nullable(kind: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An optional argument that may also be given as `null`, as Python tools publish it."""
-    return {"anyOf": [kind, {"type": "null"}]}
 
 
 def said(text: str) -> Observation:

@@ -9,7 +9,6 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits._answers import failed, said
 from agentworld_sim.engines.shell.toolkits._claude_state import (
     located,
@@ -19,6 +18,7 @@ from agentworld_sim.engines.shell.toolkits._claude_state import (
     refused,
     remember,
 )
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
 LINES = 2000

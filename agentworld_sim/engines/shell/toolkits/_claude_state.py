@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits._answers import absolute, failed
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import blob_id, parent_of
 from agentworld_sim.types.turns import Observation
 

@@ -7,7 +7,6 @@ import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, located
 from agentworld_sim.engines.shell.toolkits._globs import PatternTooBroad
@@ -20,6 +19,7 @@ from agentworld_sim.engines.shell.toolkits._node import (
     padded,
     size_text,
 )
+from agentworld_sim.engines.shell.turn import ShellTurn
 
 
 def names(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:

@@ -7,8 +7,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits._node import SPACE, NodeError, node_error
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import normal_path
 
 LONGEST_NAME = 255

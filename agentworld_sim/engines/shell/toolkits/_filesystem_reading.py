@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, located
 from agentworld_sim.engines.shell.toolkits._node import NodeError, node_error
+from agentworld_sim.engines.shell.turn import ShellTurn
 
 _TYPES = {
     "png": "image/png",

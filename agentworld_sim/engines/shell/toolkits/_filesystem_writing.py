@@ -7,11 +7,11 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits import _filesystem_edits as edits
 from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, located
 from agentworld_sim.engines.shell.toolkits._filesystem_reading import content
 from agentworld_sim.engines.shell.toolkits._node import NodeError, node_error
+from agentworld_sim.engines.shell.turn import ShellTurn
 
 
 def write(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:

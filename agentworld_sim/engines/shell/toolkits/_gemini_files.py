@@ -13,8 +13,8 @@ import mimetypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits._answers import failed, said
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.turns import Observation
 

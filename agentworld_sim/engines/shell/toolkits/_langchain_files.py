@@ -12,9 +12,9 @@ from fnmatch import filter as matching
 from pathlib import PurePosixPath
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell._command import ShellFiles
 from agentworld_sim.engines.shell.toolkits._answers import said
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.turns import Observation
 

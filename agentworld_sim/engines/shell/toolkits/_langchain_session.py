@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import ShellTurn
 from agentworld_sim.engines.shell.toolkits._answers import failed, said
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
 COMMAND_SECONDS = 30.0

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.engines.shell._bindings import ShellTurn
+from agentworld_sim.engines.shell.turn import ShellTurn
 
 FILES_PER_RUN = 500
 """How many files one run of `rg` is given."""

@@ -10,20 +10,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import Binding, Failing, Operation, ShellTurn
-from agentworld_sim.engines.shell._live import Keep, ShellRun
+from agentworld_sim.engines.shell._live import ShellRun
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.toolkits import _claude_files as files
 from agentworld_sim.engines.shell.toolkits import _claude_search as searching
 from agentworld_sim.engines.shell.toolkits._answers import (
-    BOOLEAN,
-    NUMBER,
-    STRING,
     failed,
     said,
-    schema,
 )
-from agentworld_sim.engines.shell.toolkits._claude_state import SHELL, make_parents
+from agentworld_sim.engines.shell.toolkits._claude_state import make_parents
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
 BASH_MS = 120_000
@@ -57,7 +53,7 @@ def _bash(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return said("\n".join(filter(None, parts)) or "(Bash completed with no output)")
 
 
-def _bash_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+def bash_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
     return failed(f"Exit code 1\n{error}")
 
 
@@ -106,101 +102,10 @@ def _todo_write(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return said(_TODOS)
 
 
-def _binding(
-    name: str,
-    description: str,
-    operation: Operation,
-    input_schema: Mapping[str, Any],
-    keeps: Keep = "nothing",
-    failing: Failing | None = None,
-) -> Binding:
-    return Binding(
-        id=f"claude-code/{name}",
-        names=(name,),
-        domain="swe",
-        description=description,
-        input_schema=input_schema,
-        operation=operation,
-        keeps=keeps,
-        shell=SHELL,
-        failing=failing,
-    )
-
-
-_MODES = {"type": "string", "enum": ["content", "files_with_matches", "count"]}
-_GREP: dict[str, Mapping[str, Any]] = {
-    "pattern": STRING,
-    "path": STRING,
-    "glob": STRING,
-    "output_mode": _MODES,
-    "-B": NUMBER,
-    "-A": NUMBER,
-    "-C": NUMBER,
-    "context": NUMBER,
-    "-n": BOOLEAN,
-    "-i": BOOLEAN,
-    "type": STRING,
-    "head_limit": NUMBER,
-    "offset": NUMBER,
-    "multiline": BOOLEAN,
-}
-
-BINDINGS: tuple[Binding, ...] = (
-    _binding(
-        "Bash",
-        "Runs a bash command. The working directory is kept, other shell state is not.",
-        _bash,
-        schema(
-            "command",
-            command=STRING,
-            timeout=NUMBER,
-            description=STRING,
-            run_in_background=BOOLEAN,
-            dangerouslyDisableSandbox=BOOLEAN,
-        ),
-        keeps="cwd",
-        failing=_bash_failing,
-    ),
-    _binding(
-        "Read",
-        "Reads a file, with line numbers; at most 2000 lines unless asked otherwise.",
-        files.read,
-        schema("file_path", file_path=STRING, offset=NUMBER, limit=NUMBER, pages=STRING),
-    ),
-    _binding(
-        "Write",
-        "Creates a file, or replaces one that has been read.",
-        files.write,
-        schema("file_path content", file_path=STRING, content=STRING),
-    ),
-    _binding(
-        "Edit",
-        "Replaces an exact string in a file that has been read.",
-        files.edit,
-        schema(
-            "file_path old_string new_string",
-            file_path=STRING,
-            old_string=STRING,
-            new_string=STRING,
-            replace_all=BOOLEAN,
-        ),
-    ),
-    _binding(
-        "Glob",
-        "Finds files by a name pattern.",
-        searching.glob,
-        schema("pattern", pattern=STRING, path=STRING),
-    ),
-    _binding(
-        "Grep",
-        "Searches the contents of files by a regular expression, with ripgrep.",
-        searching.grep,
-        schema("pattern", **_GREP),
-    ),
-    _binding(
-        "TodoWrite",
-        "Keeps the list of what is to be done.",
-        _todo_write,
-        schema("todos", todos={"type": "array"}),
-    ),
-)
+Bash = _bash
+Read = files.read
+Write = files.write
+Edit = files.edit
+Glob = searching.glob
+Grep = searching.grep
+TodoWrite = _todo_write

@@ -11,20 +11,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import Binding, Failing, Operation, ShellTurn
 from agentworld_sim.engines.shell.toolkits import _deepagents_grep as searching
 from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
 from agentworld_sim.engines.shell.toolkits._answers import (
-    BOOLEAN,
-    INTEGER,
-    STRING,
     failed,
-    nullable,
     said,
-    schema,
 )
 from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._walking import files_below
+from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.files import parent_of
 from agentworld_sim.types.turns import Observation
 
@@ -79,7 +74,7 @@ def _checked(
     return run
 
 
-def _execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+def execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     timeout: int | None = arguments.get("timeout")
     if timeout is not None and timeout < 0:
         return failed(f"Error: timeout must be non-negative, got {timeout}.")
@@ -94,7 +89,7 @@ def _execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return said(f"{output}\n[Command {word} with exit code {exit_code}]")
 
 
-def _execute_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+def execute_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
     return said(f"{error}\n\n[Command failed with exit code 1]")
 
 
@@ -294,82 +289,10 @@ def _grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return said(searching.rendered(found, mode, pattern))
 
 
-def _binding(
-    name: str,
-    description: str,
-    operation: Operation,
-    input_schema: Mapping[str, Any],
-    failing: Failing | None = None,
-) -> Binding:
-    return Binding(
-        id=f"deepagents/{name}",
-        names=(name,),
-        domain="swe",
-        description=description,
-        input_schema=input_schema,
-        operation=operation,
-        failing=failing,
-    )
-
-
-_MODES = {"type": "string", "enum": ["files_with_matches", "content", "count"]}
-
-BINDINGS: tuple[Binding, ...] = (
-    _binding(
-        "execute",
-        "Runs a shell command on the machine and returns what it printed and its exit code.",
-        _execute,
-        schema("command", command=STRING, timeout=nullable(INTEGER)),
-        _execute_failing,
-    ),
-    _binding("ls", "Lists a directory.", _checked("path", _ls), schema("path", path=STRING)),
-    _binding(
-        "read_file",
-        "Reads a file, at most 100 lines unless asked for more. Lines are counted from 0.",
-        _checked("file_path", _read),
-        schema("file_path", file_path=STRING, offset=INTEGER, limit=INTEGER),
-    ),
-    _binding(
-        "write_file",
-        "Creates a file or replaces its content.",
-        _checked("file_path", _write),
-        schema("file_path content", file_path=STRING, content=STRING),
-    ),
-    _binding(
-        "edit_file",
-        "Replaces an exact string in a file.",
-        _checked("file_path", _edit),
-        schema(
-            "file_path old_string new_string",
-            file_path=STRING,
-            old_string=STRING,
-            new_string=STRING,
-            replace_all=BOOLEAN,
-        ),
-    ),
-    _binding(
-        "delete",
-        "Deletes a file, or a directory with all it holds.",
-        _checked("file_path", _delete),
-        schema("file_path", file_path=STRING),
-    ),
-    _binding(
-        "glob",
-        "Finds files by a name pattern and returns absolute paths.",
-        _glob,
-        schema("pattern", pattern=STRING, path=nullable(STRING)),
-    ),
-    _binding(
-        "grep",
-        "Searches the contents of files for a literal text.",
-        _grep,
-        schema(
-            "pattern",
-            pattern=STRING,
-            path=nullable(STRING),
-            glob=nullable(STRING),
-            output_mode=_MODES,
-            max_count=nullable(INTEGER),
-        ),
-    ),
-)
+ls = _checked("path", _ls)
+read_file = _checked("file_path", _read)
+write_file = _checked("file_path", _write)
+edit_file = _checked("file_path", _edit)
+delete = _checked("file_path", _delete)
+glob = _glob
+grep = _grep

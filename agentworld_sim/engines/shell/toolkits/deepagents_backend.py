@@ -11,21 +11,16 @@ from __future__ import annotations
 
 import base64
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import Binding, ShellTurn
 from agentworld_sim.engines.shell.toolkits import _deepagents_grep as searching
 from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
 from agentworld_sim.engines.shell.toolkits._answers import (
-    BOOLEAN,
-    INTEGER,
-    STRING,
     absolute,
-    nullable,
-    schema,
 )
 from agentworld_sim.engines.shell.toolkits.deepagents import Refused, edited, executed, matched
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import parent_of
 from agentworld_sim.types.turns import Observation
 
@@ -46,14 +41,14 @@ def _error(text: str, *, said: str | None = None) -> Observation:
     return Observation(text=said or f"Error: {text}", structured={"error": text}, is_error=True)
 
 
-def _execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+def execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     output, exit_code = executed(turn, arguments["command"], arguments.get("timeout"))
     word = "failed" if exit_code else "succeeded"
     text = f"{output}\n[Command {word} with exit code {exit_code}]"
     return _answer(text, output=output, exit_code=exit_code)
 
 
-def _ls(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+def ls(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path, files = arguments["path"], turn.live.files
     real = absolute(turn, path)
     try:
@@ -71,7 +66,7 @@ def _ls(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return _answer(searching.list_text(paths), entries=entries)
 
 
-def _read(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path, files = arguments["file_path"], turn.live.files
     real = absolute(turn, path)
     try:
@@ -88,13 +83,13 @@ def _read(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return _answer(shown if isinstance(shown, str) else f"[{shown['type']}: {path}]", **result)
 
 
-def _write(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path = arguments["file_path"]
     data = arguments["content"].encode("utf-8", "surrogateescape")
     return _put(turn, path, data) or _answer(f"Updated file {path}", path=path)
 
 
-def _upload(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+def upload_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path, content = arguments["file_path"], arguments["content"]
     binary = arguments.get("encoding") == "base64"
     refused = _put(turn, path, base64.b64decode(content) if binary else content.encode())
@@ -119,7 +114,7 @@ def _put(turn: ShellTurn, path: str, data: bytes) -> Observation | None:
     return None
 
 
-def _edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+def edit_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path = arguments["file_path"]
     try:
         count = edited(turn, absolute(turn, path), path, arguments)
@@ -129,7 +124,7 @@ def _edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return _answer(text, path=path, occurrences=count)
 
 
-def _delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+def delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path, files = arguments["file_path"], turn.live.files
     real = absolute(turn, path)
     try:
@@ -155,7 +150,7 @@ def _failed(text: str) -> Observation:
     return _error(text, said=text)
 
 
-def _glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     root = arguments.get("path") or "/"
     try:
         found, cut = matched(
@@ -167,7 +162,7 @@ def _glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return _answer(searching.list_text(found), matches=matches, truncated=cut)
 
 
-def _grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path: str | None = arguments.get("path")
     most: int | None = arguments.get("max_count")
     pattern, workdir = arguments["pattern"], turn.live.machine.workdir
@@ -189,90 +184,3 @@ def _grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     ]
     text = searching.rendered(found, "content", pattern)
     return _answer(text, matches=matches, truncated=found.cut)
-
-
-def _binding(
-    name: str,
-    description: str,
-    operation: Callable[[ShellTurn, Mapping[str, Any]], Observation],
-    input_schema: Mapping[str, Any],
-) -> Binding:
-    return Binding(
-        id=f"deepagents-backend/{name}",
-        # No tool of an agent is one of these: the backend says so itself.
-        names=(),
-        domain="swe",
-        description=description,
-        input_schema=input_schema,
-        operation=operation,
-    )
-
-
-BINDINGS: tuple[Binding, ...] = (
-    _binding(
-        "execute",
-        "Runs a shell command on the machine and returns what it printed and its exit code.",
-        _execute,
-        schema("command", command=STRING, timeout=nullable(INTEGER)),
-    ),
-    _binding("ls", "Lists a directory.", _ls, schema("path", path=STRING)),
-    _binding(
-        "read_file",
-        "Reads a page of a file. Lines are counted from 0.",
-        _read,
-        schema("file_path", file_path=STRING, offset=INTEGER, limit=INTEGER),
-    ),
-    _binding(
-        "write_file",
-        "Creates a file or replaces its content.",
-        _write,
-        schema("file_path content", file_path=STRING, content=STRING),
-    ),
-    _binding(
-        "edit_file",
-        "Replaces an exact string in a file.",
-        _edit,
-        schema(
-            "file_path old_string new_string",
-            file_path=STRING,
-            old_string=STRING,
-            new_string=STRING,
-            replace_all=BOOLEAN,
-        ),
-    ),
-    _binding(
-        "delete",
-        "Deletes a file, or a directory with all it holds.",
-        _delete,
-        schema("file_path", file_path=STRING),
-    ),
-    _binding(
-        "glob",
-        "Finds files by a name pattern and returns absolute paths.",
-        _glob,
-        schema("pattern", pattern=STRING, path=nullable(STRING)),
-    ),
-    _binding(
-        "grep",
-        "Searches the contents of files for a literal text.",
-        _grep,
-        schema(
-            "pattern",
-            pattern=STRING,
-            path=nullable(STRING),
-            glob=nullable(STRING),
-            max_count=nullable(INTEGER),
-        ),
-    ),
-    _binding(
-        "upload_file",
-        "Puts a file onto the machine.",
-        _upload,
-        schema(
-            "file_path content",
-            file_path=STRING,
-            content=STRING,
-            encoding={"type": "string", "enum": ["utf-8", "base64"]},
-        ),
-    ),
-)

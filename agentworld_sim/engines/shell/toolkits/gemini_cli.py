@@ -11,19 +11,15 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from agentworld_sim.engines.shell._bindings import Binding, Failing, Operation, ShellTurn
 from agentworld_sim.engines.shell._live import ShellRun
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.toolkits import _gemini_files as files
 from agentworld_sim.engines.shell.toolkits import _gemini_search as searching
 from agentworld_sim.engines.shell.toolkits._answers import (
-    BOOLEAN,
-    NUMBER,
-    STRING,
     failed,
     said,
-    schema,
 )
+from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
 QWEN_MS = 120_000
@@ -51,7 +47,7 @@ def _run(turn: ShellTurn, arguments: Mapping[str, Any], milliseconds: float | No
     return _report(arguments, output, run.exit_code, turn.live.random)
 
 
-def _failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+def failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
     return _report(arguments, error, 1, Random(seed))
 
 
@@ -104,111 +100,13 @@ def _stopped(output: str, milliseconds: float | None) -> str:
     return f"{text} There was no output before it {when}."
 
 
-def _binding(
-    identity: str,
-    description: str,
-    operation: Operation,
-    input_schema: Mapping[str, Any],
-    failing: Failing | None = None,
-) -> Binding:
-    return Binding(
-        id=identity,
-        names=(identity.partition("/")[2],),
-        domain="swe",
-        description=description,
-        input_schema=input_schema,
-        operation=operation,
-        failing=failing,
-    )
-
-
-_FILTERING = {"type": "object"}
-_PATTERNS = {"type": "array", "items": STRING}
-_EDIT = {"file_path": STRING, "old_string": STRING, "new_string": STRING}
-_SHELL = "Runs a command as `bash -c` does and reports its output, exit code and processes."
-_READ = "Reads a file; at most 2000 lines unless asked otherwise, counted from 0."
-
-BINDINGS: tuple[Binding, ...] = (
-    _binding(
-        "gemini-cli/run_shell_command",
-        _SHELL,
-        _shell,
-        schema("command", command=STRING, description=STRING, directory=STRING),
-        _failing,
-    ),
-    _binding(
-        "gemini-cli/read_file",
-        _READ,
-        files.read,
-        schema("absolute_path", absolute_path=STRING, offset=NUMBER, limit=NUMBER),
-    ),
-    _binding(
-        "gemini-cli/write_file",
-        "Creates a file or replaces its content.",
-        files.write,
-        schema("file_path content", file_path=STRING, content=STRING),
-    ),
-    _binding(
-        "gemini-cli/replace",
-        "Replaces an exact text in a file, as often as expected.",
-        files.replace,
-        schema("file_path old_string new_string", **_EDIT, expected_replacements=NUMBER),
-    ),
-    _binding(
-        "gemini-cli/glob",
-        "Finds files by a path pattern.",
-        searching.glob,
-        schema(
-            "pattern",
-            pattern=STRING,
-            path=STRING,
-            case_sensitive=BOOLEAN,
-            respect_git_ignore=BOOLEAN,
-            respect_gemini_ignore=BOOLEAN,
-        ),
-    ),
-    _binding(
-        "gemini-cli/search_file_content",
-        "Searches the contents of files by a regular expression.",
-        searching.search_file_content,
-        schema("pattern", pattern=STRING, path=STRING, include=STRING),
-    ),
-    _binding(
-        "gemini-cli/list_directory",
-        "Lists a directory, folders first.",
-        searching.list_directory,
-        schema("path", path=STRING, ignore=_PATTERNS, file_filtering_options=_FILTERING),
-    ),
-    _binding(
-        "qwen-code/run_shell_command",
-        _SHELL,
-        _qwen_shell,
-        schema(
-            "command is_background",
-            command=STRING,
-            is_background=BOOLEAN,
-            timeout=NUMBER,
-            description=STRING,
-            directory=STRING,
-        ),
-        _failing,
-    ),
-    _binding(
-        "qwen-code/read_file",
-        _READ,
-        files.read,
-        schema("file_path", file_path=STRING, offset=NUMBER, limit=NUMBER),
-    ),
-    _binding(
-        "qwen-code/edit",
-        "Replaces an exact text in a file.",
-        files.edit,
-        schema("file_path old_string new_string", **_EDIT, replace_all=BOOLEAN),
-    ),
-    _binding(
-        "qwen-code/todo_write",
-        "Keeps the list of what is to be done.",
-        files.todo_write,
-        schema("todos", todos={"type": "array"}),
-    ),
-)
+run_shell_command = _shell
+read_file = files.read
+write_file = files.write
+replace = files.replace
+glob = searching.glob
+search_file_content = searching.search_file_content
+list_directory = searching.list_directory
+qwen_run_shell_command = _qwen_shell
+edit = files.edit
+todo_write = files.todo_write

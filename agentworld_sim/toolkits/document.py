@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any, cast
 
-from agentworld_sim.engines.shell._bindings import Binding, bindings
-from agentworld_sim.engines.toolkits import ServerTool, server_tools
+from agentworld_sim.toolkits.fitting import properties
+from agentworld_sim.toolkits.known_tool import KnownTool
+from agentworld_sim.toolkits.lookup import known_tools
 from agentworld_sim.types.json import canonical_json
 
 _HEAD = """# Bindings
@@ -19,7 +20,9 @@ A tool binds by itself when its name is listed here and its arguments fit: every
 requires is there, it has no argument that the binding does not know, and the types agree. Where
 several bindings fit, the one wins whose types are the same, then the one with the fewest further
 arguments, then the one that comes first on this page. A tool that fits none is refused; say
-`binds_to` in the scenario if it is one of these all the same.
+`binds_to` if it is one of these all the same. Arguments that have other names there are mapped, and those
+that do not matter are left out by name: `binds_to="terminal/bash(command=cmd, -timeout)"` for a tool
+`bash(cmd, timeout)`. A `binds_to` under which an argument would be missing or ignored is an error.
 
 *Keeps* is what the tool's shell remembers between two calls: nothing, the working directory (`cwd`),
 or all of it (working directory, variables, functions, options, traps). Files are always kept.
@@ -36,7 +39,16 @@ _SERVERS = """## memory, sqlite, time
 MCP servers whose state is no file: it is kept in the world, apart for each `SERVER__`. Their tools bind
 by themselves only in the domain `mcp`; elsewhere `binds_to` says so.
 
-| binding | tool | arguments |
+"""
+
+_BROWSER = """## playwright-toolkit
+
+The tools of LangChain's toolkit for Playwright, on pages that are given or imagined. They bind by
+themselves outside of MCP servers.
+
+"""
+
+_SHORT_TABLE = """| binding | tool | arguments |
 |---|---|---|
 """
 
@@ -69,48 +81,50 @@ _TAIL = """## Where an answer differs from the real tool's
 
 def document() -> str:
     """The whole page, in Markdown."""
-    known = bindings()
-    parts = [_HEAD, *_ambiguous(known.values()), ""]
-    for name, group in groupby(known.values(), key=lambda one: one.id.partition("/")[0]):
+    known = known_tools().values()
+    parts = [_HEAD, *_ambiguous(known), ""]
+    own = [one for one in known if one.engine == "shell"]
+    for name, group in groupby(own, key=lambda one: one.toolkit):
         parts += [f"## {name}", "", "| binding | tool | arguments | keeps | domain |"]
         parts.append("|---|---|---|---|---|")
         parts += [_row(one) for one in group]
         parts.append("")
-    rows = "\n".join(map(_server_row, server_tools().values()))
-    return "\n".join([*parts, f"{_SERVERS}{rows}\n", _TAIL])
+    for engine, text in (("toolkits", _SERVERS), ("browser", _BROWSER)):
+        rows = "\n".join(_short_row(one) for one in known if one.engine == engine)
+        parts.append(f"{text}{_SHORT_TABLE}{rows}\n")
+    return "\n".join([*parts, _TAIL])
 
 
-def _server_row(tool: ServerTool) -> str:
-    return f"| `{tool.id}` | `{tool.name}` | {_arguments(tool.input_schema)} |"
+def _short_row(tool: KnownTool) -> str:
+    return f"| `{tool.id}` | {_called(tool)} | {_arguments(tool.input_schema)} |"
 
 
-def _row(binding: Binding) -> str:
-    names = ", ".join(f"`{name}`" for name in binding.names) or "only by `binds_to`"
-    arguments = _arguments(binding.input_schema)
-    return f"| `{binding.id}` | {names} | {arguments} | {binding.keeps} | {binding.domain} |"
+def _row(tool: KnownTool) -> str:
+    arguments = _arguments(tool.input_schema)
+    return f"| `{tool.id}` | {_called(tool)} | {arguments} | {tool.keeps} | {tool.domain} |"
+
+
+def _called(tool: KnownTool) -> str:
+    return ", ".join(f"`{name}`" for name in tool.names) or "only by `binds_to`"
 
 
 def _arguments(schema: Mapping[str, Any]) -> str:
     required = cast("list[str]", schema.get("required", []))
     return ", ".join(
-        f"`{name}`" if name in required else f"`{name}`?" for name in _properties(schema)
+        f"`{name}`" if name in required else f"`{name}`?" for name in properties(schema)
     )
 
 
-def _ambiguous(known: Iterable[Binding]) -> list[str]:
+def _ambiguous(known: Iterable[KnownTool]) -> list[str]:
     """Bindings that nothing but their order tells apart."""
     found: list[str] = []
     held: dict[tuple[str, str], list[str]] = {}
     for binding in known:
         for name in binding.names:
-            arguments = canonical_json(_properties(binding.input_schema))
+            arguments = canonical_json(properties(binding.input_schema))
             held.setdefault((name, arguments), []).append(binding.id)
     for (name, _), identities in held.items():
         if len(identities) > 1:
             listed = ", ".join(f"`{identity}`" for identity in identities)
             found.append(f"- `{name}`: {listed}")
     return found
-
-
-def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", schema.get("properties", {}))

@@ -1,0 +1,66 @@
+"""`KnownTool`: a well-known tool as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agentworld_sim.types.tools import DomainName, ToolSpec
+
+Keeps = Literal["nothing", "cwd", "all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTool:
+    """A well-known tool: what it looks like, and which engine answers it by which operation.
+
+    `operation` and `failing` are references, `module:function`, that are imported when the tool is first
+    used: a tool can be found, listed and bound without the engine behind it.
+    """
+
+    id: str
+    """`toolkit/tool`, for example `claude-code/Bash`."""
+    names: tuple[str, ...]
+    """Tool names that bind without being told to."""
+    domain: DomainName
+    description: str
+    input_schema: Mapping[str, Any]
+    """The schema the real tool publishes, in our words."""
+    engine: str
+    """The name of the engine that answers it: `shell`, `toolkits`, `browser`."""
+    operation: str
+    """What computes one call, in the form that its engine takes; arguments fit `input_schema`."""
+    output_schema: Mapping[str, Any] | None = None
+    """Of its structured content, if the real tool publishes one."""
+    failing: str | None = None
+    """How the tool words a failure that it did not compute: a function of the error's text, the call's
+    arguments and the turn's seed. `None` for tools that mark the text as an error."""
+    keeps: Keeps = "nothing"
+    """What the real tool's shell keeps between calls; documentation and behaviour at once."""
+    shell: str = ""
+    """Tools with the same non-empty name here share one shell; empty: the tool's own."""
+    slow: bool = False
+    """Whether it may take long enough to be computed in a thread; the shell decides for itself."""
+
+    @property
+    def toolkit(self) -> str:
+        """The name of its toolkit."""
+        return self.id.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The tool's own name within the toolkit."""
+        return self.id.rpartition("/")[2]
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool as an agent would be given it."""
+        return ToolSpec(
+            name=self.names[0] if self.names else self.name,
+            description=self.description,
+            input_schema=self.input_schema,
+            output_schema=self.output_schema,
+            domain=self.domain,
+            binds_to=self.id,
+        )

@@ -1,0 +1,145 @@
+"""LangChain: its shell tools, its shell middleware, and its toolkits for files and for Playwright."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentworld_sim.toolkits.known_tool import KnownTool
+from agentworld_sim.toolkits.schemas import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    STRING,
+    STRINGS,
+    nullable,
+    schema,
+)
+
+_OPERATIONS = "agentworld_sim.engines.shell.toolkits.langchain"
+
+
+def _file_tool(name: str, description: str, input_schema: Mapping[str, Any]) -> KnownTool:
+    return KnownTool(
+        id=f"langchain/{name}",
+        names=(name,),
+        domain="swe",
+        description=description,
+        input_schema=input_schema,
+        engine="shell",
+        operation=f"{_OPERATIONS}:{name}",
+        failing=f"{_OPERATIONS}:file_failing",
+    )
+
+
+_COMMANDS = {"anyOf": [STRING, {"type": "array", "items": STRING}]}
+_TWO_PATHS = schema("source_path destination_path", source_path=STRING, destination_path=STRING)
+
+TOOLS: tuple[KnownTool, ...] = (
+    KnownTool(
+        id="langchain/terminal",
+        names=("terminal",),
+        domain="terminal",
+        description="Run shell commands on this Linux machine.",
+        input_schema=schema("commands", commands=_COMMANDS),
+        engine="shell",
+        operation=f"{_OPERATIONS}:terminal",
+        failing=f"{_OPERATIONS}:terminal_failing",
+    ),
+    KnownTool(
+        id="langchain/shell",
+        names=("shell",),
+        domain="terminal",
+        description="Run a shell command in a session that stays open, or restart the session.",
+        input_schema=schema("", command=nullable(STRING), restart=nullable(BOOLEAN)),
+        engine="shell",
+        operation=f"{_OPERATIONS}:shell",
+        keeps="all",
+        failing=f"{_OPERATIONS}:session_failing",
+    ),
+    KnownTool(
+        id="langchain/shell-session",
+        # Of the middleware, which is set up with more than the model is shown.
+        names=(),
+        domain="terminal",
+        description="Run a shell command in a session that stays open, or restart the session.",
+        input_schema=schema(
+            "",
+            command=nullable(STRING),
+            restart=nullable(BOOLEAN),
+            command_timeout=NUMBER,
+            startup_timeout=NUMBER,
+            max_output_lines=INTEGER,
+            max_output_bytes=INTEGER,
+            workspace_root=STRING,
+            env={"type": "object", "additionalProperties": STRING},
+            startup_commands={"type": "array", "items": STRING},
+        ),
+        engine="shell",
+        operation=f"{_OPERATIONS}:shell_session",
+        keeps="all",
+        failing=f"{_OPERATIONS}:session_failing",
+    ),
+    _file_tool("read_file", "Read file from disk.", schema("file_path", file_path=STRING)),
+    _file_tool(
+        "write_file",
+        "Write file to disk.",
+        schema("file_path text", file_path=STRING, text=STRING, append=BOOLEAN),
+    ),
+    _file_tool(
+        "list_directory",
+        "List files and directories in a specified folder.",
+        schema("", dir_path=STRING),
+    ),
+    _file_tool(
+        "copy_file",
+        "Create a copy of a file in a specified location.",
+        _TWO_PATHS,
+    ),
+    _file_tool(
+        "move_file",
+        "Move or rename a file from one location to another.",
+        _TWO_PATHS,
+    ),
+    _file_tool("file_delete", "Delete a file.", schema("file_path", file_path=STRING)),
+    _file_tool(
+        "file_search",
+        "Search for files below a directory by a shell pattern for their names.",
+        schema("pattern", pattern=STRING, dir_path=STRING),
+    ),
+)
+
+
+def _browser_tool(name: str, description: str, input_schema: Mapping[str, Any]) -> KnownTool:
+    return KnownTool(
+        id=f"playwright-toolkit/{name}",
+        # The last is no tool of an agent: it puts pages where the browser finds them.
+        names=() if name == "serve_pages" else (name,),
+        domain="web",
+        description=description,
+        input_schema=input_schema,
+        engine="browser",
+        operation=name,
+    )
+
+
+PLAYWRIGHT_TOOLS: tuple[KnownTool, ...] = (
+    _browser_tool("click_element", "Clicks on an element.", schema("selector", selector=STRING)),
+    _browser_tool("navigate_browser", "Opens a URL.", schema("url", url=STRING)),
+    _browser_tool("previous_webpage", "Goes back in the history.", schema()),
+    _browser_tool("extract_text", "Gives all text of the page.", schema()),
+    _browser_tool(
+        "extract_hyperlinks", "Gives all links of the page.", schema(absolute_urls=BOOLEAN)
+    ),
+    _browser_tool(
+        "get_elements",
+        "Gives attributes of elements.",
+        schema("selector", selector=STRING, attributes=STRINGS),
+    ),
+    _browser_tool("current_webpage", "Gives the URL of the page.", schema()),
+    _browser_tool(
+        "serve_pages",
+        "Puts pages where the browser finds them.",
+        schema("pages", pages={"type": "object", "additionalProperties": {"type": "object"}}),
+    ),
+)

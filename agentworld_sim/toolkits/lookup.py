@@ -1,0 +1,202 @@
+"""Finding well-known tools: those of the library, and those of packages with an entry point in the group
+`agentworld.toolkits` that names a tuple of `KnownTool`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pkgutil import resolve_name
+from typing import Any, cast
+
+from agentworld_sim.errors import EngineFailure, UsageError, nearest
+from agentworld_sim.registry import Registry
+from agentworld_sim.toolkits import (
+    anthropic,
+    deepagents,
+    gemini_cli,
+    langchain,
+    model_context_protocol,
+    plain,
+)
+from agentworld_sim.toolkits.fitting import (
+    arguments_of,
+    binding_id,
+    plain_name,
+    properties,
+    require_fit,
+    schema_fits,
+    types,
+)
+from agentworld_sim.toolkits.known_tool import KnownTool
+from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.turns import Observation
+
+Toolkit = tuple[KnownTool, ...]
+
+_BUILTIN: Mapping[str, Toolkit] = {
+    "langchain": langchain.TOOLS,
+    "deepagents": deepagents.TOOLS,
+    "deepagents-backend": deepagents.BACKEND_TOOLS,
+    "claude-code": anthropic.TOOLS,
+    "gemini-cli": gemini_cli.TOOLS,
+    "qwen-code": gemini_cli.QWEN_TOOLS,
+    "terminal": plain.TERMINAL_TOOLS,
+    "filesystem": model_context_protocol.FILESYSTEM_TOOLS,
+    "shell": plain.SHELL_TOOLS,
+    "memory": model_context_protocol.MEMORY_TOOLS,
+    "sqlite": model_context_protocol.SQLITE_TOOLS,
+    "time": model_context_protocol.TIME_TOOLS,
+    "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
+}
+"""In the order in which they are tried when a tool fits more than one equally well."""
+
+
+def _read(value: object) -> Toolkit:
+    tools = cast("tuple[object, ...]", value if isinstance(value, tuple) else ())
+    if not tools or not all(isinstance(tool, KnownTool) for tool in tools):
+        raise TypeError(f"{value!r} is not a tuple of KnownTool")
+    return cast("Toolkit", tools)
+
+
+toolkits = Registry[Toolkit](
+    "agentworld.toolkits", what="toolkit", builtin=lambda: _BUILTIN, read=_read
+)
+"""The toolkits by name; the tools of one have its name before the slash of their ids."""
+
+
+@lru_cache(maxsize=1)
+def known_tools() -> Mapping[str, KnownTool]:
+    """All well-known tools by id, in the order in which they are tried."""
+    return {tool.id: tool for kit in toolkits.all().values() for tool in kit}
+
+
+def known_tool(binds_to: str | None) -> KnownTool | None:
+    """The well-known tool that a bound tool is; `None` where it is something else."""
+    return None if binds_to is None else known_tools().get(binding_id(binds_to))
+
+
+def binding_for(tool: ToolSpec) -> KnownTool | None:
+    """The well-known tool that `tool` is; by `binds_to` if given, else by name and schema.
+
+    Raises:
+        UsageError: `binds_to` names no tool of its toolkit, or one whose arguments are others.
+    """
+    if tool.binds_to is not None:
+        return _named(tool, tool.binds_to)
+    fitting = [
+        known
+        for known in _by_name().get(plain_name(tool), ())
+        if _may_be(tool, known) and schema_fits(tool.input_schema, known.input_schema)
+    ]
+    return min(fitting, key=lambda known: _distance(tool, known), default=None)
+
+
+def toolkit(name: str) -> tuple[ToolSpec, ...]:
+    """The tools of one toolkit, for example `claude-code`. What has no name of its own is left out.
+
+    Raises:
+        UsageError: there is no such toolkit, or none of its tools has a name of its own.
+    """
+    chosen = tuple(known.spec for known in toolkits.get(name) if known.names)
+    if not chosen:
+        raise UsageError(f"the tools of {name!r} are not for agents; they are named by binds_to.")
+    return chosen
+
+
+def check_toolkit(tool: ToolSpec, others: Sequence[str]) -> None:
+    """Raises `UsageError` when a tool's `binds_to` begins with what no toolkit and no engine is called.
+
+    Args:
+        tool: The tool.
+        others: What else a binding may begin with.
+    """
+    name, slash, _ = (tool.binds_to or "").partition("/")
+    if not slash or name in others or name in toolkits.names():
+        return
+    known = [*toolkits.names(), *others]
+    raise UsageError(
+        f"tool {tool.name!r} binds to {tool.binds_to!r}: there is no toolkit {name!r}."
+        f"{nearest(name, known)} There are: {', '.join(known)}. If it is none of these, install the"
+        f" package that it comes with: it declares an entry point {name!r} in the group"
+        f" {toolkits.group!r}."
+    )
+
+
+def failure_of(tool: ToolSpec, error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    """`error` as the tool would tell it: the tools that run commands have a form for what a failed command
+    printed, and most others mark their result as an error.
+
+    Args:
+        tool: The tool as bound.
+        error: The error's text.
+        arguments: The call's.
+        seed: Of the turn.
+    """
+    known = known_tool(tool.binds_to)
+    if known is None or known.failing is None:
+        return Observation(text=error, is_error=True)
+    return resolved(known.failing)(error, arguments_of(tool.binds_to, arguments), seed)
+
+
+@lru_cache(maxsize=1024)
+def resolved(reference: str) -> Callable[..., Any]:
+    """The function that a `module:function` names.
+
+    Raises:
+        EngineFailure: there is none.
+    """
+    try:
+        return resolve_name(reference)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise EngineFailure(
+            f"a toolkit names the function {reference!r}, which cannot be imported"
+            f" ({type(error).__name__}: {error}). Repair or uninstall its package."
+        ) from error
+
+
+def _named(tool: ToolSpec, binds_to: str) -> KnownTool | None:
+    known, identity = known_tools(), binding_id(binds_to)
+    found = known.get(identity)
+    if found is not None:
+        require_fit(tool, found)
+        return found
+    if "/" in identity and identity.partition("/")[0] not in toolkits.names():
+        return None
+    raise UsageError(
+        f"tool {tool.name!r} binds to {binds_to!r}, which does not exist."
+        f"{nearest(identity, known)} There are: {', '.join(known)}."
+    )
+
+
+@lru_cache(maxsize=1)
+def _by_name() -> Mapping[str, tuple[KnownTool, ...]]:
+    found: dict[str, tuple[KnownTool, ...]] = {}
+    for tool in known_tools().values():
+        for name in tool.names:
+            found[name] = (*found.get(name, ()), tool)
+    return found
+
+
+def _may_be(tool: ToolSpec, known: KnownTool) -> bool:
+    """Whether a tool's domain allows that its name alone makes it that tool. Who means another says so."""
+    match tool.domain:
+        case None:
+            # Tools of MCP servers have ordinary names.
+            return known.domain != "mcp"
+        case "mcp":
+            return known.domain != "web"
+        case "terminal" | "swe":
+            return known.domain in ("terminal", "swe")
+        case own:
+            return known.domain == own
+
+
+def _distance(tool: ToolSpec, known: KnownTool) -> tuple[bool, int, int]:
+    """How far a fitting schema is from the known one: other types, then arguments it does not have.
+
+    Before all that, a tool of an MCP server is sooner one of a known server than of an agent's own.
+    """
+    mine, given = properties(known.input_schema), properties(tool.input_schema)
+    others = sum(types(given[name]) - {"null"} != types(mine[name]) - {"null"} for name in given)
+    elsewhere = (known.domain == "mcp") != (tool.domain == "mcp")
+    return elsewhere, others, len(mine) - len(given)
