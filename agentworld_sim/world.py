@@ -29,7 +29,6 @@ from agentworld_sim.ports import Engine, EngineSession, OnDelta, TurnContext
 from agentworld_sim.runtime.access import access_for, checked_access, rule_for
 from agentworld_sim.runtime.assembly import (
     check_world_id,
-    default_engines,
     empty_scenario,
     model_beside,
     new_world,
@@ -46,6 +45,7 @@ from agentworld_sim.runtime.commit import (
     off_loop,
     reseeding,
 )
+from agentworld_sim.runtime.engine_registry import default_engines
 from agentworld_sim.runtime.history import KeptHistory
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of

@@ -19,7 +19,7 @@ from agentworld_sim.store.base import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.toolkits import toolkit
 from agentworld_sim.types.refs import WorldRef, hashed
 from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import Route, ToolSpec
+from agentworld_sim.types.tools import ToolSpec
 
 if TYPE_CHECKING:
     from agentworld_sim.imagination import WorldImaginer, WorldModel
@@ -155,54 +155,6 @@ def model_beside(
             "engines=… and model=… both say what answers. Put `model.engine()` among the engines."
         )
     return None
-
-
-def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Engine]:
-    """The shell, well-known servers, tables, and behind them the model, if there is one."""
-    from agentworld_sim.engines.browser import BrowserEngine
-    from agentworld_sim.engines.shell import ShellEngine
-    from agentworld_sim.engines.table import TableEngine
-    from agentworld_sim.engines.table._imagined import TableRecords
-    from agentworld_sim.engines.toolkits import ToolkitEngine
-
-    machine, limits = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
-    operations = {name: spec.to_operation(name) for name, spec in scenario.operations.items()}
-    tables = {name: spec.to_table(name) for name, spec in scenario.tables.items()}
-    if model is None:
-        commands = scenario.routes.commands
-        if not commands:
-            return [
-                ShellEngine(machine, limits),
-                ToolkitEngine(),
-                BrowserEngine(),
-                TableEngine(operations=operations, tables=tables),
-            ]
-        from agentworld_sim.engines.shell import NobodyImagines
-
-        # What no route names fails as on a real machine; what one names is refused aloud.
-        routes: dict[str, Route] = {"*": "compute"}
-        # Its place in a mapping is its rank: last, unless the scenario itself gives it another.
-        routes = dict(commands) if "*" in commands else {**commands, **routes}
-        shell = ShellEngine(machine, limits, imaginer=NobodyImagines(), routes=routes)
-        return [
-            shell,
-            ToolkitEngine(),
-            BrowserEngine(),
-            TableEngine(operations=operations, tables=tables),
-        ]
-    model = model.within(scenario)
-    briefing = scenario.model.to_briefing(scenario.instruction, scenario.machine.env)
-    shell = ShellEngine(
-        machine, limits, imaginer=model.imaginer(briefing), routes=scenario.routes.commands
-    )
-    imagining = model.engine(briefing, TableRecords(operations=operations, tables=tables))
-    return [
-        shell,
-        ToolkitEngine(),
-        BrowserEngine(behind=imagining),
-        TableEngine(operations=operations, tables=tables, behind=imagining),
-        imagining,
-    ]
 
 
 def scenario_tools(scenario: Scenario) -> list[ToolSpec]:

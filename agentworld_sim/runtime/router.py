@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from agentworld_sim.ports import BindsTogether, Engine
-from agentworld_sim.toolkits import check_toolkit
 from agentworld_sim.types.tools import Route, ToolSpec
 
 
@@ -40,6 +39,9 @@ class Router:
         Raises:
             UsageError: a tool's `binds_to` names nothing, or what takes other arguments.
         """
+        # Imported late: nobody needs the toolkits before a tool is bound.
+        from agentworld_sim.toolkits import check_toolkit
+
         others = {engine.name for engine in self.engines} | _ENGINES
         for tool, _ in tools:
             if tool.access == "simulate":

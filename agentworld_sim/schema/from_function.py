@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.toolkits import binding_for, inferred_domain
 from agentworld_sim.types.tools import EMPTY_SCHEMA, ToolSpec
 
 _HEADING = re.compile(
@@ -38,6 +37,9 @@ def spec_of(tool: ToolSpec | Callable[..., Any] | Mapping[str, Any]) -> ToolSpec
 def with_domain(tool: ToolSpec) -> ToolSpec:
     """`tool` with the domain that its name and its schema show, unless it is a well-known tool of a shell
     or a browser, or has a domain. Only tools of the domain `mcp` are answered from tables."""
+    # Imported late: nobody needs the toolkits before a tool is bound.
+    from agentworld_sim.toolkits import binding_for, inferred_domain
+
     if tool.domain is not None or binding_for(tool):
         return tool
     return replace(tool, domain=inferred_domain(tool))
