@@ -30,6 +30,7 @@ from agentworld_sim.runtime.access import access_for, checked_access, rule_for
 from agentworld_sim.runtime.assembly import (
     check_world_id,
     empty_scenario,
+    in_domains,
     model_beside,
     new_world,
     new_world_id,
@@ -246,13 +247,13 @@ class World:
     def add_tools(self, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
         """Adds tools and binds them; gives them back as bound, in order.
 
-        A tool that binds to nothing is kept with access `refuse`. The scenario's access rules apply.
+        A tool that binds to nothing is kept with access `refuse`. The scenario's rules and domains apply.
         """
         asked: list[tuple[ToolSpec, Route | None]] = []
-        for tool in tools:
+        for tool in in_domains(tools, self.scenario):
             access = self._rule(tool)
-            route = rule_for(tool.name, self.scenario.routes.tools)
-            asked.append((replace(tool, access=access) if access else tool, route))
+            tool = replace(tool, access=access) if access else tool
+            asked.append((tool, rule_for(tool.name, self.scenario.routes.tools)))
         new = {tool.name for tool, _ in asked}
         beside = [tool for name, (tool, _) in self._tools.items() if name not in new]
         bound = self._router.bind_all(asked, beside)
@@ -270,8 +271,7 @@ class World:
                 f"{name!r} is set to 'real': the adapter that holds the real tool calls it, the"
                 " world does not."
             )
-        route = rule_for(name, self.scenario.routes.tools)
-        why = self._router.refusal(tool, route)
+        why = self._router.refusal(tool, rule_for(name, self.scenario.routes.tools))
         return f"{name!r} is refused, because it binds to nothing. {why}"
 
     async def state(self, at: WorldRef | None = None) -> WorldState:

@@ -24,6 +24,9 @@ _SEQUENCE = re.compile(
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _PROMPT = re.compile(r"(?P<who>(?:\([^()\s]+\) )?[\w.-]+@[\w.-]+):[^\n]*[#$]\s*\Z")
+_COMMAND_ARGUMENTS = ("command", "commands", "cmd", "script", "code", "input")
+"""What tools call the commands that they run; the first that is there counts."""
+
 _PLAIN_COMMANDS = frozenset(
     "awk cat cd chmod cp date echo env find grep head id ls mkdir mv pwd rm rmdir sed sort tail"
     " touch uname wc which whoami".split()
@@ -34,13 +37,18 @@ _PLAIN_COMMANDS = frozenset(
 def action(call: ToolCall, tool: ToolSpec) -> Action:
     """The keystrokes that the call amounts to, as a JSON list."""
     keystrokes: Any = call.arguments.get("keystrokes")
+    if isinstance(keystrokes, str):
+        # One entry of the list, as Terminus-2 has it.
+        duration: Any = call.arguments.get("duration", TYPED_SECONDS)
+        keystrokes = [{"keystrokes": keystrokes, "duration": duration}]
     if call.arguments.get("restart"):
         # An empty list would say that the task is done.
         keystrokes = [{"keystrokes": "exec bash\n", "duration": TYPED_SECONDS}]
     if not isinstance(keystrokes, list):
+        # Nothing is typed by an empty text; an empty list would say that the task is done.
         keystrokes = [
             {"keystrokes": f"{line}\n", "duration": TYPED_SECONDS} for line in _commands(call)
-        ]
+        ] or [{"keystrokes": "", "duration": TYPED_SECONDS}]
     return Action(action_json(cast("list[object]", keystrokes)))
 
 
@@ -62,7 +70,8 @@ def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
 
 
 def _commands(call: ToolCall) -> list[str]:
-    command: Any = call.arguments.get("command", call.arguments.get("commands", ""))
+    names = [name for name in _COMMAND_ARGUMENTS if name in call.arguments]
+    command: Any = call.arguments[names[0]] if names else ""
     lines = cast("list[object]", command) if isinstance(command, list) else [command]
     return [str(line) for line in lines if line]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -155,6 +155,24 @@ def model_beside(
             "engines=… and model=… both say what answers. Put `model.engine()` among the engines."
         )
     return None
+
+
+def in_domains(tools: Iterable[ToolSpec], scenario: Scenario) -> Iterator[ToolSpec]:
+    """The tools in the domains that the scenario names for them; a well-known tool has its own.
+
+    Where it has a single domain, and not one of a shell, that is meant for tools of which nothing else is
+    known.
+    """
+    from agentworld_sim.scenario import ToolObject
+    from agentworld_sim.toolkits import binding_for
+
+    named = {tool.name: tool.domain for tool in scenario.tools if isinstance(tool, ToolObject)}
+    only = scenario.domains[0] if len(scenario.domains) == 1 else None
+    for tool in tools:
+        own = named.get(tool.name)
+        if own is None and only not in (None, "terminal", "swe") and tool.domain in (None, "mcp"):
+            own = None if binding_for(tool) else only
+        yield tool if own is None else replace(tool, domain=own)
 
 
 def scenario_tools(scenario: Scenario) -> list[ToolSpec]:

@@ -53,6 +53,8 @@ def inferred_domain(tool: ToolSpec) -> DomainName:
         return "android"
     if _is_browser(name, arguments):
         return "web"
+    if "keystrokes" in arguments:
+        return "terminal"
     if _is_search(tool, name, words, arguments):
         return "search"
     return "mcp"
