@@ -123,7 +123,7 @@ async def test_a_scenario_says_it_in_the_same_form() -> None:
             ],
         }
     )
-    entity = {"name": "Ada", "entityType": "person", "observations": []}
+    entity: dict[str, Any] = {"name": "Ada", "entityType": "person", "observations": []}
     async with await World.create(lab, model=False) as world:
         turn = await world.step(ToolCall("remember", {"items": [entity]}))
     assert "Ada" in turn.observation.text

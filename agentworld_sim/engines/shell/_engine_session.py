@@ -58,6 +58,7 @@ class ShellEngineSession:
         self._unread: Mapping[str, BlobId] = state.sessions
         self._blobs = blobs
         self._computing: Future[Answer] | None = None
+        self._freed = False
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         return await self._computed(call, tool, context, here=is_quick(call, tool))
@@ -78,6 +79,9 @@ class ShellEngineSession:
             raise
 
     def close(self) -> None:
+        if self._freed:
+            return
+        self._freed = True
         if self._computing is None or self._computing.done():
             self._live.close()
             return

@@ -1,0 +1,5 @@
+"""Conformance suites: what holds for every implementation of a seam, the library's own and a user's."""
+
+from agentworld_sim.testing.engine_suite import check_engine
+
+__all__ = ["check_engine"]
