@@ -30,10 +30,11 @@ class ToolSpec:
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
     domain: DomainName | None = None
-    """`None` until the tool is bound."""
+    """What kind of environment it belongs to; `None` until the tool is bound."""
     access: Access = "simulate"
     binds_to: str | None = None
-    """The binding that answers it, for example `claude-code/Bash`; `None` binds by name and schema."""
+    """The binding that answers it, for example `claude-code/Bash`; `None` binds by name and schema.
+    Arguments of other names are mapped in it: `terminal/bash(command=cmd, -timeout)`."""
 
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = {

@@ -2,6 +2,6 @@
 
 from agentworld_sim.engines.toolkits._engine import ToolkitEngine
 from agentworld_sim.engines.toolkits._kept_tables import kept_tables
-from agentworld_sim.engines.toolkits._server_tool import ServerTurn
+from agentworld_sim.engines.toolkits._server_tool import Kept, ServerTurn
 
-__all__ = ["ServerTurn", "ToolkitEngine", "kept_tables"]
+__all__ = ["Kept", "ServerTurn", "ToolkitEngine", "kept_tables"]
