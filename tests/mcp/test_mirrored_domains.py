@@ -1,4 +1,4 @@
-"""The domains of mirrored tools."""
+"""The domains of mirrored tools, and what a client's user says of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agentworld_mcp_shim._command._serve import parsed_binds
 from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_sim import World
@@ -27,3 +28,11 @@ async def test_a_mirrored_tool_has_its_own_domain_or_the_one_that_is_asked_for(
     async with await World.create(model="http://127.0.0.1:9") as world:
         (bound,) = world.add_tools(mirror.specs(binds))
     assert (bound.domain, bound.binds_to) == (domain, f"model/{domain}")
+
+
+def test_a_bind_may_say_which_argument_is_which() -> None:
+    given = ("run=terminal/bash(command=cmd, -timeout)", "a=b=terminal/bash")
+    assert parsed_binds(given) == {
+        "run": "terminal/bash(command=cmd, -timeout)",
+        "a=b": "terminal/bash",
+    }

@@ -253,8 +253,10 @@ def parsed_binds(binds: tuple[str, ...]) -> dict[str, str]:
     """
     chosen: dict[str, str] = {}
     for bind in binds:
-        # From the right: a binding has no `=`, a tool's name may.
-        name, _, binding = bind.rpartition("=")
+        # From the right: a binding's name has no `=`, a tool's may, and so may what is said of arguments.
+        said, bracket, arguments = bind.partition("(")
+        name, _, binding = said.rpartition("=")
+        binding += bracket + arguments
         toolkit, _, tool = binding.partition("/")
         if not (name and toolkit and tool):
             raise UsageError(
