@@ -163,8 +163,9 @@ def test_a_bind_between_different_tools_is_refused(shim: Shim, raw_upstream: lis
         code, said = pipes.ended()
     assert code == 2
     assert (
-        "--bind bash=deepagents/write_file: that binding needs file_path, content, and 'bash' takes"
-        " command. They are different tools." in said
+        "tool 'bash' binds to 'deepagents/write_file': that binding needs file_path, content; command"
+        " would be ignored, and 'bash' takes command. They are different tools, or say which argument is"
+        " which and what may be left out: 'deepagents/write_file(file_path=command)'." in said
     )
 
 
