@@ -5,32 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.toolkits.known_tool import Keeps, KnownTool
+from agentworld_sim.toolkits.known_tool import KnownTool, Maker
 from agentworld_sim.toolkits.schemas import BOOLEAN, NUMBER, STRING, schema
 
-_OPERATIONS = "agentworld_sim.engines.shell.toolkits.claude_code"
-
-
-def _tool(
-    name: str,
-    description: str,
-    input_schema: Mapping[str, Any],
-    keeps: Keeps = "nothing",
-    failing: str | None = None,
-) -> KnownTool:
-    return KnownTool(
-        id=f"claude-code/{name}",
-        names=(name,),
-        domain="swe",
-        description=description,
-        input_schema=input_schema,
-        engine="shell",
-        operation=f"{_OPERATIONS}:{name}",
-        keeps=keeps,
-        shell="claude-code",
-        failing=failing,
-    )
-
+_tool = Maker(
+    toolkit="claude-code",
+    domain="swe",
+    operations="agentworld_sim.engines.shell.toolkits.claude_code",
+    shell="claude-code",
+)
 
 _MODES = {"type": "string", "enum": ["content", "files_with_matches", "count"]}
 _GREP: dict[str, Mapping[str, Any]] = {
@@ -63,7 +46,7 @@ TOOLS: tuple[KnownTool, ...] = (
             dangerouslyDisableSandbox=BOOLEAN,
         ),
         keeps="cwd",
-        failing=f"{_OPERATIONS}:bash_failing",
+        failing="bash_failing",
     ),
     _tool(
         "Read",

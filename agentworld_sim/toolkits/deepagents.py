@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from agentworld_sim.toolkits.known_tool import KnownTool
+from agentworld_sim.toolkits.known_tool import KnownTool, Maker
 from agentworld_sim.toolkits.schemas import BOOLEAN, INTEGER, STRING, nullable, schema
 
-_OPERATIONS = "agentworld_sim.engines.shell.toolkits.deepagents"
-
-_BACKEND = "agentworld_sim.engines.shell.toolkits.deepagents_backend"
-
-
-def _tool(
-    name: str, description: str, input_schema: Mapping[str, Any], failing: str | None = None
-) -> KnownTool:
-    return KnownTool(
-        id=f"deepagents/{name}",
-        names=(name,),
-        domain="swe",
-        description=description,
-        input_schema=input_schema,
-        engine="shell",
-        operation=f"{_OPERATIONS}:{name}",
-        failing=failing,
-    )
-
-
-def _backend_tool(name: str, description: str, input_schema: Mapping[str, Any]) -> KnownTool:
-    return KnownTool(
-        id=f"deepagents-backend/{name}",
-        # No tool of an agent is one of these: the backend says so itself.
-        names=(),
-        domain="swe",
-        description=description,
-        input_schema=input_schema,
-        engine="shell",
-        operation=f"{_BACKEND}:{name}",
-    )
-
+_tool = Maker(
+    toolkit="deepagents",
+    domain="swe",
+    operations="agentworld_sim.engines.shell.toolkits.deepagents",
+)
+_backend_tool = Maker(
+    toolkit="deepagents-backend",
+    domain="swe",
+    operations="agentworld_sim.engines.shell.toolkits.deepagents_backend",
+    # No tool of an agent is one of these: the backend says so itself.
+    for_agents=False,
+)
 
 _MODES = {"type": "string", "enum": ["files_with_matches", "content", "count"]}
 
@@ -48,7 +25,7 @@ TOOLS: tuple[KnownTool, ...] = (
         "execute",
         "Runs a shell command on the machine and returns what it printed and its exit code.",
         schema("command", command=STRING, timeout=nullable(INTEGER)),
-        failing=f"{_OPERATIONS}:execute_failing",
+        failing="execute_failing",
     ),
     _tool("ls", "Lists a directory.", schema("path", path=STRING)),
     _tool(

@@ -64,3 +64,51 @@ class KnownTool:
             domain=self.domain,
             binds_to=self.id,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maker:
+    """Makes the tools of one toolkit, which have most in common."""
+
+    toolkit: str
+    domain: DomainName
+    operations: str
+    """The module of the operations, which are called as their tools are."""
+    engine: str = "shell"
+    failing: str = ""
+    """The function of that module that words a failure, where all tools have one."""
+    output_schema: Mapping[str, Any] | None = None
+    shell: str = ""
+    slow: bool = False
+    for_agents: bool = True
+    """Whether a tool binds under its own name unless it is given others."""
+
+    def __call__(
+        self,
+        name: str,
+        description: str,
+        input_schema: Mapping[str, Any],
+        *,
+        names: tuple[str, ...] | None = None,
+        operation: str = "",
+        failing: str = "",
+        output_schema: Mapping[str, Any] | None = None,
+        keeps: Keeps = "nothing",
+    ) -> KnownTool:
+        """One tool."""
+        failing = failing or self.failing
+        own = (name,) if self.for_agents else ()
+        return KnownTool(
+            id=f"{self.toolkit}/{name}",
+            names=own if names is None else names,
+            domain=self.domain,
+            description=description,
+            input_schema=input_schema,
+            engine=self.engine,
+            operation=f"{self.operations}:{operation or name}",
+            output_schema=output_schema or self.output_schema,
+            failing=f"{self.operations}:{failing}" if failing else None,
+            keeps=keeps,
+            shell=self.shell,
+            slow=self.slow,
+        )

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from agentworld_sim.toolkits.known_tool import KnownTool
+from agentworld_sim.toolkits.known_tool import KnownTool, Maker
 from agentworld_sim.toolkits.schemas import (
     BOOLEAN,
     INTEGER,
@@ -16,54 +13,34 @@ from agentworld_sim.toolkits.schemas import (
     schema,
 )
 
-_OPERATIONS = "agentworld_sim.engines.shell.toolkits.langchain"
+_MODULE = "agentworld_sim.engines.shell.toolkits.langchain"
+_shell_tool = Maker(toolkit="langchain", domain="terminal", operations=_MODULE)
+_file_tool = Maker(toolkit="langchain", domain="swe", operations=_MODULE, failing="file_failing")
+_browser_tool = Maker(
+    toolkit="playwright-toolkit", domain="web", operations="browser", engine="browser"
+)
 
-
-def _file_tool(name: str, description: str, input_schema: Mapping[str, Any]) -> KnownTool:
-    return KnownTool(
-        id=f"langchain/{name}",
-        names=(name,),
-        domain="swe",
-        description=description,
-        input_schema=input_schema,
-        engine="shell",
-        operation=f"{_OPERATIONS}:{name}",
-        failing=f"{_OPERATIONS}:file_failing",
-    )
-
-
-_COMMANDS = {"anyOf": [STRING, {"type": "array", "items": STRING}]}
+_COMMANDS = {"anyOf": [STRING, STRINGS]}
 _TWO_PATHS = schema("source_path destination_path", source_path=STRING, destination_path=STRING)
 
 TOOLS: tuple[KnownTool, ...] = (
-    KnownTool(
-        id="langchain/terminal",
-        names=("terminal",),
-        domain="terminal",
-        description="Run shell commands on this Linux machine.",
-        input_schema=schema("commands", commands=_COMMANDS),
-        engine="shell",
-        operation=f"{_OPERATIONS}:terminal",
-        failing=f"{_OPERATIONS}:terminal_failing",
+    _shell_tool(
+        "terminal",
+        "Run shell commands on this Linux machine.",
+        schema("commands", commands=_COMMANDS),
+        failing="terminal_failing",
     ),
-    KnownTool(
-        id="langchain/shell",
-        names=("shell",),
-        domain="terminal",
-        description="Run a shell command in a session that stays open, or restart the session.",
-        input_schema=schema("", command=nullable(STRING), restart=nullable(BOOLEAN)),
-        engine="shell",
-        operation=f"{_OPERATIONS}:shell",
+    _shell_tool(
+        "shell",
+        "Run a shell command in a session that stays open, or restart the session.",
+        schema("", command=nullable(STRING), restart=nullable(BOOLEAN)),
+        failing="session_failing",
         keeps="all",
-        failing=f"{_OPERATIONS}:session_failing",
     ),
-    KnownTool(
-        id="langchain/shell-session",
-        # Of the middleware, which is set up with more than the model is shown.
-        names=(),
-        domain="terminal",
-        description="Run a shell command in a session that stays open, or restart the session.",
-        input_schema=schema(
+    _shell_tool(
+        "shell-session",
+        "Run a shell command in a session that stays open, or restart the session.",
+        schema(
             "",
             command=nullable(STRING),
             restart=nullable(BOOLEAN),
@@ -73,12 +50,13 @@ TOOLS: tuple[KnownTool, ...] = (
             max_output_bytes=INTEGER,
             workspace_root=STRING,
             env={"type": "object", "additionalProperties": STRING},
-            startup_commands={"type": "array", "items": STRING},
+            startup_commands=STRINGS,
         ),
-        engine="shell",
-        operation=f"{_OPERATIONS}:shell_session",
+        # Of the middleware, which is set up with more than the model is shown.
+        names=(),
+        operation="shell_session",
+        failing="session_failing",
         keeps="all",
-        failing=f"{_OPERATIONS}:session_failing",
     ),
     _file_tool("read_file", "Read file from disk.", schema("file_path", file_path=STRING)),
     _file_tool(
@@ -109,20 +87,6 @@ TOOLS: tuple[KnownTool, ...] = (
     ),
 )
 
-
-def _browser_tool(name: str, description: str, input_schema: Mapping[str, Any]) -> KnownTool:
-    return KnownTool(
-        id=f"playwright-toolkit/{name}",
-        # The last is no tool of an agent: it puts pages where the browser finds them.
-        names=() if name == "serve_pages" else (name,),
-        domain="web",
-        description=description,
-        input_schema=input_schema,
-        engine="browser",
-        operation=name,
-    )
-
-
 PLAYWRIGHT_TOOLS: tuple[KnownTool, ...] = (
     _browser_tool("click_element", "Clicks on an element.", schema("selector", selector=STRING)),
     _browser_tool("navigate_browser", "Opens a URL.", schema("url", url=STRING)),
@@ -141,5 +105,7 @@ PLAYWRIGHT_TOOLS: tuple[KnownTool, ...] = (
         "serve_pages",
         "Puts pages where the browser finds them.",
         schema("pages", pages={"type": "object", "additionalProperties": {"type": "object"}}),
+        # No tool of an agent: it puts pages where the browser finds them.
+        names=(),
     ),
 )

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.toolkits.known_tool import KnownTool
+from agentworld_sim.toolkits.known_tool import KnownTool, Maker
 from agentworld_sim.toolkits.schemas import BOOLEAN, NUMBER, STRING, STRINGS, schema
-
-_OPERATIONS = "agentworld_sim.engines.shell.toolkits.filesystem"
-
-_SERVERS = "agentworld_sim.engines.toolkits"
 
 _EDITS = {"type": "array", "items": schema("oldText newText", oldText=STRING, newText=STRING)}
 _MEDIA = {
@@ -27,40 +23,18 @@ _TEXT_OUTPUT = schema("content", content=STRING)
 _MEDIA_OUTPUT = schema("content", content={"type": "array", "items": _MEDIA})
 
 
-def _file_tool(name: str, description: str, input_schema: Mapping[str, Any]) -> KnownTool:
-    return KnownTool(
-        id=f"filesystem/{name}",
-        names=(name,),
-        domain="mcp",
-        description=description,
-        input_schema=input_schema,
-        engine="shell",
-        operation=f"{_OPERATIONS}:{name}",
-        output_schema=_TEXT_OUTPUT,
-    )
-
-
-def _server_tool(
-    identity: str,
-    description: str,
-    input_schema: Mapping[str, Any],
-    *,
-    output_schema: Mapping[str, Any] | None = None,
-    slow: bool = False,
-) -> KnownTool:
-    server, _, name = identity.partition("/")
-    return KnownTool(
-        id=identity,
-        names=(name,),
-        domain="mcp",
-        description=description,
-        input_schema=input_schema,
-        output_schema=output_schema,
-        engine="toolkits",
-        operation=f"{_SERVERS}.{server}:{name}",
-        slow=slow,
-    )
-
+_file_tool = Maker(
+    toolkit="filesystem",
+    domain="mcp",
+    operations="agentworld_sim.engines.shell.toolkits.filesystem",
+    output_schema=_TEXT_OUTPUT,
+)
+_SERVERS = "agentworld_sim.engines.toolkits"
+_memory = Maker(toolkit="memory", domain="mcp", operations=f"{_SERVERS}.memory", engine="toolkits")
+_sqlite = Maker(
+    toolkit="sqlite", domain="mcp", operations=f"{_SERVERS}.sqlite", engine="toolkits", slow=True
+)
+_time = Maker(toolkit="time", domain="mcp", operations=f"{_SERVERS}.time", engine="toolkits")
 
 _READ = schema("path", path=STRING, tail=NUMBER, head=NUMBER)
 _PATH = schema("path", path=STRING)
@@ -72,15 +46,11 @@ FILESYSTEM_TOOLS: tuple[KnownTool, ...] = (
         "Reads a file as text: all of it, or its first or last lines.",
         _READ,
     ),
-    KnownTool(
-        id="filesystem/read_media_file",
-        names=("read_media_file",),
-        domain="mcp",
-        description="Reads a picture, a sound or any other file in base64, with its type.",
-        input_schema=_PATH,
+    _file_tool(
+        "read_media_file",
+        "Reads a picture, a sound or any other file in base64, with its type.",
+        _PATH,
         output_schema=_MEDIA_OUTPUT,
-        engine="shell",
-        operation=f"{_OPERATIONS}:read_media_file",
     ),
     _file_tool(
         "read_multiple_files",
@@ -149,7 +119,7 @@ def _memory_tool(
     name: str, description: str, output: Mapping[str, Any], **arguments: Mapping[str, Any]
 ) -> KnownTool:
     takes = schema(" ".join(arguments), **arguments)
-    return _server_tool(f"memory/{name}", description, takes, output_schema=output)
+    return _memory(name, description, takes, output_schema=output)
 
 
 MEMORY_TOOLS: tuple[KnownTool, ...] = (
@@ -195,12 +165,7 @@ MEMORY_TOOLS: tuple[KnownTool, ...] = (
 )
 
 SQLITE_TOOLS: tuple[KnownTool, ...] = tuple(
-    _server_tool(
-        f"sqlite/{name}",
-        description,
-        schema(arguments, **dict.fromkeys(arguments.split(), STRING)),
-        slow=True,
-    )
+    _sqlite(name, description, schema(arguments, **dict.fromkeys(arguments.split(), STRING)))
     for name, description, arguments in (
         ("read_query", "Runs a SELECT query.", "query"),
         ("write_query", "Runs any other statement.", "query"),
@@ -220,14 +185,14 @@ _MOMENT = schema(
 )
 
 TIME_TOOLS: tuple[KnownTool, ...] = (
-    _server_tool(
-        "time/get_current_time",
+    _time(
+        "get_current_time",
         "Tells the time in a time zone.",
         schema("timezone", timezone=STRING),
         output_schema=_MOMENT,
     ),
-    _server_tool(
-        "time/convert_time",
+    _time(
+        "convert_time",
         "Tells what a time of today in one time zone is in another.",
         schema(
             "source_timezone time target_timezone",

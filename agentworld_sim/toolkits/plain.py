@@ -3,99 +3,68 @@ streams apart, which is for the command line and for programs."""
 
 from __future__ import annotations
 
-from agentworld_sim.toolkits.known_tool import KnownTool
-from agentworld_sim.toolkits.schemas import NUMBER, STRING, schema
+from agentworld_sim.toolkits.known_tool import KnownTool, Maker
+from agentworld_sim.toolkits.schemas import NUMBER, STRING, STRINGS, schema
 
-_OPERATIONS = "agentworld_sim.engines.shell.toolkits.terminal"
-
-_SHELL = "agentworld_sim.engines.shell.toolkits.plain"
+_terminal = Maker(
+    toolkit="terminal",
+    domain="terminal",
+    operations="agentworld_sim.engines.shell.toolkits.terminal",
+    failing="failing",
+)
+_shell = Maker(
+    toolkit="shell",
+    domain="terminal",
+    operations="agentworld_sim.engines.shell.toolkits.plain",
+    failing="failing",
+)
 
 _KEYSTROKES = {
     "type": "array",
     "items": schema("keystrokes", keystrokes=STRING, duration=NUMBER),
 }
-
-
-_COMMAND = {"type": "string", "description": "Any bash text."}
-
+_COMMAND = {**STRING, "description": "Any bash text."}
+_WORDS = {**STRINGS, "description": "`$0`, `$1`, …"}
+_STDIN = {**STRING, "description": "Standard input; one character per byte (latin-1)."}
 
 TERMINAL_TOOLS: tuple[KnownTool, ...] = (
-    KnownTool(
-        id="terminal/keystrokes",
-        names=("keystrokes",),
-        domain="terminal",
-        description=(
-            "Types into a terminal and shows its screen. Each entry is typed, then the terminal is"
-            " given `duration` seconds; a command runs when its newline is typed."
-        ),
-        input_schema=schema("keystrokes", keystrokes=_KEYSTROKES),
-        engine="shell",
-        operation=f"{_OPERATIONS}:keystrokes",
+    _terminal(
+        "keystrokes",
+        "Types into a terminal and shows its screen. Each entry is typed, then the terminal is"
+        " given `duration` seconds; a command runs when its newline is typed.",
+        schema("keystrokes", keystrokes=_KEYSTROKES),
+        failing="screen_failing",
         keeps="all",
-        failing=f"{_OPERATIONS}:screen_failing",
     ),
-    KnownTool(
-        id="terminal/bash",
-        names=("bash",),
-        domain="terminal",
-        description="Runs a command in one bash session that stays open between calls.",
-        input_schema=schema("command", command=STRING),
-        engine="shell",
-        operation=f"{_OPERATIONS}:bash",
+    _terminal(
+        "bash",
+        "Runs a command in one bash session that stays open between calls.",
+        schema("command", command=STRING),
         keeps="all",
-        failing=f"{_OPERATIONS}:failing",
     ),
-    KnownTool(
-        id="terminal/bash-c",
+    _terminal(
+        "bash-c",
+        "Runs a command in a new bash.",
+        schema("command", command=STRING),
         names=(),
-        domain="terminal",
-        description="Runs a command in a new bash.",
-        input_schema=schema("command", command=STRING),
-        engine="shell",
-        operation=f"{_OPERATIONS}:bash_c",
-        failing=f"{_OPERATIONS}:failing",
+        operation="bash_c",
     ),
 )
 
 SHELL_TOOLS: tuple[KnownTool, ...] = (
-    KnownTool(
-        id="shell/run",
+    _shell(
+        "run",
+        "Runs a script as `bash -c` does: a fresh shell, streams apart.",
+        schema("command", command=_COMMAND, arguments=_WORDS, stdin=_STDIN),
         names=("shell_run",),
-        domain="terminal",
-        description="Runs a script as `bash -c` does: a fresh shell, streams apart.",
-        input_schema={
-            "type": "object",
-            "properties": {
-                "command": _COMMAND,
-                "arguments": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": "`$0`, `$1`, …",
-                },
-                "stdin": {
-                    "type": "string",
-                    "description": "Standard input; one character per byte (latin-1).",
-                },
-            },
-            "required": ["command"],
-        },
-        engine="shell",
-        operation=f"{_SHELL}:run_script",
-        failing=f"{_SHELL}:failing",
+        operation="run_script",
     ),
-    KnownTool(
-        id="shell/session",
+    _shell(
+        "session",
+        "Runs a script in one lasting shell, streams apart.",
+        schema("command", command=_COMMAND),
         names=("shell_session",),
-        domain="terminal",
-        description="Runs a script in one lasting shell, streams apart.",
-        input_schema={
-            "type": "object",
-            "properties": {"command": _COMMAND},
-            "required": ["command"],
-        },
-        engine="shell",
-        operation=f"{_SHELL}:run_in_session",
+        operation="run_in_session",
         keeps="all",
-        failing=f"{_SHELL}:failing",
     ),
 )

@@ -104,7 +104,7 @@ class BrowserSession:
         history = BrowserHistory(context.state.values)
         arguments = dict(arguments_of(tool.binds_to, call.arguments))
         try:
-            match found.operation:
+            match found.name:
                 case "navigate_browser":
                     text, arrival = await self._navigate(history, arguments["url"], context)
                 case "click_element":
