@@ -111,9 +111,9 @@ def check_toolkit(tool: ToolSpec, others: Sequence[str]) -> None:
         others: What else a binding may begin with.
     """
     name, slash, _ = (tool.binds_to or "").partition("/")
-    if not slash or name in others or name in toolkits.names():
+    if not slash or name in others or name in _toolkit_names():
         return
-    known = [*toolkits.names(), *others]
+    known = [*_toolkit_names(), *others]
     raise UsageError(
         f"tool {tool.name!r} binds to {tool.binds_to!r}: there is no toolkit {name!r}."
         f"{nearest(name, known)} There are: {', '.join(known)}. If it is none of these, install the"
@@ -160,12 +160,18 @@ def _named(tool: ToolSpec, binds_to: str) -> KnownTool | None:
     if found is not None:
         require_fit(tool, found)
         return found
-    if "/" in identity and identity.partition("/")[0] not in toolkits.names():
+    if "/" in identity and identity.partition("/")[0] not in _toolkit_names():
         return None
     raise UsageError(
         f"tool {tool.name!r} binds to {binds_to!r}, which does not exist."
         f"{nearest(identity, known)} There are: {', '.join(known)}."
     )
+
+
+@lru_cache(maxsize=1)
+def _toolkit_names() -> tuple[str, ...]:
+    # Looking at what is installed takes milliseconds, and every tool is held against the names.
+    return toolkits.names()
 
 
 @lru_cache(maxsize=1)

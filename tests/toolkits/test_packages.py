@@ -62,6 +62,7 @@ def forget() -> None:
         registry._loaded.clear()  # pyright: ignore[reportPrivateUsage]
     lookup.known_tools.cache_clear()
     lookup.resolved.cache_clear()
+    lookup._toolkit_names.cache_clear()  # pyright: ignore[reportPrivateUsage]
     lookup._by_name.cache_clear()  # pyright: ignore[reportPrivateUsage]
     engine_registry._builders.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
