@@ -70,6 +70,10 @@ async def _show(world_id: str, jsonl: bool) -> None:
                 f"{number:4d}  {turn.ref}  {turn.observation.provenance:9}"
                 f"  {turn.call.name}: {_short(turn.action.text)}  →  {_short(first)}"
             )
+        for merge in await opened.merges():
+            click.echo(f"merge     {merge.ref}  of {len(merge.parents)} branches")
+            for conflict in merge.conflicts:
+                click.echo(f"conflict  {conflict}")
 
 
 @world.command("cost")

@@ -117,7 +117,12 @@ class Conflict:
     kept: WorldRef
     """The tip of the later branch, whose version stays."""
     moved: str = ""
-    """Where the other's new record lies now, if it only had the same key: then nothing is lost."""
+    """Where the later one's new record lies now, if it only had the same key: then nothing is lost."""
+
+    def __str__(self) -> str:
+        if self.moved:
+            return f"{self.kind} {self.key}: a new one of both branches; the later one's is {self.moved}"
+        return f"{self.kind} {self.key}: changed by both branches; the one up to {self.kept[:12]} stays"
 
     def to_json(self) -> dict[str, Any]:
         value = {"kind": self.kind, "key": self.key, "kept": self.kept}
