@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import select
@@ -12,6 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from agentworld_sim import ToolCall, ToolSpec, World
+from agentworld_sim.store.home import open_store
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
@@ -157,6 +161,28 @@ def test_worlds_are_listed_shown_forked_and_removed(agentworld: Run) -> None:
     assert agentworld("world", "rm", "one").returncode == 0
     assert agentworld("shell", "--world", "two", "-c", "ls").stdout == ""
     assert "one " not in agentworld("world", "ls").stdout
+
+
+def test_the_branches_that_met_are_shown_with_what_was_lost(
+    agentworld: Run, tmp_path: Path
+) -> None:
+    agentworld("shell", "--world", "one", "-c", "echo > f")
+
+    async def meet() -> str:
+        store = open_store(tmp_path / "home" / "worlds.sqlite")
+        async with await World.open("one", store=store) as world:
+            world.add_tools([ToolSpec(name="run", binds_to="shell/run")])
+            calls = [ToolCall("run", {"command": f"echo {name} > f"}) for name in "ab"]
+            tips = [(await world.step(call, at=world.root)).ref for call in calls]
+            met = await world.merge(tips)
+            await world.rewind(met)
+        store.close()
+        return met
+
+    met = asyncio.run(meet())
+    lines = agentworld("world", "show", "one").stdout.splitlines()
+    assert f"merge     {met}  of 2 branches" in lines
+    assert lines[-1].startswith("conflict  file /root/f: changed by both branches; the one up to ")
 
 
 def test_a_world_is_put_back_and_forward_again(agentworld: Run) -> None:

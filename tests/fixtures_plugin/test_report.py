@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from agentworld_fixtures._records import SimRecord
 from agentworld_fixtures._report import report, write_report
 from agentworld_sim import UsageError
 from tests.fixtures_plugin.report_records import HOSTILE, everything
@@ -84,6 +87,14 @@ def test_the_figures_count_answers_by_where_they_came_from() -> None:
         "enforced": "2",
         "tokens asked": "1,200",
     }
+
+
+def test_what_branches_could_not_bring_together_is_named() -> None:
+    one = everything()[0]
+    use = replace(one.worlds[0], conflicts=(f"file /f{HOSTILE}",))
+    one = SimRecord.from_json(json.loads(json.dumps(replace(one, worlds=(use,)).to_json())))
+    pieces = Reader(report([one])).pieces
+    assert any(piece.startswith("conflict: file /f<script>") for piece in pieces)
 
 
 def test_a_run_without_worlds_says_so() -> None:
