@@ -109,14 +109,14 @@ class WorldStore(Protocol):
     ) -> bool:
         """Stores the turn, its blobs and all that belongs to it, or nothing at all.
 
-        The head moves if it is the turn's parent. With `must_move_head` nothing is stored otherwise.
+        The head moves if it is the turn's parent, or one of them in a merge. With `must_move_head` nothing is stored otherwise.
         `origin` is kept with the turn, also when the turn itself is stored already.
 
         Returns:
             Whether the turn was stored; `False` also when `abandoned()` said so at the last moment.
 
         Raises:
-            UnknownWorldError: no such world, or the turn's parent is stored no more.
+            UnknownWorldError: no such world, or a parent of the turn is stored no more.
         """
         ...
 
@@ -153,7 +153,8 @@ class WorldStore(Protocol):
         ...
 
     def lineage(self, ref: WorldRef) -> list[Turn]:
-        """The turns from the root to `ref`, oldest first. Raises `UnknownWorldError`."""
+        """The turns from the root to `ref`, oldest first; the branches of a merge one after another (`in_order`).
+        Raises `UnknownWorldError`."""
         ...
 
     def remove(self, world_id: str) -> None:

@@ -19,7 +19,6 @@ from agentworld_sim import (
     Control,
     EngineFailure,
     FunctionEngine,
-    HeadMoved,
     MemoryStore,
     Observation,
     ObservationRejected,
@@ -193,17 +192,6 @@ async def test_two_processes_on_one_world_lose_no_step(tmp_path: Path) -> None:
         for _ in range(5):
             await asyncio.gather(first.step(adding(1)), second.step(adding(1)))
         assert (await first.step(adding(0))).observation.text == "10"
-
-
-async def test_a_head_that_never_stands_still_is_said(world: World) -> None:
-    store = world.store
-
-    def never(*_: object, **__: object) -> bool:
-        return False
-
-    store.commit = never  # pyright: ignore[reportAttributeAccessIssue]
-    with pytest.raises(HeadMoved, match="was moved on by others 32 times"):
-        await world.step(adding(1))
 
 
 async def test_an_unknown_tool_is_answered_with_the_nearest_name(world: World) -> None:
