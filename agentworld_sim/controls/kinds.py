@@ -17,11 +17,11 @@ def _control_class(value: object) -> type[Control]:
     if (
         isinstance(value, type)
         and dataclasses.is_dataclass(value)
-        and callable(getattr(value, "handle", None))
+        and Control in value.__mro__
         and any(field.name == "name" for field in dataclasses.fields(value))
     ):
         return cast("type[Control]", value)
-    raise TypeError(f"{value!r} is not a dataclass with a field `name` and a method `handle`")
+    raise TypeError(f"{value!r} is not a dataclass that subclasses Control and has a field `name`")
 
 
 control_kinds: Registry[type[Control]] = Registry(

@@ -84,7 +84,9 @@ class Pipeline:
             ArgumentsError: the arguments do not fit its schema.
             ControlFailure: a control raised.
         """
-        self._listing = offered(controls, context.tools, context.state)
+        self._listing = context.tools
+        if controls:
+            self._listing = offered(controls, context.tools, context.state)
         # What is not offered may still be called: a control says what becomes of it.
         tool = self._listing.get(call.name)
         self._own: tuple[ToolSpec, Engine] | None = None
@@ -117,7 +119,7 @@ class Pipeline:
         self._exchanges: tuple[Exchange, ...] = ()
         self._passed_on: list[BaseException] = []
         self._live: StateChange | None = None
-        self._used = self._broken = False
+        self._used = False
 
     async def run(self) -> StepResult:
         """Answers the call.
@@ -134,7 +136,7 @@ class Pipeline:
             # An answer that a control did not use was paid for as well.
             answer = replace(answer, exchanges=self._exchanges)
         engine = self._own[1].name if self._own else ""
-        altered = self._altered(answer.change)
+        altered = answer.change is not self._live and self._altered(answer.change)
         return StepResult(self._step.tool, engine, answer, self._verdicts, altered)
 
     async def _answer(self, number: int, step: Step) -> Answer:
@@ -200,10 +202,8 @@ class Pipeline:
                 self._open_live(engine) if live else engine.open(step.state, context.blobs)
             )
             answer, verdicts = await _accepted(step, engine, session, context, self._checks)
-        except BaseException as error:
-            self._broken = True
-            if isinstance(error, AgentworldError):
-                self._exchanges += error.exchanges
+        except AgentworldError as error:
+            self._exchanges += error.exchanges
             raise
         finally:
             if session is not None and not live:
@@ -221,11 +221,10 @@ class Pipeline:
 
     def _altered(self, change: StateChange) -> bool:
         """Whether the engine's live session is elsewhere than after `change`."""
-        if self._broken:
-            return True
         live = self._live
-        if live is change:
-            return False
+        if live is None and self._used:
+            # It failed, and a control went on without it.
+            return True
         if live is None:
             # It did not answer. What time it is, it learns with the next call.
             live = StateChange(clock_us=change.clock_us)

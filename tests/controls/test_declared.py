@@ -135,7 +135,7 @@ controls:
             "{kind: acme/nothing, name: a}",
             (
                 "the kind of control 'acme/nothing' of the package 'acme-controls' cannot be used (TypeError: 3"
-                " is not a dataclass with a field `name` and a method `handle`)"
+                " is not a dataclass that subclasses Control and has a field `name`)"
             ),
         ),
         (
