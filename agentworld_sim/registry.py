@@ -52,7 +52,7 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """All names, the built-in ones first. Imports no package."""
-        return tuple(dict.fromkeys([*self._builtin, *sorted(self._points().names)]))
+        return tuple(dict.fromkeys([*self._builtin, *sorted(_installed(self.group).names)]))
 
     def get(self, name: str) -> T:
         """What has this name.
@@ -76,14 +76,8 @@ class Registry(Generic[T]):
                 logger.warning("%s", error)
         return found
 
-    def _points(self) -> EntryPoints:
-        # Imported late: it takes a tenth of the time of `import agentworld_sim`.
-        from importlib.metadata import entry_points
-
-        return entry_points(group=self.group)
-
     def _load(self, name: str) -> T:
-        points = self._points().select(name=name)
+        points = _installed(self.group).select(name=name)
         packages = sorted({_package(point) for point in points})
         if not packages:
             raise UsageError(self._unknown(name))
@@ -109,6 +103,13 @@ class Registry(Generic[T]):
             f" {', '.join(known) or 'none'}. If it is not one of these, install {install}: it declares"
             f" an entry point {name!r} in the group {self.group!r}."
         )
+
+
+def _installed(group: str) -> EntryPoints:
+    # The import takes longer than that of all our values together.
+    from importlib.metadata import entry_points
+
+    return entry_points(group=group)
 
 
 def _package(point: EntryPoint) -> str:
