@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pytest
 
 from agentworld_sim import Answer, Control, Scenario, Step, ToolCall
 from agentworld_sim.controls import Next
+from agentworld_sim.errors import ControlFailure
 from agentworld_sim.llm.scripted import ModelRequest, ScriptedReply
 from tests.imagination.conftest import Open, always
 
@@ -86,3 +87,40 @@ async def test_who_reads_along_does_so_only_where_every_control_allows_it(
     turn = await opened.world.step(CALL, on_delta=deltas.append)
     assert ("".join(deltas) == turn.observation.text) == heard
     assert bool(deltas) == heard
+
+
+class AsksTwice(Slow):
+    """Gives the second of two answers."""
+
+    async def handle(self, step: Step, next: Next) -> Answer:
+        await next(step)
+        return await next(replace(step, seed=step.seed + 1))
+
+
+async def test_an_answer_that_a_control_does_not_use_is_on_the_turn_as_paid_for(
+    imagining: Open,
+) -> None:
+    replies = [ScriptedReply.observation("Sun."), ScriptedReply.observation("Rain.")]
+    opened = await imagining(replies, world={"controls": [AsksTwice(text="")]})
+    turn = await opened.world.step(CALL)
+    assert turn.observation.text == "Rain."
+    assert (len(turn.exchanges), len(opened.server.requests)) == (2, 2)
+
+
+class Fails(Slow):
+    """Fails when the answer is there."""
+
+    async def handle(self, step: Step, next: Next) -> Answer:
+        await next(step)
+        raise RuntimeError("no")
+
+
+async def test_what_a_model_was_asked_is_kept_where_a_control_failed_afterwards(
+    imagining: Open,
+) -> None:
+    reply = always(ScriptedReply.observation("Sun."))
+    opened = await imagining(reply, world={"controls": [Fails()]})
+    with pytest.raises(ControlFailure, match="'slow'"):
+        await opened.world.step(CALL)
+    (failed,) = await opened.world.failures()
+    assert len(failed.exchanges) == 1
