@@ -151,8 +151,10 @@ def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
     # Most scenarios describe no tools of their own, and the import takes a tenth of a second.
     from jsonschema import Draft202012Validator, SchemaError
 
+    from agentworld_sim.schema.limits import check_schema
+
     try:
-        Draft202012Validator.check_schema(value)
+        check_schema(Draft202012Validator, value)
     except SchemaError as error:
         where = "/".join(str(part) for part in error.absolute_path)
         at = f" (at {where})" if where else ""

@@ -99,6 +99,40 @@ def pattern_fits(pattern: str, text: str) -> bool:
     return True
 
 
+def is_pattern(pattern: str) -> bool:
+    """Whether it is a regular expression, as JavaScript writes them or as Python does."""
+    if _matcher(pattern) is not None:
+        return True
+    try:
+        re.compile(_ELSEWHERE.sub(r"\\w", _in_python(pattern)))
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return True
+
+
+def check_schema(kind: type[Validator], schema: Mapping[str, Any]) -> None:
+    """Raises jsonschema's `SchemaError` when a schema is none of its dialect."""
+    from jsonschema import FormatChecker
+
+    formats = FormatChecker(())
+    # Its own check takes every pattern for one of Python's.
+    formats.checks("regex")(_is_regex)
+    cast("Any", kind).check_schema(schema, format_checker=formats)
+
+
+def _is_regex(value: object) -> bool:
+    return not isinstance(value, str) or is_pattern(value)
+
+
+_ELSEWHERE = re.compile(r"\\[pP]\{\^?[\w=]+\}|\\c[A-Za-z]|\\u\{[0-9A-Fa-f]+\}")
+"""What JavaScript knows and Python does not."""
+
+
+def _in_python(pattern: str) -> str:
+    named = re.sub(r"\(\?<(?![=!])", "(?P<", pattern)
+    return re.sub(r"\\k<(\w+)>", r"(?P=\1)", named)
+
+
 @lru_cache(maxsize=1024)
 def _matcher(pattern: str) -> Any:
     from pydantic_core import SchemaError, SchemaValidator, core_schema
@@ -114,8 +148,10 @@ def _fits_looking_around(pattern: str, text: str) -> bool:
     nested = re.search(r"\)[*+{?]", pattern) is not None
     if nested or repeats > LOOKING_REPEATS or len(text) > LOOKED_AROUND:
         return True
+    if _ELSEWHERE.search(pattern):
+        return True
     try:
-        return re.search(pattern, text) is not None
+        return re.search(_in_python(pattern), text) is not None
     except re.error:
         return True
 

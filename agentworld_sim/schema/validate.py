@@ -155,12 +155,12 @@ def _validator(schema_text: str) -> Validator:
     from jsonschema.validators import validator_for
     from referencing import Registry
 
-    from agentworld_sim.schema.limits import limited
+    from agentworld_sim.schema.limits import check_schema, limited
 
     schema = cast("dict[str, Any]", json.loads(schema_text))
     kind = validator_for(schema)
     try:
-        kind.check_schema(schema)
+        check_schema(kind, schema)
     except SchemaError as error:
         raise UsageError(f"malformed JSON schema: {error.message}") from None
     except RecursionError:

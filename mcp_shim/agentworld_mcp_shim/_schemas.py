@@ -136,11 +136,11 @@ def _compiled(schema: Mapping[str, Any]) -> Validator:
     from jsonschema.validators import Draft202012Validator, validator_for
     from referencing import Registry
 
-    from agentworld_sim.schema.limits import limited
+    from agentworld_sim.schema.limits import check_schema, limited
 
     kind = validator_for(dict(schema), default=Draft202012Validator)
     try:
-        kind.check_schema(dict(schema))
+        check_schema(kind, dict(schema))
     except (SchemaError, re.error) as error:
         raise MalformedSchema(getattr(error, "message", str(error))) from None
     except RecursionError:

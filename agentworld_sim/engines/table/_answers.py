@@ -306,4 +306,6 @@ class _Known:
             if inside or not 0 <= number < len(self.outcome.records):
                 return None
             return self.outcome.records[number]
-        return self.outcome.records[0] if len(self.outcome.records) == 1 else None
+        listed = self.outcome.several or self.asked.operation.does in ("list", "search")
+        # What stands beside a list says something of the call, however many were found.
+        return self.outcome.records[0] if len(self.outcome.records) == 1 and not listed else None

@@ -28,6 +28,8 @@ IGNORED = frozenset(
 )
 """Arguments that change nothing that is stored."""
 
+_LIMITS = ("pattern", "format", "minLength", "maxLength", "minimum", "maximum")
+
 TRIALS = frozenset("dry_run validate_only preview simulate".split())
 """Arguments with which nothing is done at all."""
 
@@ -39,6 +41,13 @@ _NO_SCOPE = frozenset(
     "title name body content contents description text message subject query summary note comment"
     " amount price quantity total value start end date due due_date start_time end_time".split()
 )
+
+
+def is_ignored(group: Group, argument: str) -> bool:
+    """Whether an argument changes nothing that is stored: `request_id`, where there are no requests."""
+    parts = singulars(argument)
+    names = parts[-1:] == ("id",) and parts[:-1] in group.things
+    return snake(argument) in IGNORED and not names
 
 
 def describe(group: Group) -> None:
@@ -75,6 +84,8 @@ def describe(group: Group) -> None:
     for name in (*group.key, *group.scope):
         if name not in group.fields:
             group.fields[name] = _argument_shape(group, name)
+        elif name in group.key:
+            group.fields[name] = {**_key_limits(group, name), **group.fields[name]}
         _require(group, name)
 
 
@@ -310,7 +321,7 @@ def _may_scope(group: Group, read: Reading, argument: str, shape: dict[str, Any]
         return False
     if shape.get("format") in ("date", "date-time", "time", "email", "uri"):
         return False
-    return snake(argument) not in _NO_SCOPE | IGNORED
+    return snake(argument) not in _NO_SCOPE and not is_ignored(group, argument)
 
 
 def _take_input(group: Group, read: Reading) -> None:
@@ -319,14 +330,14 @@ def _take_input(group: Group, read: Reading) -> None:
     if argument is not None:
         record = record_shape(read.arguments[argument])
         for name, one in properties(record).items():
-            if snake(name) not in IGNORED | TRIALS:
+            if snake(name) not in TRIALS and not is_ignored(group, name):
                 _take_field(group, name, one)
         if read.does == "create":
             for name in required(record):
                 _require(group, name)
     named = {name for name, _ in keys_of(read, group)} if read.does != "create" else set[str]()
     for name, one in read.arguments.items():
-        if name == argument or name in named or snake(name) in IGNORED | TRIALS:
+        if name == argument or name in named or snake(name) in TRIALS or is_ignored(group, name):
             continue
         if argument is not None and group.field_named(name) is None:
             continue
@@ -365,6 +376,18 @@ def _take_filters(group: Group, read: Reading) -> None:
             values = [value for value in enum_of(one) if value not in ("all", "any")]
             if len(values) > 1:
                 group.add_field(name, {**one, "enum": values})
+
+
+def _key_limits(group: Group, name: str) -> dict[str, Any]:
+    """What tools demand of a key that they are given, and an output schema does not say."""
+    found: dict[str, Any] = {}
+    for read in group.readings:
+        for argument, own in keys_of(read, group):
+            shape = read.arguments[argument]
+            one = item_of(shape) if kind_of(shape) == "array" else shape
+            if own == name and kind_of(one) == kind_of(group.fields[name]):
+                found = {**{limit: one[limit] for limit in _LIMITS if limit in one}, **found}
+    return found
 
 
 def _argument_shape(group: Group, name: str) -> dict[str, Any]:

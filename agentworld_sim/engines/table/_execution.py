@@ -67,7 +67,7 @@ class Execution:
         """Raises `ToolError` when the server would; then nothing of it counts."""
         does = self.asked.operation.does
         if does in ("create", "upsert", "list", "search", "count"):
-            self._require_parents()
+            self._require_parents(self.asked.scope)
         if does == "create":
             return self._create()
         if does in ("list", "search"):
@@ -89,16 +89,16 @@ class Execution:
 
     # Finding
 
-    def _require_parents(self) -> None:
-        """Raises `ToolError` when what the records belong to is not there."""
+    def _require_parents(self, given: Mapping[str, Any]) -> None:
+        """Raises `ToolError` when what records with these fields belong to is not there."""
         for path, where in self.asked.table.parents.items():
             name, _, named = where.partition(".")
             parent = self.asked.plan.tables.get(name)
-            if path not in self.asked.scope or parent is None or not self.database.has(name):
+            value = get(given, path)
+            if value is None or parent is None or not self.database.has(name):
                 continue
-            value = self.asked.scope[path]
-            shared = [one for one in parent.scope if one in self.asked.scope and one != path]
-            filters = [Filter(one, SAME, self.asked.scope[one]) for one in shared]
+            shared = [one for one in parent.scope if get(given, one) is not None and one != path]
+            filters = [Filter(one, SAME, get(given, one)) for one in shared]
             filters.append(Filter(named, SAME, value))
             # Where nothing ever makes one, nobody could have named it.
             known = self.database.count(name, Query()) or any(
@@ -352,6 +352,8 @@ class Execution:
                 form = not_null(table.fields.get(name, {}), roots_of(self.asked.plan, self._table))
                 example = before.record.get(name)
                 record[name] = _times.written(self.clock_us, name, form, example)
+        if any(get(record, path) != get(before.record, path) for path in table.parents):
+            self._require_parents(record)
         key = key_of(record, table, before.number)
         if key != before.key:
             if self.database.at(self._table, key) is not None:

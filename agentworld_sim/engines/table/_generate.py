@@ -218,7 +218,7 @@ def fitting_text(guess: str, schema: Schema, draw: Draw) -> str:
         text = (text + " " + guess if guess.strip() else text + "x")[: max(least, 1)]
         text = text + "x" if text.endswith(" ") and len(text) < least else text
     if isinstance(pattern, str) and not pattern_fits(pattern, text):
-        made = text_for(pattern, draw, least=least)
+        made = text_for(pattern, draw, least=least, most=most if isinstance(most, int) else None)
         if made is not None:
             return made
     return text

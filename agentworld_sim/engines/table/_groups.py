@@ -51,6 +51,8 @@ class Group:
     key: tuple[str, ...] = ("id",)
     scope: tuple[str, ...] = ()
     generated_key: bool = True
+    things: frozenset[tuple[str, ...]] = frozenset()
+    """What the tools of its server speak of: the nouns, and to what those belong."""
     described: bool = False
     """Whether an output schema describes the record."""
 
@@ -114,7 +116,8 @@ def _grouped(space: str, readings: list[Reading]) -> list[Group]:
         if target is not None:
             by_noun[target] += by_noun.pop(noun)
     by_noun = _apart(by_noun)
-    groups = [Group(noun, reads, space) for noun, reads in sorted(by_noun.items())]
+    things = frozenset(one for read in readings for one in (read.noun, read.belongs) if one)
+    groups = [Group(noun, reads, space, things=things) for noun, reads in sorted(by_noun.items())]
     for group in groups:
         group.readings.sort(key=lambda read: (words(read.name), read.name))
         _read_or_list(group)

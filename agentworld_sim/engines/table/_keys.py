@@ -14,6 +14,7 @@ from agentworld_sim.engines.table._matching import texts
 from agentworld_sim.engines.table._regular import text_for
 from agentworld_sim.engines.table._schemas import Schema, types_of
 from agentworld_sim.engines.table._times import snake
+from agentworld_sim.schema.limits import pattern_fits
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _HEX = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{6,64}")
@@ -55,12 +56,21 @@ def next_key(
             number += 1
         return number
     for attempt in range(1000):
-        key = _text_key(
-            path, schema, record, table, highest + 1 + attempt, like, draw.at(attempt), attempt
-        )
+        number = highest + 1 + attempt
+        key = _text_key(path, schema, record, table, number, like, draw.at(attempt), attempt)
+        key = _short(key, schema)
         if not taken(key):
             return key
     return draw.uuid("last")
+
+
+def _short(key: str, schema: Schema) -> str:
+    """A key that is not too long; what tells it from others stays."""
+    most = schema.get("maxLength")
+    if not isinstance(most, int) or len(key) <= most:
+        return key
+    before, number = split_number(key) or (key, "")
+    return (before[: max(most - len(number), 0)] + number)[-most:]
 
 
 def _text_key(
@@ -74,6 +84,8 @@ def _text_key(
     attempt: int,
 ) -> str:
     style = schema.get("format")
+    # Cut at its end, a key would lose its number: `_short` keeps it.
+    limits = {limit: one for limit, one in schema.items() if limit != "maxLength"}
     like = like if isinstance(like, str) else ""
     field = snake(path.rpartition(".")[2])
     if style == "uuid" or _UUID.fullmatch(like) or field in ("uuid", "guid"):
@@ -85,23 +97,32 @@ def _text_key(
         named = _named(record, path)
         if named:
             slug = plausible.slug(named) or _one_word(table)
-            return fitting_text(slug if not attempt else f"{slug}-{attempt + 1}", schema, draw)
+            return fitting_text(slug if not attempt else f"{slug}-{attempt + 1}", limits, draw)
     parts = split_number(like)
     project = project_of(field, record)
     if project and (parts is None or parts[0] != f"{project}-"):
-        return fitting_text(f"{project}-{number}", schema, draw)
+        return fitting_text(f"{project}-{number}", limits, draw)
     if parts is not None:
-        return fitting_text(parts[0] + str(number).zfill(len(parts[1])), schema, draw)
+        return fitting_text(parts[0] + str(number).zfill(len(parts[1])), limits, draw)
     pattern = schema.get("pattern")
     if isinstance(pattern, str):
-        made = text_for(pattern, draw, least=int(schema.get("minLength", 0)))
+        # A pattern of digits is a number, and numbers are given out one after another.
+        if pattern_fits(pattern, str(number)) and not pattern_fits(pattern, "a"):
+            return str(number)
+        most = schema.get("maxLength")
+        made = text_for(
+            pattern,
+            draw,
+            least=int(schema.get("minLength", 0)),
+            most=most if isinstance(most, int) else None,
+        )
         if made is not None:
             return made
     if _HEX.fullmatch(like):
         return draw.hex(len(like))
     if _MIXED.fullmatch(like):
         return "".join(_LETTERS[draw.below(len(_LETTERS), place)] for place in range(len(like)))
-    return fitting_text(f"{_one_word(table)}-{number}", schema, draw)
+    return fitting_text(f"{_one_word(table)}-{number}", limits, draw)
 
 
 def project_of(field: str, record: Mapping[str, Any]) -> str:

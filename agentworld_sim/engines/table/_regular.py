@@ -6,7 +6,7 @@ import re
 import string
 
 from agentworld_sim.engines.table._drawing import Draw
-from agentworld_sim.schema.limits import pattern_fits
+from agentworld_sim.schema.limits import is_pattern, pattern_fits
 
 _WORD = string.ascii_letters + string.digits + "_"
 _CLASSES = {"d": string.digits, "w": string.ascii_lowercase + string.digits, "s": " "}
@@ -20,7 +20,9 @@ class _CannotWrite(Exception):
     """The expression uses something this does not know."""
 
 
-def text_for(pattern: str, draw: Draw, *, tries: int = 8, least: int = 0) -> str | None:
+def text_for(
+    pattern: str, draw: Draw, *, tries: int = 8, least: int = 0, most: int | None = None
+) -> str | None:
     """A text that fits `pattern`; `None` when none was found.
 
     Args:
@@ -28,13 +30,15 @@ def text_for(pattern: str, draw: Draw, *, tries: int = 8, least: int = 0) -> str
         draw: What chooses.
         tries: How often it is tried; a text of a look-ahead may fail.
         least: How long the text must be.
+        most: How long it may be.
     """
+    if not is_pattern(pattern):
+        # What is no pattern fits any text, and says nothing of what to write.
+        return None
     for number in range(tries):
         try:
-            # What is no pattern fits any text, and says nothing of what to write.
-            re.compile(pattern)
             text = _Writer(pattern, draw.at("pattern", number), least).written()
-            if pattern_fits(pattern, text):
+            if pattern_fits(pattern, text) and (most is None or len(text) <= most):
                 return text
         except (_CannotWrite, re.error, RecursionError, IndexError, ValueError):
             return None
@@ -143,6 +147,9 @@ class _Writer:
     def _escape(self) -> str:
         sign = self._next()
         self._at += 1
+        if sign == "p":
+            members = self._property()
+            return members[self._below(len(members))]
         if sign in _CLASSES:
             return _CLASSES[sign][self._below(len(_CLASSES[sign]))]
         if sign in ("D", "W", "S"):
@@ -155,6 +162,14 @@ class _Writer:
         if sign.isalnum() and sign not in _ESCAPES:
             raise _CannotWrite(self._pattern)
         return _ESCAPES.get(sign, sign)
+
+    def _property(self) -> str:
+        """What `\\p{L}` may be."""
+        named = re.compile(r"\{(\w+)\}").match(self._pattern, self._at)
+        if named is None or named[1][0] not in "LN":
+            raise _CannotWrite(self._pattern)
+        self._at = named.end()
+        return string.ascii_lowercase if named[1][0] == "L" else string.digits
 
     def _class(self) -> str:
         negated = self._next() == "^"
@@ -193,6 +208,8 @@ class _Writer:
             return _WORD
         if kind in ("d", "s"):
             return _CLASSES[kind]
+        if kind == "p":
+            return self._property()
         if kind == "u":
             self._at += 4
             return chr(int(self._pattern[self._at - 4 : self._at], 16))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentworld_sim.engines.table._describing import (
-    IGNORED,
+    is_ignored,
     keys_of,
     names_itself,
     record_shape,
@@ -106,7 +106,7 @@ def _role(
         return _changed(read, group, argument)
     if read.does in ("list", "search", "count"):
         return _asked(read, group, argument, shape)
-    if snake(argument) in IGNORED:
+    if is_ignored(group, argument):
         return Argument("ignored")
     if read.does == "read" and snake(argument) in _PROJECTION and kind_of(shape) == "array":
         return Argument("projection")
@@ -116,7 +116,6 @@ def _role(
 def _written(
     read: Reading, group: Group, argument: str, keys: Mapping[str, str], whole: str | None
 ) -> Argument:
-    word = snake(argument)
     own = group.field_named(argument)
     if is_no_field(read, argument) and argument not in group.fields:
         return UNKNOWN
@@ -126,7 +125,7 @@ def _written(
         return Argument("key", keys[argument])
     if own in group.key:
         return Argument("key", own)
-    if word in IGNORED:
+    if is_ignored(group, argument):
         return Argument("ignored")
     if own is not None and _differs(read.arguments[argument], group.fields[own]):
         return UNKNOWN
@@ -149,7 +148,7 @@ def _changed(read: Reading, group: Group, argument: str) -> Argument:
         new = group.field_named(word[4:])
         if new is not None:
             return Argument("field", new)
-    if word in IGNORED:
+    if is_ignored(group, argument):
         return Argument("ignored")
     if read.verb in ("assign", "reassign"):
         people = [one for one in group.fields if singulars(one)[0] in ("assignee", "assigned")]
@@ -186,7 +185,9 @@ def _asked(read: Reading, group: Group, argument: str, shape: dict[str, Any]) ->
             return shaping
     if own is not None:
         return _filter(own, shape, group)
-    return _range(group, argument, shape) or (Argument("ignored") if word in IGNORED else UNKNOWN)
+    return _range(group, argument, shape) or (
+        Argument("ignored") if is_ignored(group, argument) else UNKNOWN
+    )
 
 
 def _shaping(
