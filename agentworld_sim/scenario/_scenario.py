@@ -57,7 +57,7 @@ from agentworld_sim.scenario._types import (
     allowed,
     to_us,
 )
-from agentworld_sim.scenario.tables import OperationSpec, TableName, TableSpec
+from agentworld_sim.scenario.tables import DescribedTable, OperationSpec, TableSpec
 from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.tools import Access, DomainName
 
@@ -107,7 +107,7 @@ class Scenario(Strict):
     access: Mapping[str, Access] = Field(default_factory=dict[str, Access])
     """How tools may be used, by name, pattern (`*`, `?`, `[…]`) or annotation (`@destructive`,
     `@read-only`, `@idempotent`, `@open-world`): simulate, real (whole names only) or refuse."""
-    tables: Mapping[TableName, TableSpec] = Field(default_factory=dict[str, TableSpec])
+    tables: Mapping[DescribedTable, TableSpec] = Field(default_factory=dict[str, TableSpec])
     """Tables of records by name: what is in them at the start, and what is not left to inference."""
     operations: Mapping[ToolName, OperationSpec] = Field(default_factory=dict[str, OperationSpec])
     """What tools do to which tables, by tool name, where it is not left to inference."""
@@ -276,6 +276,9 @@ class Scenario(Strict):
     @model_validator(mode="after")
     def _check_between_fields(self) -> Self:
         problems = list(path_conflicts(self.files))
+        every = self.tables.get("*")
+        if every is not None and every != TableSpec(generate=every.generate):
+            problems.append((("tables", "*"), "it is about all tables and takes `generate` alone."))
         for rule, access in self.access.items():
             if (problem := access_problem(rule, access)) is not None:
                 problems.append((("access", rule), problem))

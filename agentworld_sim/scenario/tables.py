@@ -30,6 +30,11 @@ TableName = Annotated[
     matching(_TABLE, "a table's name of letters, digits and _ - ., such as 'issues'"),
     WithJsonSchema({"type": "string", "pattern": f"^{_TABLE}$"}),
 ]
+DescribedTable = Annotated[
+    str,
+    matching(rf"{_TABLE}|\*", "a table's name of letters, digits and _ - ., or '*' for all tables"),
+    WithJsonSchema({"type": "string", "pattern": rf"^({_TABLE}|\*)$"}),
+]
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -282,4 +287,11 @@ class OperationSpec(Strict):
         )
 
 
-__all__ = ["ArgumentSpec", "OperationSpec", "OutputSpec", "TableName", "TableSpec"]
+__all__ = [
+    "ArgumentSpec",
+    "DescribedTable",
+    "OperationSpec",
+    "OutputSpec",
+    "TableName",
+    "TableSpec",
+]

@@ -35,6 +35,8 @@ class WorldChoice:
     """Keep it in memory: gone with the process."""
     model: ModelChoice = field(default_factory=ModelChoice)
     """The language world model that imagines what cannot be computed."""
+    empty: bool = False
+    """Whether the tables of a new world begin without made-up records."""
     seed_from: Path | None = None
     """Cassette whose records a new world begins with."""
     replay: Path | None = None
@@ -187,6 +189,13 @@ def _means(choice: WorldChoice) -> _Means:
         from agentworld_mcp_shim._seeding import seeded
 
         scenario = seeded(scenario, choice.seed_from)
+    if choice.empty:
+        from agentworld_sim.runtime.assembly import empty_scenario
+        from agentworld_sim.scenario.tables import TableSpec
+
+        begun = scenario or empty_scenario()
+        tables = {"*": TableSpec(generate=0), **begun.tables}
+        scenario = begun.model_copy(update={"tables": tables})
     model, engines = None, None
     if choice.replay is None:
         model = choice.model.find()

@@ -19,6 +19,7 @@ from agentworld_mcp_shim._seating import with_tools
 from agentworld_mcp_shim._settings import ShimSettings
 from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot
 from agentworld_mcp_shim._targets import targets_of
+from agentworld_mcp_shim._worlds import WorldChoice, WorldOpener
 from agentworld_mcp_shim.wrapping import WrapChoice, wrap_text
 from agentworld_sim import ToolCall, UsageError, World
 from agentworld_sim.store import MemoryStore
@@ -130,3 +131,14 @@ def test_a_server_is_one_upstream(arguments: dict[str, Any], message: str) -> No
 def test_a_name_that_tables_cannot_have_is_refused() -> None:
     with pytest.raises(UsageError, match="--server 'a__b': A name has letters, digits"):
         targets_of(["x"], server="a__b", environ={})
+
+
+async def test_an_empty_world_begins_without_records_and_stays_so_when_it_is_reopened(
+    snapshots: dict[str, str], tmp_path: Path
+) -> None:
+    github = await mirror(snapshots["github"])
+    for empty in (True, False):
+        opener = WorldOpener(WorldChoice(store=str(tmp_path / "worlds.sqlite"), empty=empty))
+        async with await with_tools(opener.open("lab"), github, github.specs({})) as world:
+            assert json.loads(await called(world, github, "list_issues")) == []
+        await opener.close()

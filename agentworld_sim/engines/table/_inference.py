@@ -34,6 +34,7 @@ from agentworld_sim.engines.table._shapes import kind_of, properties
 from agentworld_sim.engines.table._support import support_problem, worked_out
 from agentworld_sim.engines.table.operation import (
     DEFAULT_KEY,
+    EVERY,
     SAID,
     Argument,
     Does,
@@ -122,12 +123,18 @@ def plan_of(
             made.setdefault(operation.table, Table(name=operation.table))
             unbound.pop(name, None)
     # A scenario may describe a table that no tool of this world works on yet.
+    every = (tables or {}).get(EVERY)
     for name, table in (tables or {}).items():
-        made[name] = _overridden(made.get(name), table)
+        if table is not every:
+            made[name] = _overridden(made.get(name), table)
     for name in said.keys() & found.keys():
         table = found[name].table
         # The scenario may give the tool to another table than its name does.
         found[name] = with_key(found[name], made.setdefault(table, Table(name=table)))
+    if every is not None:
+        for name, table in made.items():
+            if table.generate is None:
+                made[name] = replace(table, generate=every.generate)
     order = [name for name in named if name in found]
     return Plan(
         operations={name: found[name] for name in order},

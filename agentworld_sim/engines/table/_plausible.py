@@ -119,6 +119,8 @@ def number(place: Place) -> float:
         return 2015 + own.below(10)
     if tokens & {"age"}:
         return 20 + own.below(50)
+    if tokens & {"priority", "severity", "urgency", "impact", "level", "rank"}:
+        return 1 + own.below(4)
     if tokens & {"size", "bytes"}:
         return 100 + own.below(50_000)
     return 1 + own.below(40)
@@ -256,7 +258,11 @@ _TEXTS = (
     _rule(r"(.*_)?(lang(uage)?|locale)", lambda place: place.own.one_of(("en", "de", "fr", "pt"))),
     _rule(r"time_?zone|tz", lambda place: "UTC"),
     _rule(r"(.*_)?(status|state)", lambda place: place.own.one_of(words.STATES)),
-    _rule(r"(.*_)?priority|severity", lambda place: place.own.one_of(("low", "medium", "high"))),
+    _rule(r"(due|deadline|start|end|expires|expiry|until|reminder)(_on|_day)?", _time("date")),
+    _rule(
+        r"(.*_)?(priority|severity|urgency|impact)",
+        lambda place: place.own.one_of(("low", "medium", "high")),
+    ),
     _rule(r"(.*_)?(tags?|labels?|category|topics?)", lambda place: place.own.one_of(words.TAGS)),
     _rule(r"(.*_)?(path|file|file_?path)", lambda place: place.own.one_of(words.FILES)),
     _rule(r"file_?name", lambda place: place.own.one_of(words.FILES).rpartition("/")[2]),

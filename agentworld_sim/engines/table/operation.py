@@ -115,6 +115,9 @@ class Operation:
     """Why it was understood so, for people."""
 
 
+EVERY = "*"
+"""Among the tables that a scenario describes: what it says of every table, which is `generate` alone."""
+
 DEFAULT_KEY: tuple[str, ...] = ("id",)
 """The key of a table of which nobody says otherwise; this very object, not one that equals it."""
 

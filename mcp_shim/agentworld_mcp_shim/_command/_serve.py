@@ -83,6 +83,11 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="A new world begins with the records that this recorded traffic shows.",
 )
+@click.option(
+    "--empty",
+    is_flag=True,
+    help="The tables of a new world begin without made-up records, but for those a scenario asks for.",
+)
 @store_option
 @click.option("--memory", is_flag=True, help="Keep the world in memory: gone with the process.")
 @server_option
@@ -123,6 +128,7 @@ def serve_command(
     server: str | None,
     pinned: bool,
     seed_from: Path | None,
+    empty: bool,
     store: str | None,
     memory: bool,
     upstream_timeout: float,
@@ -186,6 +192,7 @@ def serve_command(
         store=store,
         memory=memory,
         model=model_choice,
+        empty=empty,
         seed_from=seed_from,
         replay=tape.replay,
         volatile=tape.volatile,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from agentworld_sim.schema.validate import schema_problem
 
-from agentworld_sim import ToolSpec
+from agentworld_sim import Scenario, ToolSpec, World
 from agentworld_sim.engines.table import plan_of
 
 from .desk import TEXT, takes
@@ -162,3 +162,45 @@ async def test_a_key_is_made_of_letters_of_any_language() -> None:
     async with await opened(tools) as world:
         made = await shown(world, "create_letter", subject="Rent")
     assert schema_problem(letters, made["id"]) is None, json.dumps(made)
+
+
+TASKS = (
+    tool(
+        "create_task",
+        "title",
+        title=TEXT,
+        due=TEXT,
+        priority={"type": "integer"},
+    ),
+    tool("get_task", "task_id", task_id=TEXT),
+    tool("list_tasks"),
+)
+
+
+async def test_what_is_made_up_looks_like_what_its_field_is_called() -> None:
+    async with await opened(TASKS) as world:
+        tasks = await shown(world, "list_tasks")
+    assert len(tasks) == 5
+    for task in tasks:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", task["due"])
+        assert task["priority"] in range(1, 5)
+
+
+async def test_a_scenario_begins_all_tables_without_made_up_records() -> None:
+    described = {"notes": {"generate": 2}, "*": {"generate": 0}}
+    scenario = Scenario.model_validate({"name": "bare", "domains": ("mcp",), "tables": described})
+    notes = (
+        tool("create_note", "text", text=TEXT),
+        tool("get_note", "note_id", note_id=TEXT),
+        tool("list_notes"),
+    )
+    async with await World.create(scenario) as world:
+        world.add_tools([*TASKS, *notes])
+        assert await shown(world, "list_tasks") == []
+        assert len(await shown(world, "list_notes")) == 2
+
+
+def test_what_is_said_of_all_tables_is_how_they_begin() -> None:
+    content = {"name": "bare", "domains": ("mcp",), "tables": {"*": {"key": ["id"]}}}
+    with pytest.raises(ValueError, match="it is about all tables and takes `generate` alone"):
+        Scenario.model_validate(content)
