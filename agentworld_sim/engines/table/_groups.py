@@ -22,6 +22,9 @@ _SHORT_NOUNS: Mapping[tuple[str, ...], frozenset[tuple[str, ...]]] = {
     ("merge", "request"): frozenset([("merge",), ("mr",)]),
 }
 
+_ARRANGES = frozenset("schedule book submit place raise".split())
+"""Verbs that make something, or do something with what is there."""
+
 PRODUCT = 3
 """Tools whose names begin with one word before the verb, from which on that is a product's name."""
 
@@ -204,6 +207,10 @@ def _read_or_list(group: Group) -> None:
                 read.does = "read"
         elif read.does == "create" and read.verb == "open" and keys:
             read.does = "read"
+        elif read.does == "create" and read.verb in _ARRANGES:
+            # `schedule_task(id, due)`: what has its key is there already.
+            named = any(certain and name in read.required for name, _, certain in keys)
+            read.does = "update" if named else "create"
 
 
 def key_arguments(read: Reading, noun: tuple[str, ...]) -> Iterator[tuple[str, str, bool]]:

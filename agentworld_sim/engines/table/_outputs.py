@@ -20,7 +20,10 @@ from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.words import plural, singulars, snake
 
 TOTALS = frozenset("total total_count total_results total_items total_records total_hits".split())
-COUNTS = frozenset("count returned result_count results_count num_results length".split())
+COUNTS = frozenset(
+    "requested_count retrieved_count count returned result_count results_count num_results length".split()
+)
+FAILURES = frozenset("failed missing skipped".split())
 CURSORS = frozenset(
     "next_cursor next_page_token next_token next_page_cursor next end_cursor cursor".split()
 )
@@ -193,6 +196,9 @@ def _beside(read: Reading, answers: Answers, path: str) -> Answers:
                 found.setdefault("cursor", here)
             elif listing and word in MORES and kind == "boolean":
                 found.setdefault("more", here)
+            elif listing and kind == "array" and word.partition("_")[0] in FAILURES:
+                # What is not there is an error of the whole call.
+                fixed[here] = []
             elif word in MESSAGES and kind == "string" and (path or read.does != "read"):
                 found.setdefault("message", here)
             elif name in required(level):

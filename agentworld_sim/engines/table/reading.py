@@ -164,8 +164,8 @@ def _cut(after: list[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str,
                 by = rest
             elif word == "as":
                 states = rest
-            elif number == 0:
-                # `search_for_issues`
+            elif number == 0 and word in ("for", "of"):
+                # `search_for_issues`, and not `save_to_mailbox`
                 after[:] = after[1:]
                 return _cut(after)
             else:

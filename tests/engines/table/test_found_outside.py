@@ -204,3 +204,40 @@ def test_what_is_said_of_all_tables_is_how_they_begin() -> None:
     content = {"name": "bare", "domains": ("mcp",), "tables": {"*": {"key": ["id"]}}}
     with pytest.raises(ValueError, match="it is about all tables and takes `generate` alone"):
         Scenario.model_validate(content)
+
+
+def test_what_is_scheduled_by_its_key_is_there_already() -> None:
+    planned = tool("schedule_task", "id", "due", id=TEXT, due=TEXT)
+    operations = plan_of([*TASKS, planned]).operations
+    assert operations["schedule_task"].does == "update"
+    assert operations["schedule_task"].arguments["due"].role == "field"
+    unnamed = tool("schedule_task", "title", "due", title=TEXT, due=TEXT)
+    assert plan_of([*TASKS, unnamed]).operations["schedule_task"].does == "create"
+
+
+def test_what_is_saved_to_a_box_is_no_box() -> None:
+    saved = tool("save_to_list", "name", "title", name=TEXT, title=TEXT)
+    plan = plan_of([*CARDS, saved])
+    assert (
+        plan.unbound["save_to_list"] == "'save' in the name, and no word that says what it works on"
+    )
+    assert plan_of([*TASKS, tool("search_for_tasks", title=TEXT)]).operations["search_for_tasks"]
+
+
+async def test_a_read_of_several_says_how_many_were_asked_for() -> None:
+    batch = tool(
+        "get_letters",
+        "letter_ids",
+        letter_ids={"type": "array", "items": ID},
+        gives=gives(
+            letters={"type": "array", "items": LETTER},
+            requested_count={"type": "integer"},
+            retrieved_count={"type": "integer"},
+            failed_ids={"type": "array", "items": TEXT},
+        ),
+    )
+    async with await opened([*LETTERS, batch]) as world:
+        made = [(await shown(world, "create_letter", subject=one))["letter_id"] for one in "ab"]
+        found = await shown(world, "get_letters", letter_ids=made)
+    assert (found["requested_count"], found["retrieved_count"]) == (2, 2)
+    assert found["failed_ids"] == []
