@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from agentworld_sim._version import __version__
 from agentworld_sim.checks import Check, CheckInput
 from agentworld_sim.controls import Control, Step
-from agentworld_sim.diff import FileChange
+from agentworld_sim.diff import FileChange, RecordChange, StateDiff, ValueChange
 from agentworld_sim.engines import FunctionEngine
 from agentworld_sim.errors import (
     AccessRefused,
@@ -90,11 +90,13 @@ __all__ = [
     "ObservationRejected",
     "PostgresStore",
     "Provenance",
+    "RecordChange",
     "Route",
     "Scenario",
     "ScenarioError",
     "SqliteStore",
     "StateChange",
+    "StateDiff",
     "Step",
     "StoreError",
     "ToolCall",
@@ -105,6 +107,7 @@ __all__ = [
     "UnknownToolError",
     "UnknownWorldError",
     "UsageError",
+    "ValueChange",
     "World",
     "WorldFailure",
     "WorldModel",

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.runtime.commit import off_loop
+from agentworld_sim.runtime.records import Records, records_of
 from agentworld_sim.types.files import normal_path, parent_of
+from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World
 
 if TYPE_CHECKING:
-    from agentworld_sim.scenario import CommandGoal, FileGoal, Goal
+    from agentworld_sim.scenario import (
+        CommandGoal,
+        FileGoal,
+        Goal,
+        RecordGoal,
+        UnchangedFilesGoal,
+        UnchangedRecordsGoal,
+    )
 
 __all__ = ["GoalResult", "check_goals"]
 
@@ -44,16 +54,123 @@ async def check_goals(world: World, *, at: WorldRef | None = None) -> list[GoalR
 
 
 async def _checked(world: World, goal: Goal, at: WorldRef) -> GoalResult:
-    from agentworld_sim.scenario import FileGoal
+    from agentworld_sim.scenario import CommandGoal, FileGoal, RecordGoal, UnchangedFilesGoal
 
-    if isinstance(goal, FileGoal):
+    if isinstance(goal, CommandGoal):
+        title, reason = f"$ {goal.command}", await _command_problem(world, goal, at)
+    elif isinstance(goal, FileGoal):
         condition = {name: value for name, value in goal if name != "file" and value is not None}
         title = f"{goal.file}: {' '.join(f'{name} {value!r}' for name, value in condition.items())}"
         reason = await _file_problem(world, goal, at)
+    elif isinstance(goal, RecordGoal):
+        condition = {name: value for name, value in goal if name != "record" and value is not None}
+        told = " ".join(f"{name} {canonical_json(value)}" for name, value in condition.items())
+        title = f"{goal.record}: {told}"
+        reason = await _record_problem(world, goal, at)
     else:
-        title = f"$ {goal.command}"
-        reason = await _command_problem(world, goal, at)
+        title = f"{goal.unchanged}: unchanged"
+        if isinstance(goal, UnchangedFilesGoal):
+            title += f" besides {', '.join(goal.besides)}" if goal.besides else ""
+            reason = await _files_changed(world, goal, at)
+        else:
+            title += f" besides {canonical_json(goal.besides)}" if goal.besides else ""
+            reason = await _records_changed(world, goal, at)
     return GoalResult(title, not reason, reason)
+
+
+async def _record_problem(world: World, goal: RecordGoal, at: WorldRef) -> str:
+    start = await _records(world, goal.record, world.root)
+    if start is None and await _records(world, goal.record, at) is None:
+        return await _no_table(world, goal.record, at)
+    diff = await world.diff(world.root, at=at)
+    changes = {one.key: one for one in diff.records if one.table == goal.record}
+    if goal.added is not None:
+        found = [one for one in changes.values() if one.kind == "added"]
+        fitting = [one for one in found if _has(one.after, goal.added)]
+        if len(fitting) == 1:
+            return ""
+        return f"{len(fitting)} such records were added{_listed(found)}"
+    wanted = goal.deleted if goal.deleted is not None else goal.where
+    named = {key: one for key, one in (start or {}).items() if _has(one, wanted)}
+    if not named:
+        return f"no record had {canonical_json(wanted)} at the start"
+    if goal.deleted is not None:
+        left = [key for key in named if key not in changes or changes[key].after is not None]
+        return f"still there: {_some(left)}" if left else ""
+    if not any(key in changes for key in named):
+        return f"nothing was changed in {_some(named)}"
+    for key, record in named.items():
+        now = changes[key].after if key in changes else record
+        if now is None:
+            return f"{key} was deleted"
+        if not _has(now, goal.changed):
+            return f"it says {_short(canonical_json(now))}"
+    return ""
+
+
+async def _records_changed(world: World, goal: UnchangedRecordsGoal, at: WorldRef) -> str:
+    table, besides = goal.unchanged, goal.besides
+    if (
+        await _records(world, table, at) is None
+        and await _records(world, table, world.root) is None
+    ):
+        return await _no_table(world, table, at)
+    return _listed(
+        [
+            one
+            for one in (await world.diff(world.root, at=at)).records
+            if one.table == table
+            and not (besides and (_has(one.before, besides) or _has(one.after, besides)))
+        ]
+    ).removeprefix(": ")
+
+
+async def _files_changed(world: World, goal: UnchangedFilesGoal, at: WorldRef) -> str:
+    return _listed(
+        [
+            one
+            for one in (await world.diff(world.root, at=at)).files
+            if _below(one.path, goal.unchanged)
+            and not any(_below(one.path, path) for path in goal.besides)
+        ]
+    ).removeprefix(": ")
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _has(record: Mapping[str, Any] | None, fields: Mapping[str, Any] | None) -> bool:
+    """Whether a record has these values; `true` is not 1, and 1 is 1.0."""
+    return record is not None and all(
+        name in record
+        and record[name] == value
+        and isinstance(record[name], bool) == isinstance(value, bool)
+        for name, value in (fields or {}).items()
+    )
+
+
+async def _records(world: World, table: str, at: WorldRef) -> Records | None:
+    held = records_of(await world.state(at), scenario=world.scenario, tools=world.tools.values())
+    return held.get(table)
+
+
+async def _no_table(world: World, table: str, at: WorldRef) -> str:
+    known = records_of(await world.state(at), scenario=world.scenario, tools=world.tools.values())
+    listed = ", ".join(known) or "none"
+    return f"there is no table {table!r}.{nearest(table, known)} Tables: {listed}."
+
+
+def _some(keys: Iterable[str], most: int = 5) -> str:
+    known = list(keys)
+    return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+
+
+def _listed(changes: Sequence[object], most: int = 3) -> str:
+    if not changes:
+        return ""
+    more = f" and {len(changes) - most} more" if len(changes) > most else ""
+    return ": " + "; ".join(map(str, changes[:most])) + more
 
 
 async def _file_problem(world: World, goal: FileGoal, at: WorldRef) -> str:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
 from agentworld_sim.controls.declared import ControlList, offered
-from agentworld_sim.diff.patch import FileChange, patch_text, tree_diff
+from agentworld_sim.diff.patch import patch_text
+from agentworld_sim.diff.state_diff import StateDiff
 from agentworld_sim.errors import (
     AccessRefused,
     AgentworldError,
@@ -50,6 +51,7 @@ from agentworld_sim.runtime.engine_registry import default_engines
 from agentworld_sim.runtime.history import KeptHistory
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
+from agentworld_sim.runtime.records import state_diff
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import live_worlds
 from agentworld_sim.runtime.step import Pipeline
@@ -308,17 +310,15 @@ class World:
         """The steps for which a model was asked and that gave no turn, oldest first."""
         return await off_loop(self._store, lambda: self._store.failures(self.id))
 
-    async def diff(
-        self, since: WorldRef | None = None, *, at: WorldRef | None = None
-    ) -> list[FileChange]:
-        """The files that differ between two points: `since` (the root) and `at` (here)."""
+    async def diff(self, since: WorldRef | None = None, *, at: WorldRef | None = None) -> StateDiff:
+        """What differs between two points, `since` (the root) and `at` (here): files, records, values."""
         before, after = await self.state(since or self._root), await self.state(at)
-        return tree_diff(before.files, after.files)
+        return state_diff(before, after, scenario=self.scenario, tools=self.tools.values())
 
     async def patch(
         self, since: WorldRef | None = None, *, at: WorldRef | None = None, below: str = "/"
     ) -> str:
-        """The same as a patch in git's format, with paths relative to `below`."""
+        """The files that differ as a patch in git's format, with paths relative to `below`."""
         before, after = await self.state(since or self._root), await self.state(at)
         return await off_loop(
             self._store,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentworld_sim.diff import FileChange
 from agentworld_sim.store.home import open_store
 from agentworld_sim.world import World
 
@@ -28,9 +27,25 @@ def world() -> None:
 
 
 @world.command("ls")
-def ls() -> None:
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def ls(as_json: bool) -> None:
     """List all worlds: id, turns, creation, scenario, and what each was forked from."""
     records = open_store().worlds()
+    if as_json:
+        found = [
+            {
+                "id": record.id,
+                "scenario": scenario_name(record.scenario),
+                "turns": record.turns,
+                "root": record.root,
+                "head": record.head,
+                "created": record.created,
+                "forked_from": record.forked_from or None,
+            }
+            for record in records
+        ]
+        click.echo(json.dumps(found))
+        return
     if not records:
         click.echo("No worlds yet. `agentworld shell --world NAME` makes one.", err=True)
     width = max((len(record.id) for record in records), default=0)
@@ -125,32 +140,33 @@ def _counted(count: int, word: str) -> str:
 @world.command("diff")
 @click.argument("world_id", metavar="ID")
 @click.option("--since", metavar="REF", help="Compare with this point instead of the beginning.")
-@click.option("--patch", is_flag=True, help="Print a patch that `git apply` takes.")
+@click.option("--patch", is_flag=True, help="Print the files as a patch that `git apply` takes.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: files, records and values.")
 @click.option(
     "--below", default="/", metavar="PATH", help="For --patch: paths are relative to this folder."
 )
-def diff(world_id: str, since: str | None, patch: bool, below: str) -> None:
-    """Show which files a world changed.
+def diff(world_id: str, since: str | None, patch: bool, as_json: bool, below: str) -> None:
+    """Show which files, records and values a world changed.
 
     \b
       agentworld shell --from . --world fix -c 'sed -i s/teh/the/ README.md'
       agentworld world diff fix --patch --below /srv/app | git apply
     """
-    asyncio.run(_diff(world_id, since, patch, below))
+    if patch and as_json:
+        raise click.UsageError("--patch and --json are two forms of the same. Give one of them.")
+    asyncio.run(_diff(world_id, since, below if patch else None, as_json=as_json))
 
 
-async def _diff(world_id: str, since: str | None, patch: bool, below: str) -> None:
+async def _diff(world_id: str, since: str | None, below: str | None, *, as_json: bool) -> None:
     async with await World.open(world_id, store=open_store()) as opened:
-        if patch:
+        if below is not None:
             click.echo(await opened.patch(since, below=below), nl=False)
             return
-        for change in await opened.diff(since):
-            click.echo(described(change))
-
-
-def described(change: FileChange) -> str:
-    """One line about one changed file."""
-    return str(change)
+        found = await opened.diff(since)
+        if as_json:
+            click.echo(json.dumps(found.to_json()))
+        elif found:
+            click.echo(str(found))
 
 
 @world.command("fork")

@@ -12,7 +12,10 @@ from agentworld_sim.scenario._content import (
     FileSpec,
     Goal,
     Link,
+    RecordGoal,
     TextFile,
+    UnchangedFilesGoal,
+    UnchangedRecordsGoal,
 )
 from agentworld_sim.scenario._controls import ControlSpec
 from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
@@ -42,11 +45,14 @@ __all__ = [
     "ModelSpec",
     "OperationSpec",
     "OutputSpec",
+    "RecordGoal",
     "RoutesSpec",
     "Scenario",
     "TableSpec",
     "TextFile",
     "ToolObject",
+    "UnchangedFilesGoal",
+    "UnchangedRecordsGoal",
     "UserSpec",
     "scenario_schema",
     "shipped_scenarios",

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from agentworld_sim.errors import nearest
-from agentworld_sim.scenario._content import FILE_FORMS, CommandGoal, FileGoal, form_hint
+from agentworld_sim.scenario._content import FILE_FORMS, GOAL_FORMS, form_hint
 from agentworld_sim.scenario._document import Document, Key
 from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
 from agentworld_sim.scenario._parts import Limits, MachineSpec, ToolObject, UserSpec
@@ -22,8 +22,7 @@ _TAGGED: dict[str, type[BaseModel]] = {
     "<plain>": FILE_FORMS["text"],
     "<toolkit>": ToolObject,
     "<tool>": ToolObject,
-    "<file goal>": FileGoal,
-    "<command goal>": CommandGoal,
+    **GOAL_FORMS,
 }
 """pydantic puts the chosen arm of a union into a location; nobody wrote it in the file."""
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, cast
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    JsonValue,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._types import (
@@ -19,6 +28,7 @@ from agentworld_sim.scenario._types import (
     RelativePath,
     Strict,
 )
+from agentworld_sim.scenario.tables import TableName
 
 
 class _Owned(Strict):
@@ -157,20 +167,94 @@ class CommandGoal(Strict):
     """All of what it prints."""
 
 
+_RECORD_CONDITIONS = ("added", "changed", "deleted")
+
+Fields = Annotated[Mapping[str, JsonValue], Field(min_length=1)]
+
+
+class RecordGoal(Strict):
+    """What became of records of one table, compared with the start."""
+
+    record: TableName
+    """The table it is about."""
+    where: Fields | None = None
+    """For `changed`: fields, with the values at the start, of the records that it is about."""
+    added: Fields | None = None
+    """Fields of exactly one record that was not there at the start."""
+    changed: Fields | None = None
+    """Fields that the records of `where` have now, and did not all have at the start."""
+    deleted: Fields | None = None
+    """Fields of records that were there at the start; none of them is there any more."""
+
+    @model_validator(mode="after")
+    def _one_condition(self) -> RecordGoal:
+        given = [name for name in _RECORD_CONDITIONS if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) if given else "none"
+            message = (
+                f"found {found} of the conditions {', '.join(_RECORD_CONDITIONS)}; allowed: exactly "
+                "one. Write one goal for each condition."
+            )
+            raise KeyedProblems([((), message)])
+        if (self.changed is None) != (self.where is None):
+            message = (
+                "`where` and `changed` belong together: `where` names records by their fields at the "
+                "start, and `changed` says which fields they have now."
+            )
+            raise KeyedProblems([((), message)])
+        return self
+
+
+class UnchangedFilesGoal(Strict):
+    """A part of the file system that is as it was at the start: no file added, changed or deleted."""
+
+    unchanged: AbsolutePath
+    """A path, with everything below it."""
+    besides: tuple[AbsolutePath, ...] = Field(default=(), strict=False)
+    """Paths that may differ, with everything below them."""
+
+
+class UnchangedRecordsGoal(Strict):
+    """A table that is as it was at the start: no record added, changed or deleted."""
+
+    unchanged: TableName
+    """The table."""
+    besides: Fields | None = None
+    """Fields of records that may differ: they have them at the start or now."""
+
+
 def _goal_form(value: object) -> str | None:
-    if isinstance(value, dict):
-        return next((f"<{form} goal>" for form in ("file", "command") if form in value), None)
-    if isinstance(value, FileGoal):
-        return "<file goal>"
-    return "<command goal>" if isinstance(value, CommandGoal) else None
+    if not isinstance(value, dict):
+        return next((form for form, kind in GOAL_FORMS.items() if isinstance(value, kind)), None)
+    key = next((key for key in GOAL_KEYS if key in value), None)
+    if key != "unchanged":
+        return key and f"<{key} goal>"
+    below = cast("dict[str, object]", value)[key]
+    return f"<unchanged {'files' if str(below).startswith('/') else 'records'} goal>"
 
 
 Goal = Annotated[
-    Annotated[FileGoal, Tag("<file goal>")] | Annotated[CommandGoal, Tag("<command goal>")],
+    Annotated[FileGoal, Tag("<file goal>")]
+    | Annotated[CommandGoal, Tag("<command goal>")]
+    | Annotated[RecordGoal, Tag("<record goal>")]
+    | Annotated[UnchangedFilesGoal, Tag("<unchanged files goal>")]
+    | Annotated[UnchangedRecordsGoal, Tag("<unchanged records goal>")],
     Discriminator(
         _goal_form, custom_error_type="goal_form", custom_error_message="not a form of goal"
     ),
 ]
+
+
+GOAL_KEYS = ("file", "command", "record", "unchanged")
+"""The key that says which form a goal is; the first one counts."""
+
+GOAL_FORMS: Mapping[str, type[Strict]] = {
+    "<file goal>": FileGoal,
+    "<command goal>": CommandGoal,
+    "<record goal>": RecordGoal,
+    "<unchanged files goal>": UnchangedFilesGoal,
+    "<unchanged records goal>": UnchangedRecordsGoal,
+}
 
 
 def form_hint(kind: str, value: object) -> str:
@@ -182,8 +266,8 @@ def form_hint(kind: str, value: object) -> str:
             f"{', '.join(FILE_FORMS)}."
         )
     else:
-        forms = ("file", "command")
-        text = "a mapping with the key `file` or the key `command`."
+        forms = GOAL_KEYS
+        text = "a mapping with one of the keys `file`, `command`, `record` and `unchanged`."
     keys = (
         [str(key) for key in cast("dict[object, object]", value)] if isinstance(value, dict) else []
     )
@@ -193,6 +277,7 @@ def form_hint(kind: str, value: object) -> str:
 
 __all__ = [
     "FILE_FORMS",
+    "GOAL_FORMS",
     "Base64File",
     "CommandGoal",
     "CopiedFile",
@@ -201,6 +286,9 @@ __all__ = [
     "FileSpec",
     "Goal",
     "Link",
+    "RecordGoal",
     "TextFile",
+    "UnchangedFilesGoal",
+    "UnchangedRecordsGoal",
     "form_hint",
 ]

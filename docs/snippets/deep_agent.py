@@ -31,5 +31,5 @@ final = agent.invoke({"messages": [("user", "Clean up.")]}, thread)
 for message in final["messages"]:
     message.pretty_print()
 
-changes = asyncio.run(sandbox.world.diff(at=final["sim_ref"]))
-print(f"{len(changes)} paths of the world changed; of this machine, none")
+diff = asyncio.run(sandbox.world.diff(at=final["sim_ref"]))
+print(f"{len(diff.files)} paths of the world changed; of this machine, none")

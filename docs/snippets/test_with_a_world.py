@@ -46,4 +46,4 @@ async def test_the_agent_says_so_when_the_disk_is_full(
     said = await agent.ainvoke({"messages": [("user", "Write down what we said.")]})
 
     assert said["messages"][-1].text == "The disk is full."
-    assert world.diff() == []
+    assert not world.diff()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pty
 import select
@@ -143,6 +144,10 @@ def test_a_folder_becomes_a_world_and_the_world_a_patch(agentworld: Run, tmp_pat
     assert (done.stdout, done.stderr) == ("README.md\n", "")
     assert (project / "README.md").read_text() == "teh project\n"
     assert "README.md" in agentworld("world", "diff", "fix").stdout
+    diff = json.loads(agentworld("world", "diff", "fix", "--json").stdout)
+    assert [one["path"] for one in diff["files"]] == ["/srv/app/README.md"]
+    both = agentworld("world", "diff", "fix", "--json", "--patch")
+    assert both.returncode == 2 and "Give one of them" in both.stderr
     patch = agentworld("world", "diff", "fix", "--patch", "--below", "/srv/app").stdout
     subprocess.run(["git", "apply"], input=patch, text=True, cwd=project, check=True)
     assert (project / "README.md").read_text() == "the project\n"
@@ -154,6 +159,11 @@ def test_worlds_are_listed_shown_forked_and_removed(agentworld: Run) -> None:
     agentworld("shell", "--world", "two", "-c", "rm f")
     listed = agentworld("world", "ls").stdout
     assert "(fork of one)" in listed
+    found = json.loads(agentworld("world", "ls", "--json").stdout)
+    assert [(one["id"], one["turns"], one["forked_from"]) for one in found] == [
+        ("one", 1, None),
+        ("two", 2, "one"),
+    ]
     shown = agentworld("world", "show", "two").stdout
     assert "computed" in shown
     assert "rm f" in shown

@@ -322,8 +322,45 @@ ONE_LINE = [
     # goals
     (
         "goals: [{fil: /x}]",
-        ("3:9: goals[0]: found a mapping with the keys fil; allowed: a mapping with the key `file` "
-        "or the key `command`. Did you mean 'file'?"),
+        ("3:9: goals[0]: found a mapping with the keys fil; allowed: a mapping with one of the keys "
+        "`file`, `command`, `record` and `unchanged`. Did you mean 'file'?"),
+    ),
+    (
+        "goals: [{record: orders}]",
+        ("3:9: goals[0]: found none of the conditions added, changed, deleted; allowed: exactly one. "
+        "Write one goal for each condition."),
+    ),
+    (
+        "goals: [{record: orders, added: {id: 1}, deleted: {id: 2}}]",
+        ("3:9: goals[0]: found added and deleted of the conditions added, changed, deleted; allowed: "
+        "exactly one. Write one goal for each condition."),
+    ),
+    (
+        "goals: [{record: orders, changed: {status: sent}}]",
+        ("3:9: goals[0]: `where` and `changed` belong together: `where` names records by their "
+        "fields at the start, and `changed` says which fields they have now."),
+    ),
+    (
+        "goals: [{record: orders, aded: {id: 1}}]",
+        ("3:26: goals[0].aded: unknown key. Did you mean 'added'? Known keys: added, changed, "
+        "deleted, record, where."),
+    ),
+    (
+        "goals: [{record: orders, added: {}}]",
+        "3:33: goals[0].added: found an empty mapping; allowed: at least 1 of them.",
+    ),
+    (
+        "goals: [{unchanged: /srv, besides: {id: 1}}]",
+        "3:36: goals[0].besides: found a mapping with the keys id; allowed: a list.",
+    ),
+    (
+        "goals: [{unchanged: orders, besides: [/srv]}]",
+        "3:38: goals[0].besides: found a list; allowed: a mapping of keys to values.",
+    ),
+    (
+        "goals: [{unchanged: no table}]",
+        ("3:21: goals[0].unchanged: found 'no table'; allowed: a table's name of letters, digits and "
+        "_ - ., such as 'issues'."),
     ),
     (
         "goals: [{file: /x}]",

@@ -22,7 +22,7 @@ from agentworld_sim import (
     WorldStore,
     bind,
 )
-from agentworld_sim.diff import FileChange
+from agentworld_sim.diff import StateDiff
 
 
 async def worlds() -> None:
@@ -34,7 +34,7 @@ async def worlds() -> None:
     assert_type(turn.observation.provenance, Provenance)
     assert_type(turn.ref, str)
     assert_type(await world.fork(seed=2), World)
-    assert_type(await world.diff(), list[FileChange])
+    assert_type(await world.diff(), StateDiff)
     assert_type(await world.patch(), str)
     assert_type(await world.rewind(), None)
     assert_type(await world.state(), WorldState)

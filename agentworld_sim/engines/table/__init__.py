@@ -19,6 +19,7 @@ from agentworld_sim.engines.table.operation import (
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.table._records import record_changes, records_in, records_view
+    from agentworld_sim.engines.table.layout import tables_in
     from agentworld_sim.engines.table.seeds import records_from, with_records
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "records_from",
     "records_in",
     "records_view",
+    "tables_in",
     "with_records",
 ]
 
@@ -44,6 +46,7 @@ _LATE = {
     "records_from": "_seeds",
     "records_in": "_records",
     "records_view": "_records",
+    "tables_in": "_layout",
     "with_records": "_seeds",
 }
 """Imported when they are first asked for: they load what carries calls out, which a world that never

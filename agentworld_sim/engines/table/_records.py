@@ -84,17 +84,20 @@ def record_changes(
     return changing.values
 
 
-def records_in(state: WorldState, plan: Plan) -> dict[str, dict[str, Mapping[str, Any]]]:
+def records_in(
+    state: WorldState, plan: Plan, *, tables: Iterable[str] | None = None
+) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Every table's records in their order, by a key of their own; those it would begin with if it was
     never touched.
 
     Args:
         state: The world.
         plan: What is known of its tables; it may be empty.
+        tables: Only these.
     """
-    names = sorted({*plan.tables, *tables_in(state.values)})
-    tables = {name: current(state, plan, table_in(state.values, plan, name)) for name in names}
-    return {name: {one.key: one.record for one in held} for name, held in tables.items()}
+    names = sorted({*plan.tables, *tables_in(state.values)} if tables is None else tables)
+    held = {name: current(state, plan, table_in(state.values, plan, name)) for name in names}
+    return {name: {one.key: one.record for one in stored} for name, stored in held.items()}
 
 
 def current(state: WorldState, plan: Plan, table: Table) -> list[Stored]:

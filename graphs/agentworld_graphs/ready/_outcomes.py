@@ -25,7 +25,7 @@ class Outcome(TypedDict):
     seconds: float
     """On the world's clock."""
     differs: list[str]
-    """Files that are otherwise in the end than without a control."""
+    """Files, records and values that are otherwise in the end than without a control."""
     struck: bool
     """Whether the control did anything at all."""
     stopped: bool
@@ -36,7 +36,7 @@ class Outcome(TypedDict):
 
 async def measured(fork: World, at: WorldRef) -> dict[str, Any]:
     """What a run left behind in its fork, which began at `at`."""
-    goals = await check_goals(fork)
+    goals, diff = await check_goals(fork), await fork.diff(at)
     turns = [turn for turn in await fork.trajectory()][len(await fork.trajectory(at)) :]
     passed_us = (await fork.state()).clock_us - (await fork.state(at)).clock_us
     return {
@@ -45,9 +45,13 @@ async def measured(fork: World, at: WorldRef) -> dict[str, Any]:
         "calls": len(turns),
         "enforced": sum(turn.observation.provenance == "enforced" for turn in turns),
         "seconds": passed_us / 1_000_000,
-        "files": {
-            change.path: change.after and f"{change.after.mode:o} {change.after.content}"
-            for change in await fork.diff(at)
+        "changed": {
+            **{
+                one.path: one.after and f"{one.after.mode:o} {one.after.content}"
+                for one in diff.files
+            },
+            **{f"{one.table}/{one.key}": one.after for one in diff.records},
+            **{one.key: one.after for one in diff.values},
         },
     }
 

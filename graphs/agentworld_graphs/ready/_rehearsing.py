@@ -10,7 +10,6 @@ from typing_extensions import TypedDict
 from agentworld_graphs.ready._agent import TURNED_DOWN, State
 from agentworld_graphs.ready._worlds import call_of, forked
 from agentworld_sim import World, WorldRef
-from agentworld_sim.engines.table.changes import record_changes
 
 
 class Rehearsal(TypedDict):
@@ -40,22 +39,16 @@ async def rehearsed(world: World, call: Any, at: WorldRef) -> Rehearsal | None:
             turn = await fork.step(call_of(call))
         except TURNED_DOWN:
             return None
-        files = await fork.diff(at)
-        records = record_changes(
-            await fork.state(at),
-            await fork.state(),
-            tools=fork.tools.values(),
-            scenario=fork.scenario,
-        )
+        diff = await fork.diff(at)
         return Rehearsal(
             call=call,
             at=at,
             answer=turn.observation.text,
             patch=await fork.patch(at),
-            changed=[str(change) for change in files],
-            deleted=[change.path for change in files if change.kind == "removed"],
-            records=[str(change) for change in records],
-            destroys=any(change.kind != "added" for change in (*files, *records)),
+            changed=[str(change) for change in diff.files],
+            deleted=[change.path for change in diff.files if change.kind == "removed"],
+            records=[str(change) for change in diff.records],
+            destroys=any(change.kind != "added" for change in (*diff.files, *diff.records)),
         )
 
 

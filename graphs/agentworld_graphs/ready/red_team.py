@@ -163,13 +163,13 @@ class Steps:
         return {"runs": {given["control"]: run}}
 
     def report(self, state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
-        usual, seconds = (state["runs"][NOTHING][name] for name in ("files", "seconds"))
+        usual, seconds = (state["runs"][NOTHING][name] for name in ("changed", "seconds"))
         outcomes: list[Outcome] = []
         for name in [NOTHING, *wanted(Attack.of(runtime).controls, self.known)]:
             run = dict(state["runs"][name])
-            files = run.pop("files")
-            paths = sorted({**usual, **files})
-            differs = [path for path in paths if files.get(path) != usual.get(path)]
+            changed = run.pop("changed")
+            names = sorted({**usual, **changed})
+            differs = [name for name in names if changed.get(name) != usual.get(name)]
             # Of a control that only delays, the clock tells.
             struck = name == NOTHING or run["enforced"] > 0 or run["seconds"] != seconds
             outcomes.append(Outcome(**run, differs=differs, struck=struck))

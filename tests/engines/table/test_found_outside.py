@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from agentworld_sim.schema.validate import schema_problem
 
 from agentworld_sim import Scenario, ToolSpec, World
 from agentworld_sim.engines.table import plan_of
+from agentworld_sim.schema.validate import schema_problem
 
 from .desk import TEXT, takes
 from .test_real_kinds import opened, said, shown

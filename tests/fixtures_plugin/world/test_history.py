@@ -21,7 +21,7 @@ from agentworld_fixtures._calls import merged
 from agentworld_fixtures._faults import FaultList
 from agentworld_fixtures._world import SimWorld
 from agentworld_graphs import SimToolNode
-from agentworld_sim import SqliteStore, ToolCall, UsageError, World
+from agentworld_sim import SqliteStore, StateDiff, ToolCall, UsageError, World
 from agentworld_sim.types.turns import Turn
 from tests.fixtures_plugin.world.types_of_fixtures import Failure
 
@@ -42,7 +42,7 @@ def test_a_fork_has_calls_faults_and_differences_of_its_own(sim: SimWorld) -> No
     fault = sim.fail("bash", error="no", times=2)
     sim.call("bash", command="echo 1")
     fork = sim.fork()
-    assert (fork.ref, fork.calls(), fork.diff()) == (sim.ref, [], [])
+    assert (fork.ref, fork.calls(), fork.diff()) == (sim.ref, [], StateDiff())
     assert [fork.call("bash", command="echo x > new; echo 2").text for _ in range(2)] == [
         "no\n",
         "2\n",
@@ -52,8 +52,8 @@ def test_a_fork_has_calls_faults_and_differences_of_its_own(sim: SimWorld) -> No
     assert [sim.call("bash", command="echo 3").text for _ in range(2)] == ["no\n", "3\n"]
     assert commands(fork.calls()) == ["echo x > new; echo 2", "echo x > new; echo 2", "pwd"]
     assert commands(sim.calls()) == ["echo 1", "echo 3", "echo 3"]
-    assert [str(change) for change in fork.diff()] == ["A /srv/app/new"]
-    assert sim.diff() == []
+    assert [str(change) for change in fork.diff().files] == ["A /srv/app/new"]
+    assert not sim.diff()
     assert fault.fired == 2
 
 
@@ -72,9 +72,9 @@ def test_calls_before_rewinding_stay_calls_of_the_test(sim: SimWorld) -> None:
     point = sim.ref
     sim.call("bash", command="echo x > new")
     sim.rewind(point)
-    assert [str(change) for change in sim.diff()] == ["D /srv/app/README.md"]
+    assert [str(change) for change in sim.diff().files] == ["D /srv/app/README.md"]
     sim.rewind()
-    assert sim.diff() == []
+    assert not sim.diff()
     sim.assert_called("bash", times=2)
     with pytest.raises(AssertionError, match=r"removed /srv/app/README\.md"):
         sim.assert_no_destructive()
@@ -85,7 +85,7 @@ def test_a_second_one_over_the_same_world_begins_where_it_is_made(sim: SimWorld)
     later = SimWorld(sim.world, FaultList())
     later.call("bash", command="echo x > new")
     assert commands(later.calls()) == ["echo x > new"]
-    assert [str(change) for change in later.diff()] == ["A /srv/app/new"]
+    assert [str(change) for change in later.diff().files] == ["A /srv/app/new"]
     later.assert_no_destructive()
     assert len(sim.calls()) == 2
 
@@ -98,7 +98,7 @@ async def test_all_of_it_works_in_async_tests(sim: SimWorld) -> None:
     assert sim.call("bash", command="pwd").text == "/srv/app\n"
     sim.assert_called("bash", times=6)
     sim.assert_state(files={"README.md": ...})
-    assert sim.fork().diff() == []
+    assert not sim.fork().diff()
 
 
 # Faults

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 
 from agentworld_fixtures._faults import FaultList
 from agentworld_fixtures._world import SimWorld
-from agentworld_sim import UsageError
+from agentworld_sim import FunctionEngine, Observation, ToolSpec, UsageError, World
+from agentworld_sim.runtime.sync import run_sync
 from tests.fixtures_plugin.world.types_of_fixtures import Failure, Open
 
 Rows = Sequence[dict[str, Any]]
@@ -249,20 +250,36 @@ def test_a_scenario_without_goals_meets_none(sim: SimWorld) -> None:
 
 
 def test_a_difference_reads_as_lines(sim: SimWorld) -> None:
-    assert sim.diff() == []
+    assert not sim.diff()
     assert sim.patch() == ""
     sim.call("bash", command="rm data/a.csv; echo x > new; chmod +x src/app.sh")
     assert str(sim.diff()) == (
         "D /srv/app/data/a.csv\nA /srv/app/new\nM /srv/app/src/app.sh  mode 0644 → 0755"
     )
     assert repr(sim.diff()) == (
-        "[D /srv/app/data/a.csv, A /srv/app/new, M /srv/app/src/app.sh  mode 0644 → 0755]"
+        "StateDiff(D /srv/app/data/a.csv, A /srv/app/new, M /srv/app/src/app.sh  mode 0644 → 0755)"
     )
-    assert [change.path for change in sim.diff(sim.ref)] == []
+    assert not sim.diff(sim.ref)
     assert "+++ b/new\n@@ -0,0 +1 @@\n+x\n" in sim.patch(below="/srv/app")
     with pytest.raises(AssertionError) as error:
-        assert sim.diff() == []
-    assert "first extra item: FileChange('D /srv/app/data/a.csv')" in str(error.value)
+        assert not sim.diff()
+    assert "not StateDiff(D /srv/app/data/a.csv, A /srv/app/new" in str(error.value)
+
+
+def test_values_of_the_state_are_asserted(failure: Failure) -> None:
+    def take(arguments: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
+        return Observation(text="ok"), {"stock": {"desks": 2, "lamps": 5}}
+
+    made = run_sync(World.create(engines=[FunctionEngine({"take": take})]))
+    made.add_tools([ToolSpec(name="take")])
+    sim = SimWorld(made, FaultList())
+    sim.assert_state(values={"stock": None})
+    sim.call("take")
+    sim.assert_state(values={"stock": {"desks": 2, "lamps": int}})
+    lines = failure(lambda: sim.assert_state(values={"stock": {"desks": 3}, "stok": 1}))
+    assert lines[0] == "stock.desks: wanted 3, got 2"
+    assert "the state has no value 'stok'. Did you mean 'stock'?" in lines
+    assert str(sim.diff()) == 'A stock  {"desks":2,"lamps":5}'
 
 
 # What was destroyed

@@ -78,7 +78,7 @@ async def test_an_agent_writes_edits_searches_runs_and_delegates(
     trajectory = await sandbox.world.trajectory()
     names = [turn.call.name for turn in trajectory.turns]
     assert names[:5] == ["write_file", "execute", "edit_file", "write_file", "execute"]
-    assert [str(change.path) for change in await sandbox.world.diff()] == ["/srv/new.txt"]
+    assert [str(change.path) for change in (await sandbox.world.diff()).files] == ["/srv/new.txt"]
     if state is not None:
         assert ref_in(final) == sandbox.world.ref
     assert not any("simul" in str(answer).lower() for answer in deep.answers(final))

@@ -52,7 +52,7 @@ async def test_no_alternative_that_was_not_chosen_ever_happens() -> None:
     world = await World.open(done["world"], store=store_of_process())
     async with world:
         calls = [turn.call.name for turn in await world.trajectory(done["sim_ref"])]
-        changed = [change.path for change in await world.diff(at=done["sim_ref"])]
+        changed = [change.path for change in (await world.diff(at=done["sim_ref"])).files]
     assert (calls, changed) == (["bash", "edit_file", "bash"], ["/srv/app/src/csv.sh"])
     assert len(store_of_process().worlds()) == before + 1
 
