@@ -174,7 +174,7 @@ class Episode:
         await self._remove()
         if self._origin is not None and self._spec is not None:
             origin, self._origin = self._origin, None
-            await (removed(origin) if self._spec.id is None else origin.close())
+            await (remove_world(origin) if self._spec.id is None else origin.close())
 
     def reset_sync(self, *, seed: int | None = None) -> EpisodeStep:
         """As `reset`, for code without an event loop."""
@@ -215,7 +215,7 @@ class Episode:
     async def _remove(self) -> None:
         world, self._world, self._last = self._world, None, None
         if world is not None:
-            await removed(world)
+            await remove_world(world)
 
 
 def _all_met(reward: Reward) -> bool:
@@ -259,7 +259,7 @@ def wrong_arguments(problem: str) -> str:
     return f"Error: {problem}"
 
 
-async def removed(world: World) -> None:
+async def remove_world(world: World) -> None:
     """Closes a world and takes it out of its store."""
     await world.close()
     await off_loop(world.store, lambda: world.store.remove(world.id))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentworld_sim.rollouts.log import RolloutLog, read_rollouts, show
     from agentworld_sim.rollouts.policy import Completion, Policy
     from agentworld_sim.rollouts.policy_check import PolicyDrifted, verify_policy
-    from agentworld_sim.rollouts.prediction_task import UNFINISHED, PredictionTask, opened_by
+    from agentworld_sim.rollouts.prediction_task import UNFINISHED, PredictionTask, opening_tag
     from agentworld_sim.rollouts.progress import Progress
     from agentworld_sim.rollouts.record import RolloutRecord, StopReason
     from agentworld_sim.rollouts.rollout import seed_of
@@ -56,7 +56,7 @@ _MODULES = {
     "TurnTokens": "turn_tokens",
     "WorldTask": "world_task",
     "WorldTaskSettings": "world_task",
-    "opened_by": "prediction_task",
+    "opening_tag": "prediction_task",
     "read_rollouts": "log",
     "seed_of": "rollout",
     "show": "log",
@@ -90,7 +90,7 @@ __all__ = [
     "TurnTokens",
     "WorldTask",
     "WorldTaskSettings",
-    "opened_by",
+    "opening_tag",
     "read_rollouts",
     "seed_of",
     "show",

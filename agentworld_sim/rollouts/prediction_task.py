@@ -16,7 +16,7 @@ UNFINISHED = Reward(
 """Of a turn that the engine did not let end."""
 
 
-def opened_by(prompt: str) -> str:
+def opening_tag(prompt: str) -> str:
     """What the end of a prompt already writes of the policy's turn: an opened thinking tag, or nothing."""
     end = len(prompt.rstrip())
     tag = f"<{THINKING_TAG}>"

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Self
 
-from agentworld_sim.episode import offered_tools, removed, unknown_tool, wrong_arguments
+from agentworld_sim.episode import offered_tools, remove_world, unknown_tool, wrong_arguments
 from agentworld_sim.errors import ArgumentsError
 from agentworld_sim.rollouts.hermes import Malformed, parse_calls, tool_objects
 from agentworld_sim.rollouts.tasks import EnvironmentReply, Opening
@@ -103,7 +103,7 @@ class WorldTask:
         if world is None or not self._owned:
             return
         self._world = None
-        await (removed(world) if self._spec.id is None else world.close())
+        await (remove_world(world) if self._spec.id is None else world.close())
 
     async def _opened(self) -> World:
         if self._world is None:
@@ -158,7 +158,7 @@ class WorldEnvironment:
         return self.world.ref
 
     async def close(self) -> None:
-        await removed(self.world)
+        await remove_world(self.world)
 
     async def _answered(self, call: ToolCall | Malformed) -> tuple[str, bool]:
         """What the agent reads, and whether the call was one."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from agentworld_sim.scoring.reward import Reward
     from agentworld_sim.scoring.samples import Message, PredictionSample
     from agentworld_sim.scoring.similarity import agreement, is_exact
-    from agentworld_sim.scoring.wire_text import parse_action, parse_call, unmarked
+    from agentworld_sim.scoring.wire_text import parse_action, parse_call, strip_marker
 
 _MODULES = {
     "BENCH_FIELDS": "bench_rows",
@@ -67,7 +67,7 @@ _MODULES = {
     "read_judgement": "judgement",
     "read_observation": "evidence",
     "turns_of_prompt": "evidence",
-    "unmarked": "wire_text",
+    "strip_marker": "wire_text",
 }
 
 __all__ = [
@@ -97,8 +97,8 @@ __all__ = [
     "parse_call",
     "read_judgement",
     "read_observation",
+    "strip_marker",
     "turns_of_prompt",
-    "unmarked",
 ]
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.scoring.samples import Message, PredictionSample
-from agentworld_sim.scoring.wire_text import parse_action, parse_call, unmarked
+from agentworld_sim.scoring.wire_text import parse_action, parse_call, strip_marker
 from agentworld_sim.types.refs import hashed
 from agentworld_sim.types.tools import DomainName
 
@@ -97,7 +97,7 @@ class BenchRow:
             observations=tuple(answers[: len(actions)]),
             turn=turn,
             sample=_sample(
-                task, trajectory, turn, own, messages, unmarked(answers[turn - 1] or "")
+                task, trajectory, turn, own, messages, strip_marker(answers[turn - 1] or "")
             ),
         )
 

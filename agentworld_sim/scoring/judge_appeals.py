@@ -62,7 +62,7 @@ class NoAppealCheck:
         return appeal(told(given.observation), lambda: known_words(given))
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """A text as a reader sees it: compatible forms and look-alike letters as plain ones, nothing invisible.
 
     Words that are written so that a pattern does not find them are found in this.

@@ -27,7 +27,7 @@ from agentworld_sim.checks import (
 )
 from agentworld_sim.scoring.evidence import check_input, checks_of, turns_of_prompt
 from agentworld_sim.scoring.judge import Judge, Unreadable
-from agentworld_sim.scoring.judge_appeals import NoAppealCheck, folded
+from agentworld_sim.scoring.judge_appeals import NoAppealCheck, fold_text
 from agentworld_sim.scoring.judgement import DIMENSIONS
 from agentworld_sim.scoring.prediction_text import (
     Refused,
@@ -170,7 +170,7 @@ def _judged(
     """What the first check that refuses says, unless it refuses the truth as well."""
     truth = observation_of(sample, sample.observation)
     if folds:
-        answer = replace(answer, text=folded(answer.text))
+        answer = replace(answer, text=fold_text(answer.text))
     given = check_input(sample, answer) or _without_evidence(sample, answer)
     for check in checks:
         for verdict in judge_all((check,), given):
@@ -185,7 +185,7 @@ def _refuses_truth(
 ) -> bool:
     if isinstance(truth, Refused):
         return False
-    told = replace(truth, text=folded(truth.text)) if folds else truth
+    told = replace(truth, text=fold_text(truth.text)) if folds else truth
     return check.judge(replace(given, observation=told)) is not None
 
 

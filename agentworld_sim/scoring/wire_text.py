@@ -41,7 +41,7 @@ def parse_action(message: str) -> str:
     return fenced["text"] if fenced else text
 
 
-def unmarked(text: str) -> str:
+def strip_marker(text: str) -> str:
     """An observation without the marker in front of it."""
     bare = text.lstrip()
     if not bare.startswith(MARKER):

@@ -17,9 +17,10 @@ import tarfile
 from collections.abc import Mapping
 from typing import Final
 
+from agentworld_sim.episode import unknown_tool
 from agentworld_sim.errors import EngineFailure, UsageError
 from agentworld_sim.rollouts import EnvironmentReply, Opening, tool_objects
-from agentworld_sim.rollouts.hermes import Malformed, parse_calls, unknown_tool
+from agentworld_sim.rollouts.hermes import Malformed, parse_calls
 from agentworld_sim.scoring import Reward
 from agentworld_sim.types.tools import ToolSpec
 from agentworld_trainers.pocket.agent_tasks import SYSTEM, ShellTask

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.rollouts import Opening, TurnTokens, opened_by, tool_objects
+from agentworld_sim.rollouts import Opening, TurnTokens, opening_tag, tool_objects
 from agentworld_sim.scoring import Message
 from tests.scoring.samples import sample
 from tests.trainers.policies.tokenizers import TINY_CHAT, bundled, tokenizer
@@ -271,4 +271,4 @@ def test_what_a_chat_template_opens_is_known(
 ) -> None:
     tokens = TurnTokens(tokenizer(bundled(template)), variables)
     ids = tokens.opening_ids(Opening(messages=sample().messages))
-    assert opened_by(tokens.tokenizer.decode(ids)) == opened
+    assert opening_tag(tokens.tokenizer.decode(ids)) == opened

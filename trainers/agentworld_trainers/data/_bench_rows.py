@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentworld_sim.scoring import BenchRow, Message, parse_action, parse_call, unmarked
+from agentworld_sim.scoring import BenchRow, Message, parse_action, parse_call, strip_marker
 from agentworld_trainers.data._prepared import Prepared, PreparedTurn, says_failure
 from agentworld_trainers.data._rows import Document
 
@@ -14,7 +14,7 @@ def prepared_row(row: BenchRow, *, place: str) -> Prepared:
         row: The row.
         place: File and line, for messages.
     """
-    texts = [None if one is None else unmarked(one) for one in row.observations]
+    texts = [None if one is None else strip_marker(one) for one in row.observations]
     turns = tuple(
         PreparedTurn(
             number=number,

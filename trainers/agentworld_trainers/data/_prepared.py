@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentworld_sim.checks.known_files import tells_failure
 from agentworld_sim.imagination.prompt_set import PromptSet
-from agentworld_sim.scoring import Message, PredictionSample, parse_action, unmarked
+from agentworld_sim.scoring import Message, PredictionSample, parse_action, strip_marker
 from agentworld_sim.types.tools import DomainName, ToolCall
 from agentworld_trainers.data._rows import Document
 from agentworld_trainers.data._samples import PROMPT_TOKENS, documents_of, samples_of
@@ -108,7 +108,7 @@ def turns_of(document: Document) -> list[tuple[str, str]]:
     """
     said: Sequence[Message] = [one for one in document.messages if one["role"] != "system"]
     return [
-        (parse_action(asked["content"]), unmarked(answer["content"]))
+        (parse_action(asked["content"]), strip_marker(answer["content"]))
         for asked, answer in zip(said[::2], said[1::2], strict=False)
     ]
 

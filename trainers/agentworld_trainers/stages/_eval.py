@@ -27,7 +27,7 @@ from agentworld_sim.rollouts import (
     RolloutEngine,
     RolloutSettings,
     TurnTokens,
-    opened_by,
+    opening_tag,
 )
 from agentworld_sim.scoring import PredictionReward, PredictionSample, Reward, is_computed
 
@@ -239,7 +239,7 @@ async def _loaded(
     if torch.cuda.is_available():
         cast(torch.nn.Module, model).to("cuda")
     turns = TurnTokens(tokenizer, {"enable_thinking": thinking})
-    opened = opened_by(turns.begin)
+    opened = opening_tag(turns.begin)
     rule, texts = PredictionReward().rule, dict[int, tuple[str, Reward]]()
 
     async def judged(place: int, sample: PredictionSample, text: str) -> Reward:

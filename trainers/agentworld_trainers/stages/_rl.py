@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.rollouts import Opening, PredictionTask, RolloutRecord, TurnTokens, opened_by
+from agentworld_sim.rollouts import Opening, PredictionTask, RolloutRecord, TurnTokens, opening_tag
 from agentworld_sim.scoring import Judge, PredictionReward, PredictionSample, Reward, RewardFunction
 from agentworld_trainers.data._rows import read_rows
 from agentworld_trainers.own_rewards import own_reward
@@ -73,7 +73,7 @@ def _trained(
             stage.say(f"rl: {runner.run(judge.ready())} judges")
         path = run.data("rl.jsonl")
         stage.hold("data", file_digest(path))
-        opened = opened_by(tokens.begin)
+        opened = opening_tag(tokens.begin)
         others = _spread(list(read_rows(run.data("eval.jsonl"), PredictionSample)), MOST_HELD_OUT)
         held.extend(
             PredictionTask(one, _exactness, opened=opened)
