@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import socket
-import ssl
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import cast
 from urllib.parse import urlsplit, urlunsplit
-
-import httpx2
 
 from agentworld_sim.errors import ContextOverflow, ModelFailure, ModelRefused, ModelUnavailable
 from agentworld_sim.llm.refusals import Refusal, quoted
 from agentworld_sim.llm.settings import KEY_VARIABLE, URL_VARIABLE, ModelSettings
+from agentworld_sim.llm.transport import TransportError
 
 
 @dataclass(slots=True)
@@ -31,44 +26,55 @@ class Failures:
         model = f" (model {name!r})" if name else ""
         return f"the model server {shown(self.settings.url)}{model}"
 
-    def connection(self, error: httpx2.HTTPError) -> ModelUnavailable:
+    def connection(self, error: TransportError) -> ModelUnavailable:
         """No connection, or a lost one."""
-        host = urlsplit(self.settings.url).hostname
-        causes = tuple(_causes(error))
-        if any(isinstance(cause, socket.gaierror) for cause in causes):
-            return ModelUnavailable(
-                f"{self.place} cannot be reached: the host {host!r} is not known. Correct"
-                f" {URL_VARIABLE}."
-            )
-        if tls := next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None):
-            return ModelUnavailable(
-                f"{self.place} cannot be reached over TLS: {quoted(str(tls), '')}. A server that"
-                " speaks plain HTTP wants an http:// URL; a certificate of your own is named in"
-                " SSL_CERT_FILE."
-            )
-        if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-            return ModelUnavailable(
-                f"{self.place} cannot be reached: nothing listens there. Start one with `agentworld"
-                f" serve`, or correct {URL_VARIABLE}."
-            )
-        if isinstance(error, httpx2.ConnectTimeout):
-            return ModelUnavailable(
-                f"{self.place} took no connection within {self.settings.connect_seconds:g} s. Is"
-                " the host up, and does a firewall let you through?"
-            )
-        if isinstance(error, httpx2.ProxyError):
-            return ModelUnavailable(
-                f"{self.place} cannot be reached through the proxy: {quoted(str(error), '')}. Name"
-                " the host in NO_PROXY if it needs none."
-            )
-        what = "cannot be reached" if isinstance(error, httpx2.ConnectError) else "broke off"
-        detail = quoted(str(error), self.settings.api_key).rstrip(".") or type(error).__name__
-        return ModelUnavailable(f"{self.place} {what}: {detail}. Look into the server's log.")
+        detail = quoted(error.detail, self.settings.api_key).rstrip(".")
+        match error.cause:
+            case "unknown host":
+                host = urlsplit(self.settings.url).hostname
+                what = f"cannot be reached: the host {host!r} is not known. Correct {URL_VARIABLE}."
+            case "tls":
+                what = (
+                    f"cannot be reached over TLS: {detail}. A server that speaks plain HTTP wants an"
+                    " http:// URL; a certificate of your own is named in SSL_CERT_FILE."
+                )
+            case "refused":
+                what = (
+                    "cannot be reached: nothing listens there. Start one with `agentworld serve`, or"
+                    f" correct {URL_VARIABLE}."
+                )
+            case "no connection":
+                what = (
+                    f"took no connection within {self.settings.connect_seconds:g} s. Is the host up,"
+                    " and does a firewall let you through?"
+                )
+            case "proxy":
+                what = (
+                    f"cannot be reached through the proxy: {detail}. Name the host in NO_PROXY if it"
+                    " needs none."
+                )
+            case "cannot reach":
+                what = f"cannot be reached: {detail}. Look into the server's log."
+            case _:
+                what = f"broke off: {detail}. Look into the server's log."
+        return ModelUnavailable(f"{self.place} {what}")
 
     def silence(self, seconds: float) -> ModelUnavailable:
         return ModelUnavailable(
             f"{self.place} sent nothing for {seconds:g} s and was given up. Is it overloaded or"
             " stuck? Look into its log, or allow more with silence_seconds."
+        )
+
+    def late(self, seconds: float) -> ModelUnavailable:
+        return ModelUnavailable(
+            f"{self.place} was given up: its reply was not whole after {seconds:g} s. Allow fewer tokens"
+            " with max_tokens, or more time with reply_seconds."
+        )
+
+    def filtered(self) -> ModelRefused:
+        return ModelRefused(
+            f"{self.place} kept back a part of its reply (finish_reason 'content_filter'). Correct the"
+            " server's filter, or ask a server without one."
         )
 
     def broken(self, what: str) -> ModelUnavailable:
@@ -158,18 +164,3 @@ def shown(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", "")).rstrip("/")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, its causes and theirs."""
-    seen: list[BaseException] = []
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        one = waiting.pop(0)
-        if one is None or one in seen:
-            continue
-        seen.append(one)
-        yield one
-        if isinstance(one, BaseExceptionGroup):
-            waiting += cast(tuple[BaseException, ...], one.exceptions)
-        waiting += [one.__cause__, one.__context__]

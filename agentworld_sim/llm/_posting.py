@@ -4,50 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterable
 from contextlib import aclosing, suppress
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-import httpx2
-
-from agentworld_sim.errors import ModelFailure, ModelUnavailable, UsageError
+from agentworld_sim.errors import ModelFailure, ModelUnavailable
 from agentworld_sim.llm._failures import Failures, shown
 from agentworld_sim.llm._retry import Temporary, seconds_until
 from agentworld_sim.llm._stream import (
-    LARGEST_REPLY,
     Broken,
     EventReader,
+    Filtered,
     Malformed,
     ReplyReader,
     too_large,
 )
 from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
 from agentworld_sim.llm.settings import URL_VARIABLE, ModelSettings
+from agentworld_sim.llm.transport import Response, TooLarge, Transport, TransportError
 
 LEFTOVER_SECONDS = 0.5
 """How long to wait for the end of a stream that has said it is done, to keep its connection."""
 
-SESSION_HEADER = "X-Session-ID"
-"""What vLLM's router (0.1.17) sends to one replica with its policy `consistent_hash`."""
-
 LISTING_SECONDS = 60.0
-"""How long a server may be silent that is asked for something that needs no model."""
+"""How long a server may take that is asked for something that needs no model."""
 
 
 class Posting:
-    """Sends requests to one server. Holds no connection."""
+    """Sends requests to one server, each of them once."""
 
     def __init__(self, settings: ModelSettings) -> None:
+        """
+        Raises:
+            UsageError: the key cannot be sent.
+        """
         self.failures = Failures(settings)
+        self.transport = Transport(settings)
         self._silence = settings.silence_seconds
+        self._seconds = settings.reply_seconds
         self._url = settings.url
-        try:
-            # Parsed once, not for every request. A port that is none shows only when it is looked at.
-            self._chat_url = httpx2.URL(self.address("/chat/completions"))
-            _ = urlsplit(self._url).port
-        except (httpx2.InvalidURL, ValueError) as error:
-            raise UsageError(f"the model URL {shown(self._url)!r} is not one: {error}.") from None
+        self._chat_url = self.address("/chat/completions")
 
     def address(self, path: str, *, below: str = "") -> str:
         """A page of the API; a query of the base URL stays."""
@@ -55,9 +53,7 @@ class Posting:
         whole = f"{parts.path.rstrip('/')}{below}{path}"
         return urlunsplit((parts.scheme, parts.netloc, whole, parts.query, ""))
 
-    async def chat(
-        self, http: httpx2.AsyncClient, body: bytes, reader: ReplyReader, *, session: str
-    ) -> Refusal | None:
+    async def chat(self, body: bytes, reader: ReplyReader, *, session: str) -> Refusal | None:
         """Posts a chat request and reads the reply; returns what the server has against it.
 
         Requests of one `session` begin alike; a router may keep them together.
@@ -69,71 +65,63 @@ class Posting:
         problem: Exception
         nonsense: Malformed | None = None
         try:
-            async with http.stream(
-                "POST", self._chat_url, content=body, headers={SESSION_HEADER: session}
+            async with self.transport.send(
+                self._chat_url, body, silence=self._silence, seconds=self._seconds, session=session
             ) as response:
-                if response.status_code != 200:
+                if response.status != 200:
                     return await self._refusal(response)
-                await _read_reply(response, reader)
+                await _read_reply(response, reader, self._silence)
                 if reader.refusal is None and not reader.interruption:
                     reader.check()
-        except (httpx2.ReadTimeout, httpx2.WriteTimeout):
-            problem = self.failures.silence(self._silence)
         except Malformed as error:
             nonsense = error
             problem = self.failures.nonsense(str(error), error.hint)
         except Broken as error:
             problem = Temporary(self.failures.broken(str(error)))
-        except httpx2.HTTPError as error:
-            problem = self._connection(error)
+        except Filtered:
+            problem = self.failures.filtered()
+        except TransportError as error:
+            problem = self._lost(error, self._silence)
         else:
             if reader.refusal is None or reader.refusal.status in (400, 404, 422):
                 return reader.refusal
             problem = self._reported(reader)
         if nonsense and not nonsense.hint and not reader.began:
-            problem = self.failures.nonsense(str(nonsense), await self.where_it_answers(http))
+            problem = self.failures.nonsense(str(nonsense), await self.where_it_answers())
         # Raised out here so that it drags no request, and no key in its headers, along.
         raise problem
 
-    async def listing(self, http: httpx2.AsyncClient, *, below: str = "") -> Refusal | Any:
+    async def listing(self, *, below: str = "") -> Refusal | Any:
         """The JSON of the page that lists the models, or what the server has against asking.
 
         Raises:
+            Malformed: it is no JSON.
             Temporary, ModelFailure: as `chat`.
         """
         seconds = min(LISTING_SECONDS, self._silence)
-        return await self._json(http, "GET", self.address("/models", below=below), seconds)
+        return await self._json(self.address("/models", below=below), None, seconds)
 
-    async def post(self, http: httpx2.AsyncClient, path: str, body: bytes) -> Refusal | Any:
+    async def post(self, path: str, body: bytes) -> Refusal | Any:
         """Posts a request whose answer comes as a whole, and gives its JSON; or what the server has
         against it.
 
         Raises:
-            Temporary, ModelFailure: as `chat`.
+            Malformed, Temporary, ModelFailure: as `listing`.
         """
-        return await self._json(http, "POST", self.address(path), self._silence, body)
+        return await self._json(self.address(path), body, self._silence)
 
-    async def _json(
-        self,
-        http: httpx2.AsyncClient,
-        method: str,
-        url: str,
-        seconds: float,
-        body: bytes | None = None,
-    ) -> Refusal | Any:
+    async def _json(self, url: str, body: bytes | None, seconds: float) -> Refusal | Any:
         problem: Exception
         try:
-            timeout = httpx2.Timeout(seconds, connect=http.timeout.connect, pool=None)
-            async with http.stream(method, url, content=body, timeout=timeout) as response:
-                if response.status_code != 200:
+            # Nothing of it can be used before all is there, so it is silent until then.
+            async with self.transport.send(url, body, silence=seconds, seconds=seconds) as response:
+                if response.status != 200:
                     return await self._refusal(response)
                 received = await _read_all(response)
-        except httpx2.ReadTimeout:
-            problem = self.failures.silence(seconds)
         except Malformed as error:
             problem = self.failures.nonsense(str(error), error.hint)
-        except httpx2.HTTPError as error:
-            problem = self._connection(error)
+        except TransportError as error:
+            problem = self._lost(error, seconds, whole=True)
         else:
             try:
                 return json.loads(received)
@@ -141,7 +129,7 @@ class Posting:
                 problem = Malformed(looks_like(received))
         raise problem
 
-    async def where_it_answers(self, http: httpx2.AsyncClient) -> str:
+    async def where_it_answers(self) -> str:
         """A hint at the right URL, when an API answers below this one."""
         path = urlsplit(self._url).path.rstrip("/")
         if path.endswith("/chat/completions"):
@@ -150,7 +138,7 @@ class Posting:
         if path.endswith("/v1"):
             return ""
         with suppress(Temporary, Malformed, ModelFailure):
-            found: object = await self.listing(http, below="/v1")
+            found: object = await self.listing(below="/v1")
             if isinstance(found, dict) and "data" in found:
                 return f" An API answers at {shown(self._url)}/v1: set {URL_VARIABLE} to that."
         return ""
@@ -164,21 +152,26 @@ class Posting:
             return Temporary(failure)
         return failure
 
-    def _connection(self, error: httpx2.HTTPError) -> Exception:
+    def _lost(self, error: TransportError, silence: float, *, whole: bool = False) -> Exception:
+        if error.cause == "late" and not whole:
+            return self.failures.late(self._seconds)
+        if error.cause in ("silent", "late"):
+            return self.failures.silence(silence)
         failure = self.failures.connection(error)
         # A certificate does not get better by itself.
-        return failure if "over TLS" in str(failure) else Temporary(failure)
+        return failure if error.cause == "tls" else Temporary(failure)
 
-    async def _refusal(self, response: httpx2.Response) -> Refusal:
+    async def _refusal(self, response: Response) -> Refusal:
         """What an answer other than 200 says.
 
         Raises:
             Temporary: a 5xx or a 429.
             ModelFailure: a redirect.
         """
-        status = response.status_code
-        if response.is_redirect:
-            raise self.failures.redirect(status, response.headers.get("location", ""))
+        status = response.status
+        location = response.headers.get("location")
+        if 300 <= status < 400 and location is not None:
+            raise self.failures.redirect(status, location)
         body = await _read_all(response)
         refusal = _said(body, status)
         if status == 429 or status >= 500:
@@ -196,19 +189,26 @@ def _said(body: bytes, status: int) -> Refusal:
     return told or Refusal(status, json.dumps(value))
 
 
-async def _read_reply(response: httpx2.Response, reader: ReplyReader) -> None:
+async def _read_reply(response: Response, reader: ReplyReader, silence: float) -> None:
     if "event-stream" not in response.headers.get("content-type", ""):
         reader.whole(await _read_all(response))
         return
     events = EventReader()
-    async with aclosing(response.aiter_bytes()) as received:
+    size, heard = 0, time.monotonic()
+    async with aclosing(response.pieces()) as received:
         async for data in received:
             _take_all(events.feed(data), reader)
             if reader.ended:
                 break
+            now = time.monotonic()
+            # Comments and empty pieces keep a connection open; they are nothing that is said.
+            if reader.size > size:
+                size, heard = reader.size, now
+            elif now - heard > silence:
+                raise TransportError("silent")
         if reader.done:
             # The connection can be used again once the response is read to its end.
-            with suppress(TimeoutError, httpx2.HTTPError):
+            with suppress(TimeoutError):
                 async with asyncio.timeout(LEFTOVER_SECONDS):
                     async for _ in received:
                         pass
@@ -223,12 +223,8 @@ def _take_all(events: Iterable[bytes], reader: ReplyReader) -> None:
             return
 
 
-async def _read_all(response: httpx2.Response) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    async for data in response.aiter_bytes():
-        pieces.append(data)
-        size += len(data)
-        if size > LARGEST_REPLY:
-            raise too_large("an answer")
-    return b"".join(pieces)
+async def _read_all(response: Response) -> bytes:
+    try:
+        return await response.read()
+    except TooLarge:
+        raise too_large("an answer") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -71,10 +72,11 @@ def seconds_until(retry_after: str | None) -> float | None:
     if not retry_after:
         return None
     try:
-        return max(float(retry_after), 0.0)
+        seconds = float(retry_after)
     except ValueError:
-        pass
-    try:
-        return max(parsedate_to_datetime(retry_after).timestamp() - time.time(), 0.0)
-    except ValueError:
-        return None
+        try:
+            seconds = parsedate_to_datetime(retry_after).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    # `nan` and `inf` are numbers to Python, and no time to wait.
+    return max(seconds, 0.0) if math.isfinite(seconds) else None

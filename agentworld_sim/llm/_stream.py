@@ -10,10 +10,7 @@ from typing import Any, cast
 
 from agentworld_sim.llm.chat import Listener, Watch
 from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
-
-LARGEST_REPLY = 64 * 1024 * 1024
-"""Bytes of one line and characters of one reply. A full context of 262,144 tokens has a few
-megabytes of text."""
+from agentworld_sim.llm.transport import LARGEST_ANSWER
 
 WATCH_EVERY = 2_048
 """Characters between two looks at a reply, or a tenth of it when that is more: looking at all of a
@@ -35,13 +32,17 @@ class Malformed(Exception):
 def too_large(what: str) -> Malformed:
     """More than any model says."""
     return Malformed(
-        f"sends {what} of more than {LARGEST_REPLY >> 20} MB",
+        f"sends {what} of more than {LARGEST_ANSWER >> 20} MB",
         " No model writes that much: look into the server's log.",
     )
 
 
 class Broken(Exception):
     """The reply ended before its end."""
+
+
+class Filtered(Exception):
+    """The server kept a part of the reply back."""
 
 
 class EventReader:
@@ -53,7 +54,7 @@ class EventReader:
 
     def __init__(self) -> None:
         self._pending: list[bytes] = []
-        self._size = 0
+        self.size = 0
         self._data: list[bytes] = []
 
     def feed(self, received: bytes) -> Iterator[bytes]:
@@ -63,12 +64,12 @@ class EventReader:
             if self._pending:
                 line = b"".join((*self._pending, line))
                 self._pending.clear()
-                self._size = 0
+                self.size = 0
             yield from self._line(line)
         if rest:
             self._pending.append(rest)
-            self._size += len(rest)
-            if self._size > LARGEST_REPLY:
+            self.size += len(rest)
+            if self.size > LARGEST_ANSWER:
                 raise too_large("a line")
 
     def end(self) -> Iterator[bytes]:
@@ -104,7 +105,8 @@ class ReplyReader:
     """When the first text came, by `time.perf_counter`."""
     _content: list[str] = field(default_factory=list[str])
     _thinking: list[str] = field(default_factory=list[str])
-    _size: int = 0
+    size: int = 0
+    """Characters of answer and thinking that came."""
     _look_at: int = WATCH_EVERY
 
     @property
@@ -118,7 +120,7 @@ class ReplyReader:
     @property
     def began(self) -> bool:
         """Whether any of the reply came."""
-        return self._size > 0
+        return self.size > 0
 
     @property
     def ended(self) -> bool:
@@ -155,14 +157,17 @@ class ReplyReader:
             self.done = True
 
     def check(self) -> None:
-        """Makes sure that the reply came to an end.
+        """Makes sure that the reply came to its own end.
 
         Raises:
             Broken: it did not.
+            Filtered: a filter of the server ended it.
         """
+        if self.finish_reason == "content_filter":
+            raise Filtered
         if self.finish_reason in BROKEN_OFF:
             raise Broken(f"broke off its reply (finish_reason {self.finish_reason!r})")
-        if not self.finish_reason and not (self.done and self._size):
+        if not self.finish_reason and not (self.done and self.size):
             raise Broken("closed the connection in the middle of a reply")
 
     def _take(self, chunk: Mapping[str, Any], part: str) -> None:
@@ -189,14 +194,14 @@ class ReplyReader:
         if self.first_piece is None:
             self.first_piece = time.perf_counter()
         pieces.append(text)
-        self._size += len(text)
-        if self._size > LARGEST_REPLY:
+        self.size += len(text)
+        if self.size > LARGEST_ANSWER:
             raise too_large("a reply")
 
     def _look(self) -> None:
-        if self.watch is None or self.finish_reason or self._size < self._look_at:
+        if self.watch is None or self.finish_reason or self.size < self._look_at:
             return
-        self._look_at = self._size + max(WATCH_EVERY, self._size // 10)
+        self._look_at = self.size + max(WATCH_EVERY, self.size // 10)
         reason = self.watch(self.content, self.thinking)
         if reason is not None:
             self.interruption, self.finish_reason = reason, "interrupted"

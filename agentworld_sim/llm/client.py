@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from agentworld_sim.errors import ModelFailure
 from agentworld_sim.llm._dialect import Dialect
 from agentworld_sim.llm._flights import Ended
-from agentworld_sim.llm._http import Line, Lines
 from agentworld_sim.llm._posting import Posting
 from agentworld_sim.llm._replies_cache import RepliesCache
 from agentworld_sim.llm._retry import Sleep, retried
@@ -22,6 +21,7 @@ from agentworld_sim.llm.chat import ChatReply, ChatRequest, Listener, ServedMode
 from agentworld_sim.llm.refusals import Refusal
 from agentworld_sim.llm.served import names_served, served_model, wrong_name
 from agentworld_sim.llm.settings import ModelSettings
+from agentworld_sim.llm.transport import Connections
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class ChatClient:
         self.settings = settings
         self._sleep = sleep
         self._posting = Posting(settings)
-        self._lines = Lines(settings)
+        self._transport = self._posting.transport
         self._cache = RepliesCache(settings.cache_entries)
         self._dialect = Dialect()
         self._served: ServedModel | None = None
@@ -77,9 +77,9 @@ class ChatClient:
         if (known := self._cache.get(sent.key)) is not None:
             logger.debug("a reply of %d characters comes from the cache", len(known.content))
             return replace(known, source="cache", seconds=0.0, first_token_seconds=None)
-        line = await self._lines.of_this_loop()
+        connections = await self._transport.of_this_loop()
         reply, joined = await self._shared(
-            line, sent.key, lambda: self._fetch(line, sent, watch, listener)
+            connections, sent.key, lambda: self._fetch(connections, sent, watch, listener)
         )
         if not joined:
             return reply
@@ -102,49 +102,51 @@ class ChatClient:
         """
         if self._served is not None:
             return self._served
-        line = await self._lines.of_this_loop()
-        found, _ = await self._shared(line, "served", lambda: self._look_up(line))
+        connections = await self._transport.of_this_loop()
+        found, _ = await self._shared(connections, "served", self._look_up)
         self._served = found
         self._posting.failures.model = found.name
         return found
 
     async def close(self) -> None:
         """Closes the connections of the running event loop. The client can be used again."""
-        await self._lines.close()
+        await self._transport.close()
 
     async def _shared(
-        self, line: Line, key: bytes | str, work: Callable[[], Coroutine[Any, Any, T]]
+        self, connections: Connections, key: bytes | str, work: Callable[[], Coroutine[Any, Any, T]]
     ) -> tuple[T, bool]:
         try:
-            return await line.flights.share(key, work)
+            return await connections.flights.share(key, work)
         except Ended:
             failure = self._posting.failures.closed()
         raise failure
 
-    async def _look_up(self, line: Line) -> ServedModel:
+    async def _look_up(self) -> ServedModel:
         return await retried(
-            lambda: served_model(self._posting, line.http, self.settings.model),
+            lambda: served_model(self._posting, self.settings.model),
             retries=self.settings.retries,
             sleep=self._sleep,
         )
 
     async def _fetch(
-        self, line: Line, sent: SentRequest, watch: Watch | None, listener: Listener | None
+        self,
+        connections: Connections,
+        sent: SentRequest,
+        watch: Watch | None,
+        listener: Listener | None,
     ) -> ChatReply:
         began = time.perf_counter()
         # Held through the pauses as well: a server that is overloaded gets no more than before.
-        async with line.slots:
+        async with connections.slots:
             reply = await retried(
-                lambda: self._attempt(line, sent, ReplyReader(watch, listener), began),
+                lambda: self._attempt(sent, ReplyReader(watch, listener), began),
                 retries=self.settings.retries,
                 sleep=self._sleep,
             )
         self._cache.put(sent.key, reply)
         return reply
 
-    async def _attempt(
-        self, line: Line, sent: SentRequest, reader: ReplyReader, began: float
-    ) -> ChatReply:
+    async def _attempt(self, sent: SentRequest, reader: ReplyReader, began: float) -> ChatReply:
         dialect = self._dialect
         while True:
             fields = dialect.spoken(sent.fields)
@@ -152,12 +154,12 @@ class ChatClient:
             reader = ReplyReader(reader.watch, reader.listener)
             if reader.listener is not None:
                 reader.listener.begin()
-            refusal = await self._posting.chat(line.http, body, reader, session=sent.session)
+            refusal = await self._posting.chat(body, reader, session=sent.session)
             if refusal is None:
                 break
             taught = dialect.taught(refusal, fields)
             if taught is None:
-                raise await self._refused(line, refusal, fields["model"])
+                raise await self._refused(refusal, fields["model"])
             dialect = taught
         self._remember(dialect)
         seconds = time.perf_counter() - began
@@ -192,16 +194,16 @@ class ChatClient:
         for name in sorted(dialect.dropped - known.dropped):
             logger.warning("the model server does not take %s; it is left out from now on", name)
 
-    async def _refused(self, line: Line, refusal: Refusal, model: str) -> ModelFailure:
+    async def _refused(self, refusal: Refusal, model: str) -> ModelFailure:
         """The error for a refusal, with what the server can tell about the right way."""
         failures = self._posting.failures
         if refusal.about_model and refusal.overflow is None:
             # What the server told before may no longer be so.
             self._served = None
-            names = await names_served(self._posting, line.http)
+            names = await names_served(self._posting)
             if names is not None and model not in names:
                 return wrong_name(self._posting, model, names)
         elif refusal.status in (404, 405):
-            hint = await self._posting.where_it_answers(line.http)
+            hint = await self._posting.where_it_answers()
             return failures.missing(refusal.status, refusal.message, hint)
         return failures.refused(refusal)

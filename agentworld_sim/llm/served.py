@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-import httpx2
-
 from agentworld_sim.errors import ModelRefused, nearest
 from agentworld_sim.llm._posting import Posting
 from agentworld_sim.llm._retry import Temporary
@@ -22,18 +20,18 @@ CONTEXT = ("max_model_len", "context_length", "max_context_length")
 """What vLLM and SGLang, hosted services and LM Studio call the context's length."""
 
 
-async def served_model(posting: Posting, http: httpx2.AsyncClient, wanted: str) -> ServedModel:
+async def served_model(posting: Posting, wanted: str) -> ServedModel:
     """The model of this name, or the only one.
 
     Raises:
         Temporary: trying again may help.
         ModelFailure: it would not.
     """
-    found, refusal = await _listing(posting, http)
+    found, refusal = await _listing(posting)
     if refusal is not None:
         if refusal.status not in NO_LIST:
             raise posting.failures.refused(refusal)
-        hint = await posting.where_it_answers(http)
+        hint = await posting.where_it_answers()
         if hint or not wanted:
             raise posting.failures.missing(refusal.status, refusal.message, hint)
         return ServedModel(wanted, None)
@@ -45,10 +43,10 @@ async def served_model(posting: Posting, http: httpx2.AsyncClient, wanted: str) 
     raise wrong_name(posting, wanted, list(models))
 
 
-async def names_served(posting: Posting, http: httpx2.AsyncClient) -> list[str] | None:
+async def names_served(posting: Posting) -> list[str] | None:
     """The names a server lists, for a message; `None` when it lists none."""
     try:
-        found = await posting.listing(http)
+        found = await posting.listing()
     except (Temporary, Malformed):
         return None
     return None if isinstance(found, Refusal) else list(models_in(found)) or None
@@ -68,14 +66,14 @@ def wrong_name(posting: Posting, wanted: str, names: list[str]) -> ModelRefused:
     )
 
 
-async def _listing(posting: Posting, http: httpx2.AsyncClient) -> tuple[Any, Refusal | None]:
+async def _listing(posting: Posting) -> tuple[Any, Refusal | None]:
     try:
-        found = await posting.listing(http)
+        found = await posting.listing()
     except Malformed as error:
         what = str(error)
     else:
         return (None, found) if isinstance(found, Refusal) else (found, None)
-    hint = await posting.where_it_answers(http)
+    hint = await posting.where_it_answers()
     raise posting.failures.nonsense(f"sends {what} for its list of models", hint)
 
 

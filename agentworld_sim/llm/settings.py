@@ -60,7 +60,10 @@ class ModelSettings:
     """How often a request is repeated after a lost connection, a 5xx or a 429."""
     connect_seconds: float = 10.0
     silence_seconds: float = 600.0
-    """How long a server may be silent before it is given up: before the first token and between two."""
+    """How long a server may be silent before it is given up: before the first token and between two.
+    What carries no text is silence too."""
+    reply_seconds: float = 3_600.0
+    """How long one reply may take as a whole. The longest, 32,768 tokens, takes that at 9 tokens/s."""
     cache_entries: int = 4_096
     """Replies kept for equal requests; 0 keeps none."""
     prompts: Path | None = None

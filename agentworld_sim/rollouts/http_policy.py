@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, cast
 
-from agentworld_sim.errors import ModelFailure, UsageError
 from agentworld_sim.llm._http import Lines
+
+from agentworld_sim.errors import ModelFailure, UsageError
 from agentworld_sim.llm._posting import Posting
 from agentworld_sim.llm._retry import Sleep, retried
 from agentworld_sim.llm._stream import Malformed

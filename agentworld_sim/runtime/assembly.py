@@ -132,7 +132,7 @@ def named_model(scenario: Scenario, model: str | None = None) -> WorldModel | No
     if not named:
         return None
     from agentworld_sim.imagination import WorldModel
-    from agentworld_sim.llm._http import is_loopback
+    from agentworld_sim.llm.transport import is_loopback
 
     variables = dict(os.environ)
     if not url and not is_loopback(urlsplit(named).hostname or ""):

@@ -133,8 +133,11 @@ async def test_what_will_not_pass_is_told_at_once(
     [
         (ErrorReply(503), "answers with 503: Request failed; please retry. Look into the server's"),
         (ErrorReply(429), "answers with 429: .* Ask for less at a time with a lower concurrency"),
-        (Disconnect(), "broke off: Server disconnected without sending a response. Look"),
-        (Disconnect(after_chunks=2), "broke off: peer closed connection"),
+        (Disconnect(), "broke off: Server disconnected. Look"),
+        (
+            Disconnect(after_chunks=2),
+            "broke off: the connection was closed in the middle of an answer",
+        ),
         (RawReply(chunk("fi"), content_type=EVENTS), "closed the connection in the middle of a"),
         (RawReply.html_page(502), "answers with 502: an HTML page titled 'Bad gateway'"),
     ],

@@ -50,7 +50,7 @@ def test_text_survives_cuts_in_the_middle_of_characters(text: str, places: list[
 
 
 def test_a_line_without_end_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_stream, "LARGEST_REPLY", 3 << 20)
+    monkeypatch.setattr(_stream, "LARGEST_ANSWER", 3 << 20)
     reader = EventReader()
     with pytest.raises(Malformed, match="a line of more than 3 MB"):
         for _ in range(4 * 16 + 1):
@@ -58,7 +58,7 @@ def test_a_line_without_end_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_reply_without_end_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_stream, "LARGEST_REPLY", 1 << 20)
+    monkeypatch.setattr(_stream, "LARGEST_ANSWER", 1 << 20)
     reply = ReplyReader()
     event = chunk("x" * 65_536).removeprefix(b"data: ")
     with pytest.raises(Malformed, match="a reply of more than 1 MB") as raised:
