@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-from collections.abc import Iterable
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,18 +12,15 @@ from agentworld_sim.llm._failures import Failures, shown
 from agentworld_sim.llm._retry import Temporary, seconds_until
 from agentworld_sim.llm._stream import (
     Broken,
-    EventReader,
     Filtered,
     Malformed,
     ReplyReader,
-    too_large,
+    read_reply,
+    read_whole,
 )
 from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
 from agentworld_sim.llm.settings import URL_VARIABLE, ModelSettings
-from agentworld_sim.llm.transport import Response, TooLarge, Transport, TransportError
-
-LEFTOVER_SECONDS = 0.5
-"""How long to wait for the end of a stream that has said it is done, to keep its connection."""
+from agentworld_sim.llm.transport import Response, Transport, TransportError
 
 LISTING_SECONDS = 60.0
 """How long a server may take that is asked for something that needs no model."""
@@ -70,7 +64,7 @@ class Posting:
             ) as response:
                 if response.status != 200:
                     return await self._refusal(response)
-                await _read_reply(response, reader, self._silence)
+                await read_reply(response, reader, self._silence)
                 if reader.refusal is None and not reader.interruption:
                     reader.check()
         except Malformed as error:
@@ -106,9 +100,12 @@ class Posting:
         against it.
 
         Raises:
-            Malformed, Temporary, ModelFailure: as `listing`.
+            Temporary, ModelFailure: as `chat`.
         """
-        return await self._json(self.address(path), body, self._silence)
+        try:
+            return await self._json(self.address(path), body, self._silence)
+        except Malformed as error:
+            raise self.failures.nonsense(f"sends {error}", error.hint) from None
 
     async def _json(self, url: str, body: bytes | None, seconds: float) -> Refusal | Any:
         problem: Exception
@@ -117,7 +114,7 @@ class Posting:
             async with self.transport.send(url, body, silence=seconds, seconds=seconds) as response:
                 if response.status != 200:
                     return await self._refusal(response)
-                received = await _read_all(response)
+                received = await read_whole(response)
         except Malformed as error:
             problem = self.failures.nonsense(str(error), error.hint)
         except TransportError as error:
@@ -172,7 +169,7 @@ class Posting:
         location = response.headers.get("location")
         if 300 <= status < 400 and location is not None:
             raise self.failures.redirect(status, location)
-        body = await _read_all(response)
+        body = await read_whole(response)
         refusal = _said(body, status)
         if status == 429 or status >= 500:
             failure = self.failures.unavailable(status, refusal.message)
@@ -187,44 +184,3 @@ def _said(body: bytes, status: int) -> Refusal:
         return Refusal(status, looks_like(body) if body.strip() else "")
     told = refusal_in(value, status)
     return told or Refusal(status, json.dumps(value))
-
-
-async def _read_reply(response: Response, reader: ReplyReader, silence: float) -> None:
-    if "event-stream" not in response.headers.get("content-type", ""):
-        reader.whole(await _read_all(response))
-        return
-    events = EventReader()
-    size, heard = 0, time.monotonic()
-    async with aclosing(response.pieces()) as received:
-        async for data in received:
-            _take_all(events.feed(data), reader)
-            if reader.ended:
-                break
-            now = time.monotonic()
-            # Comments and empty pieces keep a connection open; they are nothing that is said.
-            if reader.size > size:
-                size, heard = reader.size, now
-            elif now - heard > silence:
-                raise TransportError("silent")
-        if reader.done:
-            # The connection can be used again once the response is read to its end.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LEFTOVER_SECONDS):
-                    async for _ in received:
-                        pass
-    if not reader.ended:
-        _take_all(events.end(), reader)
-
-
-def _take_all(events: Iterable[bytes], reader: ReplyReader) -> None:
-    for event in events:
-        reader.event(event)
-        if reader.ended:
-            return
-
-
-async def _read_all(response: Response) -> bytes:
-    try:
-        return await response.read()
-    except TooLarge:
-        raise too_large("an answer") from None

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from agentworld_sim.llm.chat import Listener, Watch
 from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
-from agentworld_sim.llm.transport import LARGEST_ANSWER
+from agentworld_sim.llm.transport import LARGEST_ANSWER, Response, TooLarge, TransportError
 
 WATCH_EVERY = 2_048
 """Characters between two looks at a reply, or a tenth of it when that is more: looking at all of a
 reply again and again would take time quadratic in its length."""
+
+LEFTOVER_SECONDS = 0.5
+"""How long to wait for the end of a stream that has said it is done, to keep its connection."""
 
 BROKEN_OFF = frozenset({"abort", "error"})
 """Reasons that say the server gave up."""
@@ -107,6 +112,8 @@ class ReplyReader:
     _thinking: list[str] = field(default_factory=list[str])
     size: int = 0
     """Characters of answer and thinking that came."""
+    pieces: int = 0
+    """In how many pieces they did."""
     _look_at: int = WATCH_EVERY
 
     @property
@@ -194,6 +201,7 @@ class ReplyReader:
         if self.first_piece is None:
             self.first_piece = time.perf_counter()
         pieces.append(text)
+        self.pieces += 1
         self.size += len(text)
         if self.size > LARGEST_ANSWER:
             raise too_large("a reply")
@@ -205,6 +213,63 @@ class ReplyReader:
         reason = self.watch(self.content, self.thinking)
         if reason is not None:
             self.interruption, self.finish_reason = reason, "interrupted"
+
+
+async def read_reply(response: Response, reader: ReplyReader, silence: float) -> None:
+    """Reads the reply to a chat request to its end.
+
+    Args:
+        response: To a request for a stream; a whole answer is understood too.
+        reader: Takes it.
+        silence: Most seconds without text: comments and empty pieces keep a connection open, and are
+            nothing that is said.
+
+    Raises:
+        Malformed: it is no reply.
+        TransportError: it broke off, or no text came any more.
+    """
+    if "event-stream" not in response.headers.get("content-type", ""):
+        reader.whole(await read_whole(response))
+        return
+    events = EventReader()
+    size, heard = 0, time.monotonic()
+    async with aclosing(response.pieces()) as received:
+        async for data in received:
+            _take_all(events.feed(data), reader)
+            if reader.ended:
+                break
+            now = time.monotonic()
+            if reader.size > size:
+                size, heard = reader.size, now
+            elif now - heard > silence:
+                raise TransportError("silent")
+        if reader.done:
+            # The connection can be used again once the response is read to its end.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LEFTOVER_SECONDS):
+                    async for _ in received:
+                        pass
+    if not reader.ended:
+        _take_all(events.end(), reader)
+
+
+def _take_all(events: Iterable[bytes], reader: ReplyReader) -> None:
+    for event in events:
+        reader.event(event)
+        if reader.ended:
+            return
+
+
+async def read_whole(response: Response) -> bytes:
+    """The body of an answer.
+
+    Raises:
+        Malformed: it has no end.
+    """
+    try:
+        return await response.read()
+    except TooLarge:
+        raise too_large("an answer") from None
 
 
 def usage_of(told: object) -> dict[str, int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 from agentworld_sim.errors import ModelFailure
 from agentworld_sim.llm._dialect import Dialect
@@ -85,6 +86,43 @@ class ChatClient:
             return reply
         seconds = time.perf_counter() - began
         return replace(reply, source="shared", seconds=seconds, first_token_seconds=None)
+
+    async def complete(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Asks for a text completion, for those who deal in tokens, and waits for its only choice.
+
+        It is sent as it is: nothing is shared, kept or left out. What may pass is tried again, as in
+        `ask`.
+
+        Args:
+            fields: The request but for the model's name.
+
+        Raises:
+            ModelFailure: as `ask`, or what came is no completion.
+        """
+        model = self.settings.model or (await self.served()).name
+        body = json.dumps({"model": model, **fields}).encode()
+        connections = await self._transport.of_this_loop()
+        async with connections.slots:
+            answer = await retried(
+                lambda: self._posting.post("/completions", body),
+                retries=self.settings.retries,
+                sleep=self._sleep,
+            )
+        if isinstance(answer, Refusal):
+            raise self._posting.failures.refused(answer)
+        try:
+            choice: object = answer["choices"][0]
+        except (KeyError, IndexError, TypeError):
+            choice = None
+        if not isinstance(choice, dict):
+            self.unusable(
+                "answers with JSON that is no completion. Is it an OpenAI-compatible server?"
+            )
+        return cast(dict[str, Any], choice)
+
+    def unusable(self, what: str) -> NoReturn:
+        """Raises a `ModelFailure` about the server: it `what`."""
+        raise ModelFailure(f"{self._posting.failures.place} {what}")
 
     async def forget(self, request: ChatRequest) -> None:
         """Does not answer an equal request from memory: its reply could not be used."""

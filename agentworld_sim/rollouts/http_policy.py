@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, cast
-
-from agentworld_sim.llm._http import Lines
+from typing import Any, Literal, cast
 
 from agentworld_sim.errors import ModelFailure, UsageError
-from agentworld_sim.llm._posting import Posting
-from agentworld_sim.llm._retry import Sleep, retried
-from agentworld_sim.llm._stream import Malformed
-from agentworld_sim.llm.refusals import Refusal
-from agentworld_sim.llm.served import served_model
+from agentworld_sim.llm._retry import Sleep
+from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import KEY_VARIABLE, MODEL_VARIABLE, URL_VARIABLE, ModelSettings
 from agentworld_sim.rollouts.policy import Completion
 
@@ -94,10 +88,7 @@ class HttpPolicy:
             connect_seconds=settings.connect_seconds,
             silence_seconds=settings.silence_seconds,
         )
-        self._posting = Posting(connection)
-        self._lines = Lines(connection)
-        self._sleep = sleep
-        self._model = settings.model
+        self._client = ChatClient(connection, sleep=sleep)
 
     async def complete(
         self, prompt_ids: Sequence[int], *, max_tokens: int, seed: int
@@ -120,12 +111,12 @@ class HttpPolicy:
         )
         ids = _numbers(choice.get("token_ids"), int)
         if not ids:
-            self._unusable(f"answers without token ids. {NO_TOKEN_IDS}")
+            self._client.unusable(f"answers without token ids. {NO_TOKEN_IDS}")
         told = cast("Mapping[str, Any]", choice.get("logprobs") or {})
         logprobs = _numbers(told.get("token_logprobs"), float)
         if logprobs is None or len(logprobs) != len(ids):
             given = "no" if logprobs is None else len(logprobs)
-            self._unusable(
+            self._client.unusable(
                 f"tells {given} log-probabilities for {len(ids)} tokens. Serve the policy with vLLM"
                 " 0.10.2 or newer, with logprobs allowed (--max-logprobs)."
             )
@@ -157,7 +148,7 @@ class HttpPolicy:
         except (KeyError, TypeError, ValueError):
             values = []
         if len(values) != len(ids) - 1:
-            self._unusable(
+            self._client.unusable(
                 "does not tell prompt_logprobs, so its weights cannot be compared with the trainer's."
                 " Serve the policy with vLLM."
             )
@@ -165,53 +156,26 @@ class HttpPolicy:
 
     async def close(self) -> None:
         """Closes the connections of the running event loop. The policy can be used again."""
-        await self._lines.close()
+        await self._client.close()
 
     async def _asked(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """The only choice of an answer."""
         try:
-            line = await self._lines.of_this_loop()
-            async with line.slots:
-                return await retried(
-                    lambda: self._attempt(fields), retries=self.settings.retries, sleep=self._sleep
-                )
+            return await self._client.complete(fields)
         except ModelFailure as failure:
             # What reaches models of worlds is set by variables, a policy by its recipe.
             text = str(failure).replace(URL_VARIABLE, "the policy's url")
             failure.args = (text.replace(MODEL_VARIABLE, "the policy's model"),)
             raise
 
-    async def _attempt(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        line = await self._lines.of_this_loop()
-        if not self._model:
-            self._model = (await served_model(self._posting, line.http, "")).name
-            self._posting.failures.model = self._model
-        body = json.dumps({"model": self._model, **fields}).encode()
-        try:
-            answer = await self._posting.post(line.http, "/completions", body)
-        except Malformed as error:
-            raise self._posting.failures.nonsense(f"sends {error}", error.hint) from None
-        if isinstance(answer, Refusal):
-            raise self._posting.failures.refused(answer)
-        try:
-            choice: object = answer["choices"][0]
-        except (KeyError, IndexError, TypeError):
-            choice = None
-        if not isinstance(choice, dict):
-            self._unusable(
-                "answers with JSON that is no completion. Is it an OpenAI-compatible server?"
-            )
-        return cast("Mapping[str, Any]", choice)
-
     def _finish(self, reason: object) -> Literal["stop", "length"]:
         if reason == "stop":
             return "stop"
         if reason == "length":
             return "length"
-        self._unusable(f"ended a turn for the reason {reason!r}. Look into the server's log.")
-
-    def _unusable(self, what: str) -> NoReturn:
-        raise ModelFailure(f"{self._posting.failures.place} {what}")
+        self._client.unusable(
+            f"ended a turn for the reason {reason!r}. Look into the server's log."
+        )
 
 
 def _numbers(value: object, kind: type[int | float]) -> list[Any] | None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.llm import _posting
+from agentworld_sim.llm import _stream
 from agentworld_sim.llm.chat import ChatMessage, ChatReply
 from agentworld_sim.llm.scripted import Dialect, RawReply, ScriptedModelServer, ScriptedReply
 from tests.llm.harness import (
@@ -172,7 +172,7 @@ async def test_connections_are_used_again(connect: Connect) -> None:
 async def test_a_connection_that_stays_open_after_the_reply_is_let_go(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_posting, "LEFTOVER_SECONDS", 0.01)
+    monkeypatch.setattr(_stream, "LEFTOVER_SECONDS", 0.01)
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
     async with raw_server(head + COMPLETE, response(), response()) as raw:
         client = connect(raw.url)

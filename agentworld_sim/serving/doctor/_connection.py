@@ -1,20 +1,21 @@
-"""Requests of the doctor: plain HTTP, each failure put into words."""
+"""Requests of the doctor, each failure put into words."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-import ssl
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from socket import gaierror
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-import httpx2
-
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+from agentworld_sim.llm._stream import Malformed, ReplyReader, read_reply
+from agentworld_sim.llm.refusals import refusal_in
+from agentworld_sim.llm.settings import ModelSettings
+from agentworld_sim.llm.transport import Response, Transport, TransportError
+from agentworld_sim.runtime.sync import run_sync
 
 EXTENSIONS = ("top_k", "chat_template_kwargs", "ignore_eos")
 """Request fields that OpenAI's own service does not have and some hosted ones refuse."""
@@ -103,20 +104,18 @@ class Connection:
         self.completion_tokens = 0
         self.extensions = True
         """Whether fields beside OpenAI's own are sent."""
-        self._lock = threading.Lock()
         self._key = api_key
-        self._timeout = timeout
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = httpx2.Client(
-            headers=headers,
-            timeout=httpx2.Timeout(timeout, connect=min(10.0, timeout)),
-            # A proxy of the environment cannot reach this machine's own addresses.
-            trust_env=urlsplit(url).hostname not in LOOPBACK,
+        self._settings = ModelSettings(
+            url=url,
+            api_key=api_key or "",
+            connect_seconds=min(10.0, timeout),
+            silence_seconds=timeout,
         )
+        self._transport = Transport(self._settings)
 
     def close(self) -> None:
         """Closes the connections."""
-        self._client.close()
+        run_sync(self._transport.close())
 
     @property
     def root(self) -> str:
@@ -129,16 +128,27 @@ class Connection:
         Raises:
             Trouble: nothing came back.
         """
+        return run_sync(self._page(url))
+
+    async def _page(self, url: str, body: bytes | None = None) -> Page:
         try:
-            response = self._client.get(url)
-            text = response.text
-        except httpx2.HTTPError as error:
+            async with self._sent(url, body) as response:
+                text = (await response.read()).decode("utf-8", "replace")
+        except TransportError as error:
             raise self._trouble(error) from None
         return Page(
-            response.status_code,
+            response.status,
             _is_html(response.headers.get("content-type", ""), text),
             self.redacted(text),
             response.headers.get("location"),
+        )
+
+    def _sent(self, url: str, body: bytes | None) -> AbstractAsyncContextManager[Response]:
+        return self._transport.send(
+            url,
+            body,
+            silence=self._settings.silence_seconds,
+            seconds=self._settings.reply_seconds,
         )
 
     def chat(self, model: str, messages: Messages, **body: Any) -> Answer:
@@ -156,126 +166,102 @@ class Connection:
             return self._chat(model, messages, body)
 
     def _chat(self, model: str, messages: Messages, body: Mapping[str, Any]) -> Answer:
-        try:
-            response = self._client.post(
-                f"{self.url}/chat/completions", json=self._body(model, messages, body)
-            )
-            text = response.text
-        except httpx2.HTTPError as error:
-            raise self._trouble(error) from None
-        if response.status_code != 200:
-            raise self._refused(response.status_code, text)
-        answer = self._read(text, response.headers.get("content-type", ""))
+        page = run_sync(self._page(self._address, self._body(model, messages, body)))
+        if page.status != 200:
+            raise _refused(page.status, page.text)
+        answer = _read(page)
         self._count(answer.prompt_tokens, answer.completion_tokens)
         return answer
 
-    def time(self, model: str, messages: Messages, **body: Any) -> Timing:
-        """One completion as a stream, by the clock.
+    def times(self, model: str, several: Sequence[Messages], **body: Any) -> list[Timing]:
+        """Completions as streams, side by side and by the clock.
 
         Raises:
-            Trouble: it did not come to an end.
+            Trouble: one did not come to an end.
         """
         sent = {"stream": True, "stream_options": {"include_usage": True}, **body}
+        bodies = [self._body(model, messages, sent) for messages in several]
+
+        async def together() -> list[Timing]:
+            return await asyncio.gather(*map(self._time, bodies))
+
+        return run_sync(together())
+
+    async def _time(self, body: bytes) -> Timing:
         began = time.perf_counter()
-        first, pieces, tokens = 0.0, 0, 0
+        reader = ReplyReader()
         try:
-            with self._client.stream(
-                "POST",
-                f"{self.url}/chat/completions",
-                json=self._body(model, messages, sent),
-            ) as response:
-                if response.status_code != 200:
-                    raise self._refused(
-                        response.status_code, response.read().decode("utf-8", "replace")
-                    )
-                for event in _events(response.iter_lines()):
-                    if _carries_text(event):
-                        first = first or time.perf_counter() - began
-                        pieces += 1
-                    usage = event.get("usage")
-                    if isinstance(usage, dict):
-                        counted = cast("dict[str, Any]", usage)
-                        tokens = _number(counted.get("completion_tokens"))
-        except httpx2.HTTPError as error:
+            async with self._sent(self._address, body) as response:
+                if response.status != 200:
+                    told = (await response.read()).decode("utf-8", "replace")
+                    raise _refused(response.status, self.redacted(told))
+                await read_reply(response, reader, self._settings.silence_seconds)
+        except TransportError as error:
             raise self._trouble(error) from None
-        if not pieces:
+        except Malformed as error:
+            raise Trouble(f"the server {error}") from None
+        if reader.refusal is not None:
+            said = self.redacted(reader.refusal.message)
+            raise Trouble(f"the stream broke off with an error: {said}")
+        if reader.first_piece is None:
             raise Trouble("the stream ended without any text")
-        self._count(0, tokens or pieces)
-        return Timing(first, time.perf_counter() - began, tokens or pieces)
+        tokens = reader.usage.get("completion_tokens") or reader.pieces
+        self._count(0, tokens)
+        return Timing(reader.first_piece - began, time.perf_counter() - began, tokens)
+
+    @property
+    def _address(self) -> str:
+        return f"{self.url}/chat/completions"
 
     def redacted(self, text: str) -> str:
         """Without the key, which some servers repeat when they refuse it."""
         return text.replace(self._key, "***") if self._key else text
 
-    def _body(self, model: str, messages: Messages, body: Mapping[str, Any]) -> dict[str, Any]:
+    def _body(self, model: str, messages: Messages, body: Mapping[str, Any]) -> bytes:
         kept = {
             name: value for name, value in body.items() if self.extensions or name not in EXTENSIONS
         }
-        return {"model": model, "messages": [dict(one) for one in messages], **kept}
+        return json.dumps({"model": model, "messages": [*messages], **kept}).encode()
 
     def _count(self, prompt: int, completion: int) -> None:
-        with self._lock:
-            self.requests += 1
-            self.prompt_tokens += prompt
-            self.completion_tokens += completion
+        self.requests += 1
+        self.prompt_tokens += prompt
+        self.completion_tokens += completion
 
-    def _read(self, text: str, kind: str) -> Answer:
-        if _is_html(kind, text):
-            raise Trouble("an HTML page came back instead of an answer", CORRECT_URL)
-        try:
-            data = json.loads(text)
-            choice = data["choices"][0]
-            message = choice["message"]
-        except (ValueError, KeyError, IndexError, TypeError):
-            raise Trouble(f"the answer is not a chat completion: {self._excerpt(text)}") from None
-        found = next((one for one in ("reasoning", "reasoning_content") if message.get(one)), None)
-        return Answer(
-            content=message.get("content") or "",
-            reasoning=message[found] if found else "",
-            reasoning_field=found,
-            finish_reason=choice.get("finish_reason"),
-            usage=data.get("usage") or {},
-        )
-
-    def _refused(self, status: int, text: str) -> Trouble:
-        return Trouble(f"status {status}: {self._excerpt(text)}", status=status)
-
-    def _excerpt(self, text: str) -> str:
-        text = self.redacted(text)
-        said = _said(text)
-        line = " ".join(said.split())
-        return line[:300] + ("…" if len(line) > 300 else "") if line else "(nothing)"
-
-    def _trouble(self, error: httpx2.HTTPError) -> Trouble:
+    def _trouble(self, error: TransportError) -> Trouble:
         parts = urlsplit(self.url)
-        place = parts.netloc
-        causes = tuple(_causes(error))
-        if any(isinstance(one, gaierror) for one in causes):
-            return Trouble(
-                f"no host is called {parts.hostname!r} (DNS)",
-                "Correct the host in the URL, or this machine's network.",
-            )
-        if any(isinstance(one, ssl.SSLError) for one in causes) or "SSL" in str(error):
-            return Trouble(
-                f"TLS with {place} fails: {error}",
-                "If the server speaks plain HTTP, the URL begins with http://.",
-            )
-        if any(isinstance(one, ConnectionRefusedError) for one in causes):
-            return Trouble(
-                f"nothing listens at {place}",
-                "Start a server (`agentworld serve`), or correct host and port.",
-            )
-        if isinstance(error, httpx2.ConnectTimeout):
-            return Trouble(
-                f"{place} does not answer the attempt to connect",
-                "A firewall, or the wrong address.",
-            )
-        if isinstance(error, httpx2.TimeoutException):
-            return Trouble(
-                f"{place} took the request and sent nothing for {self._timeout:.0f} s",
-                "It may still be loading, or hang: look at its log, or give --timeout.",
-            )
-        return Trouble(f"the connection to {place} broke: {error or type(error).__name__}")
+        place, detail = parts.netloc, self.redacted(error.detail)
+        match error.cause:
+            case "unknown host":
+                return Trouble(
+                    f"no host is called {parts.hostname!r} (DNS)",
+                    "Correct the host in the URL, or this machine's network.",
+                )
+            case "tls":
+                return Trouble(
+                    f"TLS with {place} fails: {detail}",
+                    "If the server speaks plain HTTP, the URL begins with http://.",
+                )
+            case "refused":
+                return Trouble(
+                    f"nothing listens at {place}",
+                    "Start a server (`agentworld serve`), or correct host and port.",
+                )
+            case "no connection":
+                return Trouble(
+                    f"{place} does not answer the attempt to connect",
+                    "A firewall, or the wrong address.",
+                )
+            case "silent":
+                return Trouble(
+                    f"{place} took the request and sent nothing for"
+                    f" {self._settings.silence_seconds:.0f} s",
+                    "It may still be loading, or hang: look at its log, or give --timeout.",
+                )
+            case "late":
+                return Trouble(f"{place} was not done in {self._settings.reply_seconds:.0f} s")
+            case _:
+                return Trouble(f"the connection to {place} broke: {detail}")
 
 
 CORRECT_URL = (
@@ -283,26 +269,41 @@ CORRECT_URL = (
 )
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 def _is_html(kind: str, text: str) -> bool:
     return "text/html" in kind or text.lstrip()[:9].lower().startswith(("<!doctype", "<html"))
 
 
-def _said(text: str) -> str:
-    """The message in an error's body, which every server puts elsewhere; else the body."""
+def _read(page: Page) -> Answer:
+    if page.is_html:
+        raise Trouble("an HTML page came back instead of an answer", CORRECT_URL)
+    data = page.json()
     try:
-        found = json.loads(text)
-    except ValueError:
-        return text
-    for name in ("error", "message", "detail"):
-        if isinstance(found, dict):
-            found = cast("dict[str, object]", found).get(name, cast("object", found))
-    return found if isinstance(found, str) else json.dumps(found)
+        choice = data["choices"][0]
+        message = choice["message"]
+    except (KeyError, IndexError, TypeError):
+        raise Trouble(f"the answer is not a chat completion: {_excerpt(page.text)}") from None
+    found = next((one for one in ("reasoning", "reasoning_content") if message.get(one)), None)
+    return Answer(
+        content=message.get("content") or "",
+        reasoning=message[found] if found else "",
+        reasoning_field=found,
+        finish_reason=choice.get("finish_reason"),
+        usage=data.get("usage") or {},
+    )
+
+
+def _refused(status: int, text: str) -> Trouble:
+    return Trouble(f"status {status}: {_excerpt(text)}", status=status)
+
+
+def _excerpt(text: str) -> str:
+    """The message in an error's body; else the body."""
+    try:
+        told = refusal_in(json.loads(text), 500)
+    except (ValueError, RecursionError):
+        told = None
+    line = " ".join((told.message if told else text).split())
+    return line[:300] + ("…" if len(line) > 300 else "") if line else "(nothing)"
 
 
 def _dislikes_a_field(trouble: Trouble) -> bool:
@@ -310,26 +311,6 @@ def _dislikes_a_field(trouble: Trouble) -> bool:
     return trouble.status in (400, 422) and any(
         word in said for word in ("unrecognized", "unknown", "extra", "not permitted", *EXTENSIONS)
     )
-
-
-def _events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        if not line.startswith("data:") or line.endswith("[DONE]"):
-            continue
-        try:
-            event = json.loads(line[5:])
-        except ValueError:
-            raise Trouble("the stream has an event that is not JSON") from None
-        if "error" in event:
-            raise Trouble(f"the stream broke off with an error: {event['error']}")
-        yield event
-
-
-def _carries_text(event: Mapping[str, Any]) -> bool:
-    choices: list[dict[str, Any]] = event.get("choices") or []
-    deltas: list[dict[str, Any]] = [one.get("delta") or {} for one in choices]
-    names = ("content", "reasoning", "reasoning_content")
-    return any(delta.get(name) for delta in deltas for name in names)
 
 
 def _number(value: object) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 from agentworld_sim.serving.doctor._answer_checks import SAMPLING, THINKING
 from agentworld_sim.serving.doctor._connection import Connection, Timing
@@ -30,7 +28,7 @@ def check_speed(connection: Connection, model: str) -> list[Finding]:
     Raises:
         Trouble: a stream did not come to its end.
     """
-    one = _stream(connection, model, 0)
+    (one,) = _streams(connection, model, 0)
     if one.tokens < FEWEST:
         return [
             Finding(
@@ -41,8 +39,7 @@ def check_speed(connection: Connection, model: str) -> list[Finding]:
         ]
     alone = (one.tokens - 1) / max(one.whole - one.first_token, 1e-6)
     began = time.perf_counter()
-    with ThreadPoolExecutor(STREAMS) as pool:
-        several = list(pool.map(partial(_stream, connection, model), range(1, STREAMS + 1)))
+    several = _streams(connection, model, *range(1, STREAMS + 1))
     together = sum(each.tokens for each in several) / (time.perf_counter() - began)
     slowest = max(each.first_token for each in several)
     seconds = USUAL_ANSWER / alone
@@ -65,9 +62,13 @@ def check_speed(connection: Connection, model: str) -> list[Finding]:
     ]
 
 
-def _stream(connection: Connection, model: str, number: int) -> Timing:
-    asked = [{"role": "user", "content": f"Describe file system number {number} in many words."}]
-    return connection.time(model, asked, max_tokens=TOKENS, ignore_eos=True, **SAMPLING, **THINKING)
+def _streams(connection: Connection, model: str, *numbers: int) -> list[Timing]:
+    asked = [
+        [{"role": "user", "content": f"Describe file system number {number} in many words."}]
+        for number in numbers
+    ]
+    fields = {"max_tokens": TOKENS, "ignore_eos": True, **SAMPLING, **THINKING}
+    return connection.times(model, asked, **fields)
 
 
 def _seconds(value: float) -> str:
