@@ -134,6 +134,10 @@ def require_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         name, port = parts.hostname, parts.port
+        if not url.isprintable() or " " in url:
+            raise ValueError("It has characters that no URL has")
+        if not all(0 < len(part) < 64 for part in (name or "x").removesuffix(".").split(".")):
+            raise ValueError("A part of its host is empty or too long")
     except ValueError as error:
         # With a password in it, the message could quote a part of that.
         why = "" if "@" in url else f" {error}."

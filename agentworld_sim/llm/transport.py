@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -70,7 +70,7 @@ class Response:
 
     def pieces(self) -> AsyncGenerator[bytes]:
         """The body as it comes."""
-        return cast(AsyncGenerator[bytes], self._http.aiter_bytes())
+        return self._http.aiter_bytes()
 
     async def read(self) -> bytes:
         """The whole body.

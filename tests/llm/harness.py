@@ -60,6 +60,8 @@ class RawServer:
         self.responses = list(responses)
         self.requests: list[str] = []
         """The first line of each."""
+        self.heads: list[str] = []
+        """All of it but the body, in small letters."""
         self.connections = 0
         self.open: set[asyncio.StreamWriter] = set()
         self.port = 0
@@ -77,6 +79,7 @@ class RawServer:
                 if "content-length: " in head:
                     length = head.partition("content-length: ")[2].partition("\r\n")[0]
                     await reader.readexactly(int(length))
+                self.heads.append(head)
                 self.requests.append(head.partition("\r\n")[0])
                 writer.write(self.responses.pop(0))
                 await writer.drain()

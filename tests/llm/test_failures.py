@@ -341,7 +341,13 @@ async def test_an_error_in_a_compressed_page_is_read(connect: Connect) -> None:
             await connect(raw.url).ask(asked())
 
 
-@pytest.mark.parametrize("place", ["127.0.0.1:999999", "127.0.0.1:x", "127.0.0.1:0", "[::1"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        *("127.0.0.1:999999", "127.0.0.1:x", "127.0.0.1:0", "[::1"),
+        *("a..example", f"{'a' * 64}.example", "a b.example", "a\x00.example"),
+    ],
+)
 def test_a_url_that_is_none_is_refused(connect: Connect, place: str) -> None:
     with pytest.raises(UsageError, match=r"the model URL .* is not one"):
         connect(f"http://{place}/v1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 import traceback
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,7 @@ from agentworld_sim.llm.scripted import (
     ScriptedModelServer,
     StreamError,
 )
-from tests.llm.harness import SECRET, Connect, asked
+from tests.llm.harness import SECRET, Connect, asked, raw_server, response
 
 ECHO = f"Incorrect API key provided: {SECRET}. It is wrong."
 
@@ -73,6 +74,27 @@ async def test_it_reaches_the_server_and_is_not_in_the_reply(connect: Connect) -
         (request,) = server.requests
     assert request.authorization == "right"
     assert SECRET not in repr((served, reply, request.body))
+
+
+@pytest.mark.promise("key-stays-secret")
+@pytest.mark.parametrize("api_key", ["", SECRET])
+async def test_what_the_environment_names_for_another_server_is_not_sent(
+    connect: Connect, api_key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "WEBHOOK_SECRET")
+    for name in names:
+        monkeypatch.setenv(f"OPENAI_{name}", f"theirs-{name}")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "authorization: theirs\nx-own: theirs")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://theirs.invalid/v1")
+    (tmp_path / "netrc").write_text("default login theirs password theirs\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    async with raw_server(response()) as raw:
+        await connect(raw.url, api_key=api_key).ask(asked())
+    (head,) = raw.heads
+    sent = {line.partition(":")[0] for line in head.splitlines()[1:] if line}
+    common = {"host", "accept", "accept-encoding", "content-type", "content-length", "user-agent"}
+    assert sent == common | {"x-session-id"} | ({"authorization"} if api_key else set[str]())
+    assert "theirs" not in head and (f"bearer {SECRET}" in head) == bool(api_key)
 
 
 async def test_space_around_it_is_ignored(connect: Connect) -> None:

@@ -60,6 +60,20 @@ def test_importing_the_package_loads_nothing_heavy(tmp_path: Path) -> None:
     assert python(code, tmp_path).strip() == "[]"
 
 
+def test_a_model_that_is_not_asked_loads_no_sdk(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, sys\n"
+        "from agentworld_sim import ModelSettings, Scenario, ToolCall, World, WorldModel\n"
+        "async def go():\n"
+        "    model = WorldModel(ModelSettings(url='http://127.0.0.1:9/v1'))\n"
+        "    async with await World.create(Scenario.load('failing-test'), model=model) as world:\n"
+        "        await world.step(ToolCall('bash', {'command': 'ls'}))\n"
+        "asyncio.run(go())\n"
+        "print([m for m in ('openai', 'aiohttp', 'httpx2') if m in sys.modules])\n"
+    )
+    assert python(code, tmp_path).strip() == "[]"
+
+
 def test_importing_reads_no_environment_and_sets_up_no_logging(tmp_path: Path) -> None:
     code = (
         "import os, logging\n"
