@@ -53,23 +53,21 @@ class Failures:
                     f"cannot be reached through the proxy: {detail}. Name the host in NO_PROXY if it"
                     " needs none."
                 )
+            case "silent":
+                what = (
+                    f"sent nothing for {error.seconds:g} s and was given up. Is it overloaded or stuck?"
+                    " Look into its log, or allow more with silence_seconds."
+                )
+            case "late":
+                what = (
+                    f"was given up: its reply was not whole after {error.seconds:g} s. Allow fewer"
+                    " tokens with max_tokens, or more time with reply_seconds."
+                )
             case "cannot reach":
                 what = f"cannot be reached: {detail}. Look into the server's log."
-            case _:
+            case "lost":
                 what = f"broke off: {detail}. Look into the server's log."
         return ModelUnavailable(f"{self.place} {what}")
-
-    def silence(self, seconds: float) -> ModelUnavailable:
-        return ModelUnavailable(
-            f"{self.place} sent nothing for {seconds:g} s and was given up. Is it overloaded or"
-            " stuck? Look into its log, or allow more with silence_seconds."
-        )
-
-    def late(self, seconds: float) -> ModelUnavailable:
-        return ModelUnavailable(
-            f"{self.place} was given up: its reply was not whole after {seconds:g} s. Allow fewer tokens"
-            " with max_tokens, or more time with reply_seconds."
-        )
 
     def filtered(self) -> ModelRefused:
         return ModelRefused(

@@ -75,7 +75,7 @@ class Posting:
         except Filtered:
             problem = self.failures.filtered()
         except TransportError as error:
-            problem = self._lost(error, self._silence)
+            problem = self._lost(error)
         else:
             if reader.refusal is None or reader.refusal.status in (400, 404, 422):
                 return reader.refusal
@@ -118,7 +118,7 @@ class Posting:
         except Malformed as error:
             problem = self.failures.nonsense(str(error), error.hint)
         except TransportError as error:
-            problem = self._lost(error, seconds, whole=True)
+            problem = self._lost(error)
         else:
             try:
                 return json.loads(received)
@@ -149,14 +149,10 @@ class Posting:
             return Temporary(failure)
         return failure
 
-    def _lost(self, error: TransportError, silence: float, *, whole: bool = False) -> Exception:
-        if error.cause == "late" and not whole:
-            return self.failures.late(self._seconds)
-        if error.cause in ("silent", "late"):
-            return self.failures.silence(silence)
+    def _lost(self, error: TransportError) -> Exception:
         failure = self.failures.connection(error)
-        # A certificate does not get better by itself.
-        return failure if error.cause == "tls" else Temporary(failure)
+        # A certificate does not get better by itself, and who waited that long does not wait again.
+        return failure if error.cause in ("tls", "silent", "late") else Temporary(failure)
 
     async def _refusal(self, response: Response) -> Refusal:
         """What an answer other than 200 says.

@@ -21,6 +21,9 @@ reply again and again would take time quadratic in its length."""
 LEFTOVER_SECONDS = 0.5
 """How long to wait for the end of a stream that has said it is done, to keep its connection."""
 
+THINKING_FIELDS = ("reasoning", "reasoning_content")
+"""What newer and older vLLM call it, and SGLang."""
+
 BROKEN_OFF = frozenset({"abort", "error"})
 """Reasons that say the server gave up."""
 
@@ -114,6 +117,7 @@ class ReplyReader:
     """Characters of answer and thinking that came."""
     pieces: int = 0
     """In how many pieces they did."""
+    thinking_field: str = ""
     _look_at: int = WATCH_EVERY
 
     @property
@@ -186,7 +190,11 @@ class ReplyReader:
         try:
             choice = cast(dict[str, Any], choices[0])
             piece = cast(dict[str, Any], choice.get(part) or {})
-            self._add(self._thinking, piece.get("reasoning") or piece.get("reasoning_content"))
+            for name in THINKING_FIELDS:
+                if thinking := piece.get(name):
+                    self._add(self._thinking, thinking)
+                    self.thinking_field = name
+                    break
             self._add(self._content, text := piece.get("content"))
             if self.listener is not None and isinstance(text, str):
                 self.listener.hear(text, thought=bool(self._thinking))
@@ -242,7 +250,7 @@ async def read_reply(response: Response, reader: ReplyReader, silence: float) ->
             if reader.size > size:
                 size, heard = reader.size, now
             elif now - heard > silence:
-                raise TransportError("silent")
+                raise TransportError("silent", seconds=silence)
         if reader.done:
             # The connection can be used again once the response is read to its end.
             with suppress(TimeoutError):

@@ -44,6 +44,10 @@ class ChatReply:
     """The answer, without the thinking when the server separates it."""
     thinking: str = ""
     """What a reasoning parser on the server took out."""
+    thinking_field: str = ""
+    """What the server calls that, when it did."""
+    pieces: int = 0
+    """In how many pieces the text came; about its tokens, where `usage` does not tell."""
     finish_reason: str
     """`stop`, `length`, or `interrupted` when a watch ended the reply."""
     usage: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -124,6 +124,11 @@ class ChatClient:
         """Raises a `ModelFailure` about the server: it `what`."""
         raise ModelFailure(f"{self._posting.failures.place} {what}")
 
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Fields of requests that the server turned out not to take."""
+        return self._dialect.dropped
+
     async def forget(self, request: ChatRequest) -> None:
         """Does not answer an equal request from memory: its reply could not be used."""
         model = self.settings.model or (await self.served()).name
@@ -204,6 +209,8 @@ class ChatClient:
         reply = ChatReply(
             content=reader.content,
             thinking=reader.thinking,
+            thinking_field=reader.thinking_field,
+            pieces=reader.pieces,
             finish_reason=reader.finish_reason or "stop",
             usage=reader.usage,
             parameters=fields,

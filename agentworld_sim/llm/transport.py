@@ -49,11 +49,13 @@ Cause = Literal[
 class TransportError(Exception):
     """No response came, or it broke off."""
 
-    def __init__(self, cause: Cause, detail: str = "") -> None:
+    def __init__(self, cause: Cause, detail: str = "", *, seconds: float = 0.0) -> None:
         super().__init__(f"{cause}: {detail}")
-        self.cause = cause
+        self.cause: Cause = cause
         self.detail = detail
         """What the libraries say, for causes that do not say everything."""
+        self.seconds = seconds
+        """How long it was silent or took."""
 
 
 class TooLarge(Exception):
@@ -170,9 +172,11 @@ class Transport:
         except TimeoutError:
             if not limit.expired():
                 raise
-            problem = TransportError("late")
+            # Where the whole is to come at once, it is silent until then.
+            problem = TransportError("silent" if seconds == silence else "late", seconds=seconds)
         except _sdk.LOST as error:
             problem = _sdk.understood(error)
+            problem.seconds = silence
         # Raised out here so that it drags no request, and no key in its headers, along.
         raise problem
 

@@ -46,6 +46,8 @@ async def test_a_reply_has_content_thinking_usage_and_what_was_sent(connect: Con
     assert reply == ChatReply(
         content="It rains.",
         thinking="Weather?",
+        thinking_field="reasoning",
+        pieces=reply.pieces,
         finish_reason="stop",
         usage={
             "prompt_tokens": request.prompt_tokens,
@@ -58,7 +60,7 @@ async def test_a_reply_has_content_thinking_usage_and_what_was_sent(connect: Con
         first_token_seconds=first,
         source="server",
     )
-    assert first is not None and 0 < first < seconds
+    assert first is not None and 0 < first < seconds and reply.pieces >= 2
     messages = [{"role": m.role, "content": m.content} for m in asked().messages]
     assert request.body == {"messages": messages, **FIELDS}
 

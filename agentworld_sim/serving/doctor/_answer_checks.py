@@ -6,14 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from agentworld_sim.serving.doctor._connection import Answer, Connection, Trouble
+from agentworld_sim.llm.chat import ChatMessage, ChatReply, ChatRequest
+from agentworld_sim.serving.doctor._connection import Connection
 from agentworld_sim.serving.doctor._findings import Finding
-
-SAMPLING = {"temperature": 0.6, "top_p": 0.95, "top_k": 20}
-"""As published for Qwen-AgentWorld-35B-A3B."""
-
-THINKING = {"chat_template_kwargs": {"enable_thinking": True}}
-NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
 
 TAG = "<predicted_observation>"
 
@@ -31,20 +26,17 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def conversation(number: int) -> list[dict[str, str]]:
+def conversation(number: int) -> tuple[ChatMessage, ...]:
     """A second turn in the world model's wire form; `number` varies the action."""
-    return [
-        {"role": "system", "content": _SYSTEM},
-        {
-            "role": "user",
-            "content": _turn(1, "echo ready", "**Current State:**\nroot@lab:/srv# \n\n"),
-        },
-        {
-            "role": "assistant",
-            "content": "**Environment Observation:**\nroot@lab:/srv# echo ready\nready\nroot@lab:/srv# ",
-        },
-        {"role": "user", "content": _turn(2, _KEYSTROKES[number % len(_KEYSTROKES)])},
-    ]
+    return (
+        ChatMessage("system", _SYSTEM),
+        ChatMessage("user", _turn(1, "echo ready", "**Current State:**\nroot@lab:/srv# \n\n")),
+        ChatMessage(
+            "assistant",
+            "**Environment Observation:**\nroot@lab:/srv# echo ready\nready\nroot@lab:/srv# ",
+        ),
+        ChatMessage("user", _turn(2, _KEYSTROKES[number % len(_KEYSTROKES)])),
+    )
 
 
 def _turn(number: int, command: str, state: str = "") -> str:
@@ -52,26 +44,23 @@ def _turn(number: int, command: str, state: str = "") -> str:
     return f"### Turn {number}\n\n{state}**Action:**\n```json\n{keystrokes}\n```"
 
 
-def ask_for_observations(
-    connection: Connection, model: str, count: int, max_tokens: int
-) -> list[Answer]:
-    """`count` answers to short actions.
+def ask_for_observations(connection: Connection, count: int, max_tokens: int) -> list[ChatReply]:
+    """`count` answers to short actions, one after the other.
 
     Raises:
-        Trouble: one did not come.
+        ModelFailure: one did not come.
     """
-    return [
-        connection.chat(
-            model, conversation(number), max_tokens=max_tokens, seed=number, **SAMPLING, **THINKING
-        )
+    asked = [
+        ChatRequest(messages=conversation(number), max_tokens=max_tokens, seed=number)
         for number in range(count)
     ]
+    return [reply for one in asked for reply in connection.ask(one)]
 
 
-def check_thinking(answers: Sequence[Answer]) -> Finding:
+def check_thinking(answers: Sequence[ChatReply]) -> Finding:
     """Whether thinking arrives in a field of its own and not in the content."""
     leaked = sum("<think>" in one.content or "</think>" in one.content for one in answers)
-    apart = [one for one in answers if one.reasoning]
+    apart = [one for one in answers if one.thinking]
     if leaked:
         return Finding(
             check="reasoning parser",
@@ -93,16 +82,16 @@ def check_thinking(answers: Sequence[Answer]) -> Finding:
     return Finding(
         check="reasoning parser",
         verdict="ok",
-        summary=f"thinking arrives in `{apart[0].reasoning_field}`",
-        data={"leaked": 0, "apart": len(apart), "field": apart[0].reasoning_field},
+        summary=f"thinking arrives in `{apart[0].thinking_field}`",
+        data={"leaked": 0, "apart": len(apart), "field": apart[0].thinking_field},
     )
 
 
-def check_tag(answers: Sequence[Answer], max_tokens: int) -> Finding:
+def check_tag(answers: Sequence[ChatReply], max_tokens: int) -> Finding:
     """How many answers carry the observation in its tag."""
     tagged = sum(TAG in one.content for one in answers)
-    cut = sum(one.was_cut and TAG not in one.content for one in answers)
-    empty = sum(not one.content.strip() and not one.was_cut for one in answers)
+    cut = sum(one.finish_reason == "length" and TAG not in one.content for one in answers)
+    empty = sum(not one.content.strip() and one.finish_reason != "length" for one in answers)
     whole = len(answers) - cut
     data = {"answers": len(answers), "tagged": tagged, "cut": cut, "empty": empty}
     summary = f"{tagged} of {whole} whole answers carry the tag"
@@ -143,28 +132,23 @@ def check_tag(answers: Sequence[Answer], max_tokens: int) -> Finding:
     )
 
 
-def check_structured_output(
-    connection: Connection, model: str, max_tokens: int, *, thinks: bool
-) -> Finding:
+def check_structured_output(connection: Connection, max_tokens: int, *, thinks: bool) -> Finding:
     """Whether a JSON schema is enforced, after the thinking.
 
     Raises:
-        Trouble: no answer came, for another reason than the schema.
+        ModelFailure: no answer came, for another reason than the schema.
     """
-    wanted = {"type": "json_schema", "json_schema": {"name": "person", "schema": SCHEMA}}
-    asked = [{"role": "user", "content": "Invent a person. Answer with name and age as JSON."}]
-    try:
-        answer = connection.chat(
-            model, asked, max_tokens=max_tokens, response_format=wanted, **SAMPLING, **THINKING
-        )
-    except Trouble as trouble:
-        if trouble.status not in (400, 422):
-            raise
+    asked = ChatMessage("user", "Invent a person. Answer with name and age as JSON.")
+    (answer,) = connection.ask(
+        ChatRequest(messages=(asked,), max_tokens=max_tokens, seed=0, schema=SCHEMA)
+    )
+    if not answer.enforced:
         return _structured(
-            "not supported: " + trouble.summary, "Answers will be checked and asked again instead."
+            "not supported: the server refuses a schema",
+            "Answers will be checked and asked again instead.",
         )
     if not _fits(answer.content):
-        if answer.was_cut:
+        if answer.finish_reason == "length":
             return _structured(
                 f"cannot tell: the answer was cut at {max_tokens:,} tokens",
                 "Give the doctor a larger --max-tokens.",
@@ -173,7 +157,7 @@ def check_structured_output(
             "the schema was not enforced",
             "vLLM enforces it after the thinking with --reasoning-parser qwen3; SGLang likewise.",
         )
-    if thinks and not answer.reasoning:
+    if thinks and not answer.thinking:
         return _structured(
             "the schema is enforced, but the thinking is lost",
             "Start the server with --reasoning-parser qwen3.",
@@ -201,19 +185,18 @@ def _fits(content: str) -> bool:
     )
 
 
-def check_seeds(connection: Connection, model: str) -> Finding:
+def check_seeds(connection: Connection) -> Finding:
     """Whether the same seed gives the same answer, and another another.
 
     Raises:
-        Trouble: an answer did not come.
+        ModelFailure: an answer did not come.
     """
-    asked = [{"role": "user", "content": "Write twelve random words, and nothing else."}]
+    asked = ChatMessage("user", "Write twelve random words, and nothing else.")
     texts: list[str] = []
     for seed in (7, 7, 8):
-        answer = connection.chat(
-            model, asked, max_tokens=24, temperature=1.0, seed=seed, **NO_THINKING
-        )
-        texts.append(answer.reasoning + answer.content)
+        request = ChatRequest(messages=(asked,), max_tokens=24, seed=seed, thinking=False)
+        (answer,) = connection.ask(request, temperature=1.0)
+        texts.append(answer.thinking + answer.content)
     first, again, other = texts
     if first != again:
         return Finding(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import secrets
 
-from agentworld_sim.serving.doctor._answer_checks import NO_THINKING
-from agentworld_sim.serving.doctor._connection import Connection, Trouble
+from agentworld_sim.errors import ContextOverflow, ModelFailure
+from agentworld_sim.llm.chat import ChatMessage, ChatRequest
+from agentworld_sim.serving.doctor._connection import Connection
 from agentworld_sim.serving.doctor._findings import Finding
 
 PREFIX_CHARACTERS = 20_000
@@ -28,19 +29,17 @@ DETAILS = (
 )
 
 
-def check_prefix_cache(connection: Connection, model: str) -> Finding:
+def check_prefix_cache(connection: Connection) -> Finding:
     """Sends two requests that begin alike, and asks what came from the cache.
 
     Raises:
-        Trouble: they were not answered.
+        ModelFailure: they were not answered.
     """
     before = _counters(connection)
     try:
-        cached, prompt = _twice(connection, model, PREFIX_CHARACTERS)
-    except Trouble as trouble:
-        if trouble.status not in (400, 413, 422):
-            raise
-        cached, prompt = _twice(connection, model, PREFIX_CHARACTERS // SHORTER)
+        cached, prompt = _twice(connection, PREFIX_CHARACTERS)
+    except ContextOverflow:
+        cached, prompt = _twice(connection, PREFIX_CHARACTERS // SHORTER)
     after = _counters(connection)
     data = {"prompt_tokens": prompt, "cached_tokens": cached}
     if cached:
@@ -86,26 +85,30 @@ def check_prefix_cache(connection: Connection, model: str) -> Finding:
     )
 
 
-def _twice(connection: Connection, model: str, characters: int) -> tuple[int | None, int]:
+def _twice(connection: Connection, characters: int) -> tuple[int | None, int]:
     """Cached and all prompt tokens of the second of two requests that begin alike."""
     # A beginning of its own, or an earlier run would have filled the cache.
     mark = secrets.token_hex(8)
     lines = (f"{number}: nothing was changed." for number in range(characters // 24))
     system = f"Log {mark}\n" + "\n".join(lines)
-    for question in ("How many lines?", "Which is the last?"):
-        answer = connection.chat(
-            model,
-            [{"role": "system", "content": system}, {"role": "user", "content": question}],
-            max_tokens=1,
-            **NO_THINKING,
-        )
-    return answer.cached_tokens, answer.prompt_tokens
+    _, second = (
+        connection.ask(
+            ChatRequest(
+                messages=(ChatMessage("system", system), ChatMessage("user", question)),
+                max_tokens=1,
+                seed=0,
+                thinking=False,
+            )
+        )[0]
+        for question in ("How many lines?", "Which is the last?")
+    )
+    return second.usage.get("cached_tokens"), second.usage.get("prompt_tokens", 0)
 
 
 def _counters(connection: Connection) -> dict[str, float] | None:
     try:
         page = connection.get(f"{connection.root}/metrics")
-    except Trouble:
+    except ModelFailure:
         return None
     if page.status != 200 or page.is_html:
         return None

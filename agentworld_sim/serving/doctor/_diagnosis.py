@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from agentworld_sim.errors import ModelFailure
 from agentworld_sim.llm.settings import require_url
 from agentworld_sim.serving.doctor import _answer_checks as answers
 from agentworld_sim.serving.doctor._cache_check import check_prefix_cache
-from agentworld_sim.serving.doctor._connection import Connection, Trouble
+from agentworld_sim.serving.doctor._connection import Connection
 from agentworld_sim.serving.doctor._findings import Diagnosis, Finding
 from agentworld_sim.serving.doctor._server_checks import (
     check_context,
@@ -82,54 +83,44 @@ class _Patient:
         if served is None:
             return
         self.model = served.name
+        self._connection.go_on_with(model=served.name)
         self._add(check_context(served))
         if served.context is not None:
             max_tokens = min(max_tokens, max(served.context // 2, 1))
-        thinks = self._observations(served.name, count, max_tokens)
+        thinks = self._observations(count, max_tokens)
         if thinks is None:
             return
-        self._guarded("prefix caching", lambda: [check_prefix_cache(self._connection, served.name)])
+        self._guarded("prefix caching", lambda: [check_prefix_cache(self._connection)])
         if not quick:
-            self._deeper(served.name, max_tokens, thinks=thinks)
-        if not self._connection.extensions:
+            self._deeper(max_tokens, thinks=thinks)
+        if self._connection.left_out & {"top_k", "chat_template_kwargs"}:
             self._add(_no_extensions())
 
-    def _observations(self, model: str, count: int, max_tokens: int) -> bool | None:
+    def _observations(self, count: int, max_tokens: int) -> bool | None:
         """Whether the model thinks; `None` if it does not answer."""
         try:
-            given = answers.ask_for_observations(self._connection, model, count, max_tokens)
-        except Trouble as trouble:
-            refused = trouble.status in (401, 403)
-            self._add(
-                Finding(
-                    check="key" if refused else "answers",
-                    verdict="failed",
-                    summary=trouble.summary,
-                    advice="Set AGENTWORLD_API_KEY." if refused else trouble.advice,
-                )
-            )
+            given = answers.ask_for_observations(self._connection, count, max_tokens)
+        except ModelFailure as failure:
+            check = "key" if "refuses the key" in str(failure) else "answers"
+            self._add(Finding(check=check, verdict="failed", summary=str(failure)))
             return None
         self._add(answers.check_thinking(given), answers.check_tag(given, max_tokens))
-        return any(one.reasoning for one in given)
+        return any(one.thinking for one in given)
 
-    def _deeper(self, model: str, max_tokens: int, *, thinks: bool) -> None:
+    def _deeper(self, max_tokens: int, *, thinks: bool) -> None:
         connection = self._connection
         self._guarded(
             "structured output",
-            lambda: [answers.check_structured_output(connection, model, max_tokens, thinks=thinks)],
+            lambda: [answers.check_structured_output(connection, max_tokens, thinks=thinks)],
         )
-        self._guarded("seeds", lambda: [answers.check_seeds(connection, model)])
-        self._guarded("speed", lambda: check_speed(connection, model))
+        self._guarded("seeds", lambda: [answers.check_seeds(connection)])
+        self._guarded("speed", lambda: check_speed(connection))
 
     def _guarded(self, check: str, look: Callable[[], list[Finding]]) -> None:
         try:
             self._add(*look())
-        except Trouble as trouble:
-            self._add(
-                Finding(
-                    check=check, verdict="failed", summary=trouble.summary, advice=trouble.advice
-                )
-            )
+        except ModelFailure as failure:
+            self._add(Finding(check=check, verdict="failed", summary=str(failure)))
 
     def _add(self, *findings: Finding) -> None:
         for finding in findings:

@@ -6,13 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.errors import nearest
-from agentworld_sim.serving.doctor._connection import (
-    CORRECT_URL,
-    Connection,
-    Page,
-    Trouble,
-)
+from agentworld_sim.errors import ModelFailure, nearest
+from agentworld_sim.serving.doctor._connection import CORRECT_URL, Connection, Page
 from agentworld_sim.serving.doctor._findings import Finding
 
 ENOUGH_CONTEXT = 40_960
@@ -44,9 +39,10 @@ def check_reachable(connection: Connection) -> tuple[list[Finding], list[Served]
         if moved:
             with_version = connection.get(f"{given}/v1/models")
             if moved := _served(with_version) is not None or with_version.status in (401, 403):
-                page, connection.url = with_version, f"{given}/v1"
-    except Trouble as trouble:
-        return [_failed("reachable", trouble.summary, trouble.advice)], None
+                page = with_version
+                connection.go_on_with(url=f"{given}/v1")
+    except ModelFailure as failure:
+        return [_failed("reachable", str(failure), None)], None
     if moved:
         reached = _failed(
             "reachable",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from agentworld_sim.serving.doctor._answer_checks import SAMPLING, THINKING
-from agentworld_sim.serving.doctor._connection import Connection, Timing
+from agentworld_sim.llm.chat import ChatMessage, ChatReply, ChatRequest
+from agentworld_sim.serving.doctor._connection import Connection
 from agentworld_sim.serving.doctor._findings import Finding
 
 TOKENS = 128
@@ -22,36 +22,37 @@ SLOW_SECONDS = 300.0
 """An answer that takes longer is worth a warning."""
 
 
-def check_speed(connection: Connection, model: str) -> list[Finding]:
+def check_speed(connection: Connection) -> list[Finding]:
     """Measures.
 
     Raises:
-        Trouble: a stream did not come to its end.
+        ModelFailure: a stream did not come to its end.
     """
-    (one,) = _streams(connection, model, 0)
-    if one.tokens < FEWEST:
+    (one,) = _streams(connection, 0)
+    tokens, first = _tokens(one), one.first_token_seconds or 0.0
+    if tokens < FEWEST:
         return [
             Finding(
                 check="speed",
                 verdict="warning",
-                summary=f"cannot tell: the answer ended after {one.tokens} tokens",
+                summary=f"cannot tell: the answer ended after {tokens} tokens",
             )
         ]
-    alone = (one.tokens - 1) / max(one.whole - one.first_token, 1e-6)
+    alone = (tokens - 1) / max(one.seconds - first, 1e-6)
     began = time.perf_counter()
-    several = _streams(connection, model, *range(1, STREAMS + 1))
-    together = sum(each.tokens for each in several) / (time.perf_counter() - began)
-    slowest = max(each.first_token for each in several)
+    several = _streams(connection, *range(1, STREAMS + 1))
+    together = sum(map(_tokens, several)) / (time.perf_counter() - began)
+    slowest = max(each.first_token_seconds or 0.0 for each in several)
     seconds = USUAL_ANSWER / alone
     slow = seconds > SLOW_SECONDS
     return [
         Finding(
             check="speed",
             verdict="warning" if slow else "ok",
-            summary=f"{alone:,.0f} tokens/s, first after {_seconds(one.first_token)}; an answer of"
+            summary=f"{alone:,.0f} tokens/s, first after {_seconds(first)}; an answer of"
             f" {USUAL_ANSWER:,} tokens takes {_seconds(seconds)}",
             advice="Quantised weights, more cards, or several worlds at a time." if slow else None,
-            data={"tokens_per_second": alone, "first_token_seconds": one.first_token},
+            data={"tokens_per_second": alone, "first_token_seconds": first},
         ),
         Finding(
             check=f"speed, {STREAMS} at a time",
@@ -62,13 +63,18 @@ def check_speed(connection: Connection, model: str) -> list[Finding]:
     ]
 
 
-def _streams(connection: Connection, model: str, *numbers: int) -> list[Timing]:
-    asked = [
-        [{"role": "user", "content": f"Describe file system number {number} in many words."}]
-        for number in numbers
-    ]
-    fields = {"max_tokens": TOKENS, "ignore_eos": True, **SAMPLING, **THINKING}
-    return connection.times(model, asked, **fields)
+def _streams(connection: Connection, *numbers: int) -> list[ChatReply]:
+    texts = [f"Describe file system number {number} in many words." for number in numbers]
+    return connection.ask(
+        *(
+            ChatRequest(messages=(ChatMessage("user", text),), max_tokens=TOKENS, seed=0)
+            for text in texts
+        )
+    )
+
+
+def _tokens(reply: ChatReply) -> int:
+    return reply.usage.get("completion_tokens") or reply.pieces
 
 
 def _seconds(value: float) -> str:
