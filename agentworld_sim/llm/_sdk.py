@@ -9,7 +9,9 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import aiohttp
 import httpx2
@@ -44,9 +46,7 @@ class _Unsuccessful(Exception):
         self.response = response
 
 
-def client(
-    settings: ModelSettings, headers: Mapping[str, str], verify: ssl.SSLContext, *, proxied: bool
-) -> AsyncOpenAI:
+def client(settings: ModelSettings, headers: Mapping[str, str], *, proxied: bool) -> AsyncOpenAI:
     """The SDK's client of a server, for one event loop.
 
     Raises:
@@ -70,7 +70,7 @@ def client(
     kind = DefaultAsyncHttpxClient if proxied else DefaultAioHttpClient
     try:
         http = kind(
-            verify=verify,
+            verify=_trusted(urlsplit(settings.url).scheme),
             trust_env=proxied,
             follow_redirects=False,
             limits=httpx2.Limits(
@@ -99,8 +99,9 @@ def client(
     )
 
 
-def certificates(scheme: str) -> ssl.SSLContext:
-    """What is trusted."""
+@cache
+def _trusted(scheme: str) -> ssl.SSLContext:
+    """The certificates that are trusted, read once: that takes tens of milliseconds."""
     if scheme == "https":
         return httpx2.create_ssl_context()
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -16,7 +16,7 @@ from agentworld_sim.llm.settings import MODEL_VARIABLE
 NO_LIST = (404, 405)
 """What servers without a list of models answer."""
 
-CONTEXT = ("max_model_len", "context_length", "max_context_length")
+CONTEXT = ("max_model_len", "context_length", "max_context_length", "context_window")
 """What vLLM and SGLang, hosted services and LM Studio call the context's length."""
 
 

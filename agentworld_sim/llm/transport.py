@@ -21,8 +21,6 @@ from agentworld_sim.llm._flights import Flights
 from agentworld_sim.llm.settings import KEY_VARIABLE, ModelSettings
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx2
     from openai import AsyncOpenAI
 
@@ -124,7 +122,6 @@ class Transport:
         self._settings = settings
         self._headers = _headers(settings.api_key)
         self._all: list[Connections] = []
-        self._verify: ssl.SSLContext | None = None
         self._lock = threading.Lock()
 
     @asynccontextmanager
@@ -189,10 +186,7 @@ class Transport:
         from agentworld_sim.llm import _sdk
 
         sdk = _sdk.client(
-            self._settings,
-            self._headers,
-            self._certificates(),
-            proxied=_behind_a_proxy(self._settings.url),
+            self._settings, self._headers, proxied=_behind_a_proxy(self._settings.url)
         )
         slots = asyncio.Semaphore(self._settings.concurrency)
         closing = _closed_with_the_loop(sdk)
@@ -203,15 +197,6 @@ class Transport:
         # Runs up to its `yield` without giving way, so that no second set is made meanwhile.
         await anext(closing)
         return made
-
-    def _certificates(self) -> ssl.SSLContext:
-        """What is trusted, read once: that takes tens of milliseconds."""
-        from agentworld_sim.llm import _sdk
-
-        with self._lock:
-            if self._verify is None:
-                self._verify = _sdk.certificates(urlsplit(self._settings.url).scheme)
-            return self._verify
 
     async def close(self) -> None:
         """Closes the connections of the running loop. The transport can be used again."""

@@ -85,8 +85,8 @@ class _Patient:
         self.model = served.name
         self._connection.go_on_with(model=served.name)
         self._add(check_context(served))
-        if served.context is not None:
-            max_tokens = min(max_tokens, max(served.context // 2, 1))
+        if served.context_tokens is not None:
+            max_tokens = min(max_tokens, max(served.context_tokens // 2, 1))
         thinks = self._observations(count, max_tokens)
         if thinks is None:
             return

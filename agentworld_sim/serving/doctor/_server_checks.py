@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from agentworld_sim.errors import ModelFailure, nearest
+from agentworld_sim.llm._stream import mapping
+from agentworld_sim.llm.chat import ServedModel
+from agentworld_sim.llm.served import models_in
 from agentworld_sim.serving.doctor._connection import CORRECT_URL, Connection, Page
 from agentworld_sim.serving.doctor._findings import Finding
 
@@ -14,15 +16,7 @@ ENOUGH_CONTEXT = 40_960
 """Tokens: the 32,768 that an answer may have, and a short prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A model that the server lists."""
-
-    name: str
-    context: int | None
-
-
-def check_reachable(connection: Connection) -> tuple[list[Finding], list[Served] | None]:
+def check_reachable(connection: Connection) -> tuple[list[Finding], list[ServedModel] | None]:
     """Whether an API answers there and takes the key.
 
     If it answers only with `/v1` added to the URL, the connection goes on with that.
@@ -96,7 +90,9 @@ def _key(page: Page) -> Finding | None:
     return None
 
 
-def check_model(models: Sequence[Served], wanted: str | None) -> tuple[Finding, Served | None]:
+def check_model(
+    models: Sequence[ServedModel], wanted: str | None
+) -> tuple[Finding, ServedModel | None]:
     """Whether the wanted model is served; without a wish, whether there is exactly one."""
     names = [one.name for one in models]
     listed = ", ".join(names[:10]) + (" …" if len(names) > 10 else "")
@@ -109,7 +105,7 @@ def check_model(models: Sequence[Served], wanted: str | None) -> tuple[Finding, 
                     verdict="warning",
                     summary=f"{wanted} cannot be looked up: the server lists no models",
                 ),
-                Served(wanted, None),
+                ServedModel(wanted, None),
             )
         return _failed("model", "the server lists no models", "Name one with --model."), None
     if wanted:
@@ -125,48 +121,35 @@ def check_model(models: Sequence[Served], wanted: str | None) -> tuple[Finding, 
     return Finding(check="model", verdict="ok", summary=summary, data=data), models[0]
 
 
-def check_context(served: Served) -> Finding:
+def check_context(served: ServedModel) -> Finding:
     """Whether an answer and its history fit."""
-    if served.context is None:
+    if served.context_tokens is None:
         return Finding(
             check="context length",
             verdict="warning",
             summary="the server does not say",
             advice="It should have 262,144 tokens for long sessions, 40,960 at least.",
         )
-    data = {"tokens": served.context}
-    if served.context < ENOUGH_CONTEXT:
+    data = {"tokens": served.context_tokens}
+    if served.context_tokens < ENOUGH_CONTEXT:
         return Finding(
             check="context length",
             verdict="warning",
-            summary=f"{served.context:,} tokens",
+            summary=f"{served.context_tokens:,} tokens",
             advice="An answer alone may take 32,768. Start the server with a longer"
             " --max-model-len (SGLang: --context-length); the model has 262,144.",
             data=data,
         )
     return Finding(
-        check="context length", verdict="ok", summary=f"{served.context:,} tokens", data=data
+        check="context length", verdict="ok", summary=f"{served.context_tokens:,} tokens", data=data
     )
 
 
-def _served(page: Page) -> list[Served] | None:
+def _served(page: Page) -> list[ServedModel] | None:
     data = page.json() if page.status == 200 else None
-    listed = cast("dict[str, Any]", data).get("data") if isinstance(data, dict) else None
-    if not isinstance(listed, list):
+    if not isinstance(mapping(data).get("data"), list):
         return None
-    cards = [
-        cast("Mapping[str, Any]", one)
-        for one in cast("list[object]", listed)
-        if isinstance(one, dict)
-    ]
-    return [Served(str(card["id"]), _context(card)) for card in cards if "id" in card]
-
-
-def _context(card: Mapping[str, Any]) -> int | None:
-    for name in ("max_model_len", "context_length", "context_window"):
-        if isinstance(card.get(name), int):
-            return card[name]
-    return None
+    return [ServedModel(*model) for model in models_in(data).items()]
 
 
 def _failed(
