@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 from agentworld_sim.errors import ContextOverflow, ModelFailure, ModelRefused, ModelUnavailable
 from agentworld_sim.llm.refusals import Refusal, quoted
 from agentworld_sim.llm.settings import KEY_VARIABLE, URL_VARIABLE, ModelSettings
-from agentworld_sim.llm.transport import TransportError
+from agentworld_sim.llm.transport import LARGEST_ANSWER, TransportError
 
 
 @dataclass(slots=True)
@@ -62,6 +62,11 @@ class Failures:
                 what = (
                     f"was given up: its reply was not whole after {error.seconds:g} s. Allow fewer"
                     " tokens with max_tokens, or more time with reply_seconds."
+                )
+            case "too large":
+                what = (
+                    f"sends an answer of more than {LARGEST_ANSWER >> 20} MB. No model writes that"
+                    " much: look into the server's log."
                 )
             case "cannot reach":
                 what = f"cannot be reached: {detail}. Look into the server's log."

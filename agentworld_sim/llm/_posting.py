@@ -16,7 +16,6 @@ from agentworld_sim.llm._stream import (
     Malformed,
     ReplyReader,
     read_reply,
-    read_whole,
 )
 from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
 from agentworld_sim.llm.settings import URL_VARIABLE, ModelSettings
@@ -114,9 +113,7 @@ class Posting:
             async with self.transport.send(url, body, silence=seconds, seconds=seconds) as response:
                 if response.status != 200:
                     return await self._refusal(response)
-                received = await read_whole(response)
-        except Malformed as error:
-            problem = self.failures.nonsense(str(error), error.hint)
+                received = await response.read()
         except TransportError as error:
             problem = self._lost(error)
         else:
@@ -151,8 +148,9 @@ class Posting:
 
     def _lost(self, error: TransportError) -> Exception:
         failure = self.failures.connection(error)
-        # A certificate does not get better by itself, and who waited that long does not wait again.
-        return failure if error.cause in ("tls", "silent", "late") else Temporary(failure)
+        # What comes after long waiting, and what does not get better by itself, is not tried again.
+        final = ("tls", "silent", "late", "too large")
+        return failure if error.cause in final else Temporary(failure)
 
     async def _refusal(self, response: Response) -> Refusal:
         """What an answer other than 200 says.
@@ -165,7 +163,7 @@ class Posting:
         location = response.headers.get("location")
         if 300 <= status < 400 and location is not None:
             raise self.failures.redirect(status, location)
-        body = await read_whole(response)
+        body = await response.read()
         refusal = _said(body, status)
         if status == 429 or status >= 500:
             failure = self.failures.unavailable(status, refusal.message)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from agentworld_sim.llm.chat import Listener, Watch
 from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
-from agentworld_sim.llm.transport import LARGEST_ANSWER, Response, TooLarge, TransportError
+from agentworld_sim.llm.transport import LARGEST_ANSWER, Response, TransportError
 
 WATCH_EVERY = 2_048
 """Characters between two looks at a reply, or a tenth of it when that is more: looking at all of a
@@ -237,7 +237,7 @@ async def read_reply(response: Response, reader: ReplyReader, silence: float) ->
         TransportError: it broke off, or no text came any more.
     """
     if "event-stream" not in response.headers.get("content-type", ""):
-        reader.whole(await read_whole(response))
+        reader.whole(await response.read())
         return
     events = EventReader()
     size, heard = 0, time.monotonic()
@@ -266,18 +266,6 @@ def _take_all(events: Iterable[bytes], reader: ReplyReader) -> None:
         reader.event(event)
         if reader.ended:
             return
-
-
-async def read_whole(response: Response) -> bytes:
-    """The body of an answer.
-
-    Raises:
-        Malformed: it has no end.
-    """
-    try:
-        return await response.read()
-    except TooLarge:
-        raise too_large("an answer") from None
 
 
 def usage_of(told: object) -> dict[str, int]:

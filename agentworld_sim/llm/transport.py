@@ -33,13 +33,14 @@ SESSION_HEADER = "x-session-id"
 
 Cause = Literal[
     "unknown host",
-    "tls",
     "refused",
     "no connection",
+    "cannot reach",
     "proxy",
+    "tls",
     "silent",
     "late",
-    "cannot reach",
+    "too large",
     "lost",
 ]
 
@@ -54,10 +55,6 @@ class TransportError(Exception):
         """What the libraries say, for causes that do not say everything."""
         self.seconds = seconds
         """How long it was silent or took."""
-
-
-class TooLarge(Exception):
-    """An answer that no model writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,7 @@ class Response:
         """The whole body.
 
         Raises:
-            TooLarge: it is larger than `LARGEST_ANSWER`.
+            TransportError: it broke off, or is larger than `LARGEST_ANSWER`.
         """
         return await whole(self.pieces())
 
@@ -85,13 +82,13 @@ async def whole(pieces: AsyncIterator[bytes]) -> bytes:
     """A body as one.
 
     Raises:
-        TooLarge: it is larger than `LARGEST_ANSWER`.
+        TransportError: it is larger than `LARGEST_ANSWER`.
     """
     body = bytearray()
     async for piece in pieces:
         body += piece
         if len(body) > LARGEST_ANSWER:
-            raise TooLarge
+            raise TransportError("too large")
     return bytes(body)
 
 

@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentworld_sim.errors import ModelRefused, ModelUnavailable
+from agentworld_sim.llm import transport
 from agentworld_sim.llm._retry import LONGEST_PAUSE, pause, seconds_until
 from agentworld_sim.llm.scripted import RawReply, ScriptedModelServer
 from tests.llm.harness import DONE, Connect, asked, chunk, raw_server, response
@@ -75,6 +76,20 @@ async def test_a_reply_without_end_is_given_up(connect: Connect, head: bytes, dr
             r"was not whole after 0\.05 s\. Allow fewer tokens .* more time with reply_seconds\.$"
         )
         with pytest.raises(ModelUnavailable, match=told):
+            await client.ask(asked())
+        await client.close()
+
+
+@pytest.mark.parametrize("head", [WHOLE, REFUSAL], ids=["an answer", "a refusal"])
+async def test_an_answer_that_no_model_writes_is_given_up(
+    connect: Connect, head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "LARGEST_ANSWER", 3 << 20)
+    async with dripping(head, b" " * 65_536) as url:
+        client = connect(url)
+        with pytest.raises(
+            ModelUnavailable, match=r"sends an answer of more than \d+ MB\. No model"
+        ):
             await client.ask(asked())
         await client.close()
 
