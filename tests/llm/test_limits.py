@@ -102,6 +102,14 @@ async def test_a_list_of_models_without_end_is_given_up(connect: Connect) -> Non
         await client.close()
 
 
+async def test_a_completion_without_end_is_given_up(connect: Connect) -> None:
+    async with dripping(WHOLE, b" ") as url:
+        client = connect(url, silence_seconds=0.05)
+        with pytest.raises(ModelUnavailable, match=r"sent nothing for 0\.05 s"):
+            await client.complete({"prompt": [1, 2]})
+        await client.close()
+
+
 async def test_a_head_without_end_is_given_up(connect: Connect) -> None:
     async with dripping(b"HTTP/1.1 200 OK\r\n", b"x: y\r\n") as url:
         client = connect(url, reply_seconds=0.5, retries=0)
