@@ -119,6 +119,9 @@ class BudgetSpent(ModelFailure):
 class ObservationRejected(WorldFailure):
     """Checks refused every answer an engine gave."""
 
+    reasons: tuple[str, ...] = ()
+    """Of the checks that refused the last one, each with the check's name."""
+
 
 def nearest(wanted: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?`, or an empty string when nothing known is near."""

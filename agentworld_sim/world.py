@@ -65,7 +65,7 @@ from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Trajectory, Turn
 
 if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldImaginer
+    from agentworld_sim.ports import WorldImaginer
     from agentworld_sim.scenario import Scenario
 
 
@@ -100,7 +100,7 @@ class World:
         """The language world model, if there is one."""
         self._router = Router(default_engines(scenario, model) if engines is None else engines)
         if model is not None:
-            model.opened(self)
+            model.acquire(self)
         self._checks = tuple(checks)
         self._controls = ControlList(controls)
         self.controls = self._controls.local
@@ -472,7 +472,7 @@ class World:
         self._discard()
         self._kept.clear()
         if self.model is not None:
-            await self.model.closed(self)
+            await self.model.release(self)
 
     async def __aenter__(self) -> Self:
         return self

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from agentworld_sim import ToolCall, ToolSpec
 from agentworld_sim.domains import domain
-from agentworld_sim.imagination.conversation import Conversation, Part, tokens
+from agentworld_sim.imagination.conversation import Conversation, tokens
 from agentworld_sim.imagination.prompt_set import PromptSet
 from agentworld_sim.llm.scripted import count_tokens
 from agentworld_sim.llm.scripted.tokens import PrefixCache, render_prompt
+from agentworld_sim.ports import Part
 from benchmarks._rows import Row
 
 TOOL = ToolSpec(

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from agentworld_sim.cassette._entries import Key, Place, short_digest
 from agentworld_sim.cassette._matching import without_volatile
 from agentworld_sim.cassette._states import StateParts
-from agentworld_sim.ports import TurnContext
+from agentworld_sim.ports import QuestionKey, TurnContext
 from agentworld_sim.redaction.environment import secrets_of
 from agentworld_sim.redaction.records import Redaction
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Turn
-
-if TYPE_CHECKING:
-    from agentworld_sim.engines.shell import CommandAnswer, CommandQuestion
 
 LONGEST_STDIN = 1_000
 """A longer input stands in the file as its digest."""
@@ -43,11 +40,6 @@ class Asked:
     place: Place
     clean: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     """Takes secrets out of an answer."""
-    turn_seed: int = 0
-    refused: int = 0
-    """How many answers to it checks refused."""
-    last: bool = False
-    """It will not be asked again."""
 
 
 class Keys:
@@ -58,63 +50,43 @@ class Keys:
         self._volatile = tuple(volatile)
         self._known: dict[tuple[str, str], Mapping[str, Any]] = {}
 
-    def tool(
-        self, call: ToolCall, context: TurnContext, history: Sequence[Turn], parts: StateParts
-    ) -> Asked:
-        """A call whose whole answer is imagined."""
-        about = self.arguments(call)
-        equal = self._equal_calls(call, about, history)
-        return Asked(
-            Key("tool", call.name, about, equal, parts.of(context.state)),
-            partial(self._before, history, context, ()),
-            (len(history), 0),
-            partial(self._clean, Redaction(self._secrets), call.arguments),
-            turn_seed=context.seed,
-            refused=len(context.refused),
-        )
-
-    def command(
+    def question(
         self,
-        question: CommandQuestion,
-        earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
+        key: QuestionKey,
         context: TurnContext,
         history: Sequence[Turn],
         parts: StateParts,
     ) -> Asked:
-        """A command in the middle of a turn."""
-        redaction = Redaction((*self._secrets, *secrets_of(question.env)))
-        argv = _words(redaction, question.argv)
-        about: dict[str, Any] = {"argv": argv, "cwd": question.cwd}
-        if question.stdin is not None:
-            stdin = redaction.text(question.stdin)
-            if len(stdin) > LONGEST_STDIN:
-                stdin = f"({len(stdin)} characters, {short_digest(stdin)})"
-            about["stdin"] = stdin
-        state = parts.of(context.state, question.files_sum)
-        state["env"] = short_digest(
-            [
-                question.user,
-                question.hostname,
-                redaction.value(
-                    {
-                        name: value
-                        for name, value in question.env.items()
-                        if name not in _OF_EVERY_SHELL
-                    }
-                ),
-            ]
-        )
-        past = [inner.argv for turn in history for inner in turn.inner]
-        equal = sum(
-            _words(redaction, words) == argv
-            for words in (*past, *(one.argv for one, _ in earlier))
-            if words[:1] == question.argv[:1] and len(words) == len(argv)
-        )
+        """A question that an engine asks."""
+        state = parts.of(context.state, key.files_sum)
+        asked: Mapping[str, Any] = {}
+        if key.kind == "tool":
+            redaction = Redaction(self._secrets)
+            asked = key.about
+            name, about = key.name, self.arguments(ToolCall(key.name, asked))
+            # Dictionaries take 1, 1.0 and true for one value: a mistake that every mode makes alike.
+            equal = sum(
+                turn.call.name == name and self.arguments(turn.call) == about for turn in history
+            )
+        else:
+            user, hostname, env = key.env
+            redaction = Redaction((*self._secrets, *secrets_of(env)))
+            about = _command(redaction, key.about)
+            argv = about["argv"]
+            name = argv[0]
+            shown = {name: value for name, value in env.items() if name not in _OF_EVERY_SHELL}
+            state["env"] = short_digest([user, hostname, redaction.value(shown)])
+            past = [inner.argv for turn in history for inner in turn.inner]
+            equal = sum(
+                _words(redaction, words) == argv
+                for words in (*past, *key.earlier)
+                if words[:1] == (key.name,) and len(words) == len(argv)
+            )
         return Asked(
-            Key("command", argv[0], about, equal, state),
-            partial(self._before, history, context, tuple(one.argv for one, _ in earlier)),
-            (len(history), 1 + len(earlier)),
-            partial(self._clean, redaction, {}),
+            Key(key.kind, name, about, equal, state),
+            partial(self._before, history, context, key.earlier),
+            (len(history), 0 if key.kind == "tool" else 1 + len(key.earlier)),
+            partial(self._clean, redaction, asked),
         )
 
     def real(self, call: ToolCall, occurrence: int, depth: int) -> Asked:
@@ -142,14 +114,6 @@ class Keys:
     def text(self, text: str) -> str:
         """A text as it may be shown."""
         return Redaction(self._secrets).text(text)
-
-    def _equal_calls(
-        self, call: ToolCall, about: Mapping[str, Any], history: Sequence[Turn]
-    ) -> int:
-        # Dictionaries take 1, 1.0 and true for one value: a mistake that every mode makes alike.
-        return sum(
-            turn.call.name == call.name and self.arguments(turn.call) == about for turn in history
-        )
 
     def _before(
         self,
@@ -182,6 +146,17 @@ class Keys:
         redaction.value(arguments)
         redaction.value(answer)
         return cast("Mapping[str, Any]", redaction.value(answer))
+
+
+def _command(redaction: Redaction, about: Mapping[str, Any]) -> dict[str, Any]:
+    """A command without secrets, and without a long input."""
+    kept: dict[str, Any] = {"argv": _words(redaction, about["argv"]), "cwd": about["cwd"]}
+    if "stdin" in about:
+        stdin = redaction.text(about["stdin"])
+        if len(stdin) > LONGEST_STDIN:
+            stdin = f"({len(stdin)} characters, {short_digest(stdin)})"
+        kept["stdin"] = stdin
+    return kept
 
 
 def _words(redaction: Redaction, argv: Sequence[str]) -> list[str]:

@@ -72,10 +72,6 @@ class Entry:
     before: str | None = None
     """Digest of what was imagined earlier; `None` in a file where nothing else has this key."""
     place: Place = (0, 0)
-    attempt: int = 0
-    """How many answers to the same question checks refused before it; not recorded."""
-    doubtful: int | None = None
-    """Seed of the turn, if checks may have refused this answer too without another being asked for."""
 
     @property
     def id(self) -> str:
@@ -178,17 +174,12 @@ class Answers:
             return list(self._by_name.get((kind, name), ()))
 
     def put(self, entry: Entry) -> Entry:
-        """Keeps an answer, unless one to the same question is kept that checks refused less often to be
-        the last; gives the one that is kept."""
+        """Keeps an answer, unless there is one to the same question; gives the one that is kept."""
         with self._lock:
             held = self._exactly(entry.key, entry.before or "")
             if held is None:
                 self._add(entry)
-                return entry
-            if held.attempt < entry.attempt or held.doubtful is not None:
-                held.answer, held.attempt = entry.answer, entry.attempt
-                held.doubtful = entry.doubtful
-            return held
+            return held or entry
 
     def alone(self, entry: Entry) -> bool:
         """Whether no other answer has the same key."""

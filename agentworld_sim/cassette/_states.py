@@ -7,19 +7,14 @@ version of this library may ship another base image.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentworld_sim.cassette._entries import short_digest
 from agentworld_sim.types.files import FileEntry
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.values import changed_keys
-
-if TYPE_CHECKING:
-    from agentworld_sim.engines.shell.machine import Machine
-    from agentworld_sim.scenario import Scenario
 
 BOOKKEEPING = ("control/", "replay/")
 """Beginnings of the keys under which we count: nothing in the world."""
@@ -30,9 +25,16 @@ _MODULUS = 1 << 160
 class StateParts:
     """The digests of the worlds of one scenario."""
 
-    def __init__(self, scenario: Scenario) -> None:
-        self._base = _base_sum(scenario.machine.to_machine())
-        self._seed = scenario.seed
+    def __init__(self, files_sum: int | None = None, seed: int = 0) -> None:
+        """
+        Args:
+            files_sum: Hash of the machine's files before the scenario's came to it.
+            seed: What the worlds begin with.
+        """
+        from agentworld_sim.engines.shell import Machine, machine_sum
+
+        self._base = machine_sum(Machine()) if files_sum is None else files_sum
+        self._seed = seed
         self._files: tuple[Mapping[str, FileEntry], int] = ({}, 0)
         self._values: tuple[Mapping[str, Any], int] = ({}, 0)
 
@@ -83,12 +85,3 @@ def _value_hash(key: str, value: object) -> int:
         return 0
     data = canonical_json([key, value]).encode()
     return int.from_bytes(blake2b(data, digest_size=20).digest())
-
-
-@lru_cache(maxsize=32)
-def _base_sum(machine: Machine) -> int:
-    from agentworld_sim.engines.shell._question import content_sum
-    from agentworld_sim.engines.shell.image import base_tree
-    from agentworld_sim.types.files import MemoryBlobs
-
-    return content_sum(dict(base_tree(machine, 0, MemoryBlobs())))

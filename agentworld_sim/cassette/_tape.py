@@ -7,7 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from agentworld_sim.cassette._asking import Asked, Keys
 from agentworld_sim.cassette._entries import Answers, Entry
@@ -15,10 +15,10 @@ from agentworld_sim.cassette._miss import miss
 from agentworld_sim.cassette._yaml import mapping_lines
 from agentworld_sim.cassette.file import TapeFile
 
-T = TypeVar("T")
-
 Way = Literal["replay", "record", "verify"]
 """What is done with imagined answers."""
+
+AskModel = Callable[[], Awaitable[Mapping[str, Any]]]
 
 NEXT_STEP = "record it anew with --sim-mode=live, or delete the file"
 
@@ -65,28 +65,25 @@ class Tape:
     def records(self) -> bool:
         return self._way == "record"
 
-    async def answer(
-        self, asked: Asked, model: tuple[Callable[[T], Awaitable[Mapping[str, Any]]], T] | None
-    ) -> Given:
+    async def answer(self, asked: Asked, ask: AskModel | None) -> Given:
         """The answer to a question of a world.
 
         Args:
             asked: The question.
-            model: Asks a model, and the model.
+            ask: Asks a model; `None` where there is none.
 
         Raises:
             CassetteMiss: it is not recorded, and nobody may be asked.
         """
         self.asked = True
-        if self._way == "replay" or model is None:
+        if self._way == "replay" or ask is None:
             return Given(self.recorded(asked).answer, replayed=True)
-        ask, inner = model
         if self._way == "verify":
-            return await self._verified(asked, lambda: ask(inner))
+            return await self._verified(asked, ask)
         before = asked.before()
         held = self.new.exactly(asked.key, before)
-        if held is None or held.attempt < asked.refused or held.doubtful == asked.turn_seed:
-            held = self.add(asked, before, asked.clean(await ask(inner)))
+        if held is None:
+            held = self.add(asked, before, asked.clean(await ask()))
         return Given(held.answer, replayed=False)
 
     def recorded(self, asked: Asked) -> Entry:
@@ -112,20 +109,9 @@ class Tape:
 
     def add(self, asked: Asked, before: str, answer: Mapping[str, Any]) -> Entry:
         """Records an answer; gives the one that is kept."""
-        return self.new.put(
-            Entry(
-                asked.key,
-                answer,
-                before,
-                asked.place,
-                attempt=asked.refused,
-                doubtful=asked.turn_seed if asked.last else None,
-            )
-        )
+        return self.new.put(Entry(asked.key, answer, before, asked.place))
 
-    async def _verified(
-        self, asked: Asked, ask: Callable[[], Awaitable[Mapping[str, Any]]]
-    ) -> Given:
+    async def _verified(self, asked: Asked, ask: AskModel) -> Given:
         """What is recorded, compared with what a model says now. The world goes on with what is recorded,
         so that one difference is not taken for many."""
         found = self.known.find(asked.key, asked.before)

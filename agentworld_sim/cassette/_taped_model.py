@@ -7,194 +7,92 @@ replayed session is the recorded one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentworld_sim.cassette._states import StateParts
-from agentworld_sim.engines.shell._imagined import (
-    CommandAnswer,
-    CommandImaginer,
-    CommandQuestion,
-    ImaginedCommand,
-    Validate,
+from agentworld_sim.ports import (
+    Briefing,
+    Imagined,
+    Imaginer,
+    Question,
+    TurnContext,
+    WorldImaginer,
+    unjudged,
 )
-from agentworld_sim.imagination.binding import TURN_US, bound, refusal
-from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
-from agentworld_sim.types.exchanges import Exchange
-from agentworld_sim.types.files import Blobs
-from agentworld_sim.types.state import StateChange, WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Observation
 
 if TYPE_CHECKING:
     from agentworld_sim.cassette._tape import Tape
-    from agentworld_sim.imagination import Briefing, WorldImaginer
-    from agentworld_sim.imagination._records import Records
-    from agentworld_sim.scenario import Scenario
-    from agentworld_sim.world import World
+
+T = TypeVar("T")
 
 
 class TapedModel:
     """Implements `WorldImaginer`."""
 
-    def __init__(
-        self, tape: Tape, inner: WorldImaginer | None, parts: StateParts | None = None
-    ) -> None:
+    def __init__(self, tape: Tape, inner: WorldImaginer | None) -> None:
         """
         Args:
             tape: What records and replays.
             inner: The model to ask; `None` to replay without one.
-            parts: What tells the states of a scenario's worlds apart; see `within`.
         """
         self._tape = tape
         self._inner = inner
-        self._parts = parts
 
     @property
     def name(self) -> str:
         return "" if self._inner is None else self._inner.name
 
-    def within(self, scenario: Scenario) -> TapedModel:
-        inner = None if self._inner is None else self._inner.within(scenario)
-        return TapedModel(self._tape, inner, StateParts(scenario))
+    def imaginer(
+        self, briefing: Briefing | None = None, limits: Mapping[str, Any] | None = None
+    ) -> TapedImaginer:
+        inner = None if self._inner is None else self._inner.imaginer(briefing, limits)
+        briefing = briefing or Briefing()
+        return TapedImaginer(self._tape, inner, StateParts(briefing.files_sum, briefing.seed))
 
-    def engine(self, briefing: Briefing | None = None, records: Records | None = None) -> Engine:
-        inner = None if self._inner is None else self._inner.engine(briefing, records)
-        return TapedEngine(self._tape, inner, self._of_scenario())
-
-    def imaginer(self, briefing: Briefing | None = None) -> CommandImaginer:
-        inner = None if self._inner is None else self._inner.imaginer(briefing)
-        return TapedImaginer(self._tape, inner, self._of_scenario())
-
-    def opened(self, world: World) -> None:
+    def acquire(self, user: object) -> None:
         if self._inner is not None:
-            self._inner.opened(world)
+            self._inner.acquire(user)
 
-    async def closed(self, world: World) -> None:
+    async def release(self, user: object) -> None:
         if self._inner is not None:
-            await self._inner.closed(world)
-
-    def _of_scenario(self) -> StateParts:
-        if self._parts is None:
-            # An engine that somebody put among `engines=` by hand.
-            from agentworld_sim.runtime.assembly import empty_scenario
-
-            self._parts = StateParts(empty_scenario())
-        return self._parts
-
-
-class TapedEngine:
-    """Implements `Engine` in place of `ModelEngine`."""
-
-    name = "model"
-    route: Literal["imagine"] = "imagine"
-
-    def __init__(self, tape: Tape, inner: Engine | None, parts: StateParts) -> None:
-        self._tape = tape
-        self._inner = inner
-        self._parts = parts
-
-    @property
-    def reasks(self) -> int:
-        # What is recorded stays the same however often it is asked for.
-        return self._inner.reasks if self._inner is not None and self._tape.records else 0
-
-    def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        return bound(tool)
-
-    def refusal(self, tool: ToolSpec) -> str:
-        return refusal(tool)
-
-    async def open(self, state: WorldState, blobs: Blobs) -> TapedSession:
-        inner = None if self._inner is None else await self._inner.open(state, blobs)
-        return TapedSession(self._tape, inner, self._parts, self.reasks)
-
-
-class TapedSession:
-    """Implements `EngineSession`."""
-
-    def __init__(
-        self, tape: Tape, inner: EngineSession | None, parts: StateParts, reasks: int
-    ) -> None:
-        self._tape = tape
-        self._inner = inner
-        self._parts = parts
-        self._reasks = reasks
-
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
-        history = await context.history()
-        asked = self._tape.keys.tool(call, context, history, self._parts)
-        asked = replace(asked, last=len(context.refused) >= self._reasks)
-        exchanges: tuple[Exchange, ...] = ()
-
-        async def ask(inner: EngineSession) -> Mapping[str, Any]:
-            nonlocal exchanges
-            answer = await inner.answer(call, tool, context)
-            exchanges = answer.exchanges
-            return answer_json(answer.observation, answer.change.values)
-
-        given = await self._tape.answer(asked, None if self._inner is None else (ask, self._inner))
-        observation, values = read_answer(given.answer)
-        provenance = "replayed" if given.replayed else "imagined"
-        return Answer(
-            replace(observation, provenance=provenance),
-            StateChange(clock_us=context.state.clock_us + TURN_US, values=values),
-            exchanges=exchanges,
-        )
-
-    def close(self) -> None:
-        if self._inner is not None:
-            self._inner.close()
+            await self._inner.release(user)
 
 
 class TapedImaginer:
-    """Implements `CommandImaginer` in place of `CommandModel`."""
+    """Implements `Imaginer`."""
 
-    def __init__(self, tape: Tape, inner: CommandImaginer | None, parts: StateParts) -> None:
+    def __init__(self, tape: Tape, inner: Imaginer | None, parts: StateParts) -> None:
+        """
+        Args:
+            tape: What records and replays.
+            inner: Who is asked; `None` to replay.
+            parts: What tells the states of a scenario's worlds apart.
+        """
         self._tape = tape
         self._inner = inner
         self._parts = parts
 
-    async def answer(
-        self,
-        question: CommandQuestion,
-        earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
-        context: TurnContext,
-        validate: Validate,
-    ) -> ImaginedCommand:
+    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
         history = await context.history()
-        asked = self._tape.keys.command(question, earlier, context, history, self._parts)
-        exchanges: tuple[Exchange, ...] = ()
+        asked = self._tape.keys.question(question.key, context, history, self._parts)
+        given: Imagined[T] | None = None
 
-        async def ask(inner: CommandImaginer) -> Mapping[str, Any]:
-            nonlocal exchanges
-            imagined = await inner.answer(question, earlier, context, validate)
-            exchanges = imagined.exchanges
-            return _briefly(imagined.answer)
+        async def ask(inner: Imaginer) -> Mapping[str, Any]:
+            nonlocal given
+            # What is compared with a recording is not what the world goes on with.
+            judged = context if self._tape.records else replace(context, judge=unjudged)
+            given = await inner.ask(question, judged)
+            return question.dump(given.value)
 
-        given = await self._tape.answer(asked, None if self._inner is None else (ask, self._inner))
-        answer = CommandAnswer.from_json(
-            {"stdout": "", "stderr": "", "exit_code": 0, **given.answer}
+        inner = self._inner
+        told = await self._tape.answer(asked, None if inner is None else lambda: ask(inner))
+        imagined = Imagined(
+            question.load(told.answer),
+            "replayed" if told.replayed else "imagined",
+            given.exchanges if given else (),
         )
-        return ImaginedCommand(answer, exchanges, replayed=given.replayed)
-
-
-def answer_json(observation: Observation, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An answer as it is recorded."""
-    value = observation.to_json()
-    del value["provenance"]
-    if values:
-        value["changes"] = dict(values)
-    return value
-
-
-def read_answer(answer: Mapping[str, Any]) -> tuple[Observation, Mapping[str, Any]]:
-    """An observation, and the values that it changes."""
-    fields = dict(answer)
-    values = fields.pop("changes", {})
-    return Observation.from_json(fields), values
-
-
-def _briefly(answer: CommandAnswer) -> Mapping[str, Any]:
-    return {key: value for key, value in answer.to_json().items() if value or key == "stdout"}
+        if given is None or not self._tape.records:
+            await question.judge(imagined, context)
+        return imagined

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentworld_sim.cassette._entries import Entry
     from agentworld_sim.cassette._tape import Tape
     from agentworld_sim.cassette.file import TapeFile
-    from agentworld_sim.imagination import WorldImaginer
+    from agentworld_sim.ports import WorldImaginer
     from agentworld_sim.world import World
 
 TapeMode = Literal["replay", "once", "live", "verify", "off"]
@@ -151,8 +151,6 @@ class Taping:
         tape = self._tape
         if tape is None:
             return await run()
-        from agentworld_sim.cassette._taped_model import answer_json, read_answer
-
         depth = len(await world.trajectory())
         equal = canonical_json([call.name, tape.keys.arguments(call)])
         if self._mode == "once" and tape.records:
@@ -160,12 +158,14 @@ class Taping:
             with self._lock:
                 asked = tape.keys.real(call, self._real[equal], depth)
                 self._real[equal] += 1
-            tape.add(asked, "", asked.clean(answer_json(observation, {})))
+            answer = observation.to_json()
+            del answer["provenance"]
+            tape.add(asked, "", asked.clean(answer))
             return observation
         with self._lock:
             entry = tape.recorded(tape.keys.real(call, self._real[equal], depth))
             self._real[equal] += 1
-        return replace(read_answer(entry.answer)[0], provenance="replayed")
+        return replace(Observation.from_json(entry.answer), provenance="replayed")
 
     @property
     def missed(self) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ class ReplayEngine:
 
     name = "replay"
     route: Literal["compute"] = "compute"
-    reasks = 0
 
     def __init__(self, cassette: Cassette, *, volatile: tuple[str, ...] = ()) -> None:
         """

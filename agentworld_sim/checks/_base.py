@@ -73,6 +73,8 @@ def require_accepted(verdicts: Sequence[CheckVerdict], call: ToolCall) -> None:
     """Raises `ObservationRejected` with the reasons of the checks that refused."""
     refused = refusals(verdicts)
     if refused:
-        raise ObservationRejected(
+        rejected = ObservationRejected(
             f"no acceptable answer to {call.name!r}: {'; '.join(refused)}. The world is unchanged."
         )
+        rejected.reasons = refused
+        raise rejected

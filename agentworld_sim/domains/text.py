@@ -93,3 +93,11 @@ def _cleaned(value: Any, depth: int) -> Any:
     if isinstance(value, list):
         return [_cleaned(one, depth + 1) for one in cast("list[Any]", value)]
     return value
+
+
+def fenced(text: str, language: str = "") -> str:
+    """`text` in a fence that it cannot close."""
+    fence = "```"
+    while re.search(rf"^[^\S\n]*{fence}", text, re.MULTILINE):
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -5,8 +5,9 @@ from agentworld_sim.ports import (
     Answer,
     Engine,
     EngineSession,
-    RefusedAnswer,
+    Judge,
     TurnContext,
+    unjudged,
 )
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Engine",
     "EngineSession",
     "FunctionEngine",
-    "RefusedAnswer",
+    "Judge",
     "TurnContext",
+    "unjudged",
 ]

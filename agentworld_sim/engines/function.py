@@ -33,7 +33,6 @@ class FunctionEngine:
     """
 
     route: Literal["compute"] = "compute"
-    reasks = 0
 
     def __init__(
         self,

@@ -9,28 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentworld_sim.imagination._world_imaginer import WorldImaginer
-    from agentworld_sim.imagination.briefing import Briefing
-    from agentworld_sim.imagination.engine import ModelEngine
     from agentworld_sim.imagination.prompt_set import PromptSet
     from agentworld_sim.imagination.usage import WorldUsage, usage_of
     from agentworld_sim.imagination.world_model import WorldModel
 
 __all__ = [
-    "Briefing",
-    "ModelEngine",
     "PromptSet",
-    "WorldImaginer",
     "WorldModel",
     "WorldUsage",
     "usage_of",
 ]
 
 _MODULES = {
-    "Briefing": "briefing",
-    "ModelEngine": "engine",
     "PromptSet": "prompt_set",
-    "WorldImaginer": "_world_imaginer",
     "WorldModel": "world_model",
     "WorldUsage": "usage",
     "usage_of": "usage",

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from agentworld_sim.errors import BudgetSpent, ContextOverflow, ModelFailure, UnusableReply
-from agentworld_sim.imagination.conversation import corrected, tokens
+from agentworld_sim.errors import (
+    AgentworldError,
+    BudgetSpent,
+    ContextOverflow,
+    ObservationRejected,
+    UnusableReply,
+)
+from agentworld_sim.imagination.conversation import Conversation, corrected, tokens
 from agentworld_sim.imagination.listening import Listener
 from agentworld_sim.imagination.parsing import Parsed, parse_reply
+from agentworld_sim.imagination.prompt_writer import PromptWriter
 from agentworld_sim.imagination.reply_validation import loop_watch, reply_fault
 from agentworld_sim.llm.chat import ChatMessage, ChatReply, ChatRequest, Watch
-from agentworld_sim.ports import OnDelta, TurnContext
+from agentworld_sim.ports import Briefing, Imagined, OnDelta, Question, TurnContext
 from agentworld_sim.types.exchanges import Exchange
-from agentworld_sim.types.files import BlobId, Blobs, blob_id
+from agentworld_sim.types.files import BlobId, blob_id
 from agentworld_sim.types.turns import Turn
 
 if TYPE_CHECKING:
     from agentworld_sim.imagination.world_model import WorldModel
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 DEFAULT_CONTEXT_TOKENS = 262_144
 """What the released checkpoint takes; for servers that do not say."""
@@ -46,97 +52,109 @@ THOUGHT_TOO_LONG = "the thinking was longer than"
 _SEEDS = 2**31
 
 
-class Question(Protocol[T_co]):
-    """Something to ask."""
+class ModelImaginer:
+    """Implements `Imaginer`: asks a language world model until a reply can be used."""
 
-    @property
-    def about(self) -> str:
-        """`observation`, or a command's words; for the records."""
-        ...
+    def __init__(self, model: WorldModel, briefing: Briefing | None = None) -> None:
+        """
+        Args:
+            model: The model; shared by any number of imaginers.
+            briefing: What the scenario tells it.
+        """
+        self._model = model
+        self._writer = PromptWriter(model.prompts, briefing)
 
-    @property
-    def schema(self) -> Mapping[str, Any] | None:
-        """What the content must fit where the server can enforce it."""
-        ...
-
-    def messages(self, *, budget_tokens: int, correction: str) -> tuple[ChatMessage, ...]:
-        """The prompt within a budget; `correction` says what was wrong with an earlier reply."""
-        ...
-
-    def read(self, text: str) -> T_co:
-        """The answer as a value. Raises `ValueError` with the reason, for the model."""
-        ...
+    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+        asking = _Asking(
+            model=self._model,
+            question=question,
+            context=context,
+            conversation=self._writer.conversation(question.prompt(), context.instruction),
+            known=_known_messages(await context.history()),
+            on_delta=context.on_delta if question.streams else None,
+        )
+        try:
+            return await asking.usable()
+        except AgentworldError as failure:
+            failure.exchanges = tuple(asking.exchanges)
+            raise
 
 
 @dataclass(slots=True)
-class Interview(Generic[T]):
+class _Asking(Generic[T]):
     """One question, and the replies to it so far."""
 
     model: WorldModel
     question: Question[T]
-    blobs: Blobs
-    seed: int
-    spent: Callable[[], Awaitable[int]]
-    """Tokens that the world used before this turn; asked only where there is a budget."""
-    on_delta: OnDelta | None = None
+    context: TurnContext
+    conversation: Conversation
+    known: frozenset[BlobId]
+    """Messages that are stored already."""
+    on_delta: OnDelta | None
     """Who reads along while the first reply is written; what is written instead of one that was refused
     is not told, because it would be taken for its continuation."""
-    known: frozenset[BlobId] = frozenset()
-    """Messages that are stored already."""
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
-    asked: ChatRequest | None = None
-    """The latest request that was answered."""
+    """What was asked and said."""
+    _rejected: list[ObservationRejected] = field(default_factory=list[ObservationRejected])
+    """For every answer that checks refused."""
     _thinking: bool = True
     _most_tokens: int | None = None
     """Of a prompt, once one was found to be too long."""
 
-    async def usable(self, *, asked: int = 0, reason: str = "") -> T:
-        """The first answer that can be used.
-
-        Args:
-            asked: How often the model was asked in vain already.
-            reason: Why that was in vain.
-
-        Raises:
-            ModelFailure: there is none; `exchanges` tell what was said.
-        """
-        try:
-            return await self._usable(asked, reason)
-        except ModelFailure as failure:
-            failure.exchanges = tuple(self.exchanges)
-            raise
-
-    async def _usable(self, asked: int, reason: str) -> T:
+    async def usable(self) -> Imagined[T]:
+        """The first answer that can be used."""
         settings = self.model.settings
         self._thinking = settings.thinking
-        for attempt in range(asked, settings.reasks + 1):
+        reason = ""
+        for attempt in range(settings.reasks + 1):
             await self._check_budget()
             reply, request = await self._reply(attempt, reason)
-            self.asked = request
-            messages = request.messages
-            shown = partial(_shown, messages, reason)
-            parsed = parse_reply(reply.content, enforced=reply.enforced, known=shown)
-            fault = reply_fault(reply, parsed, enforced=reply.enforced, known=shown)
-            value: T | None = None
-            if fault is None:
-                try:
-                    value = self.question.read(parsed.text)
-                except ValueError as error:
-                    fault = str(error)
-            self._record(messages, reply, parsed, fault)
-            if fault is None:
-                return value  # pyright: ignore[reportReturnType] -- `read` gave it
-            reason = fault
+            given = await self._read(reply, request.messages, reason)
+            if isinstance(given, Imagined):
+                return given
+            reason = given
             # A step that fails may be tried again, and is not answered from memory then.
             await self.model.client.forget(request)
             if reply.interruption.startswith(THOUGHT_TOO_LONG):
                 self._thinking = False
             if _squeezed(reply):
-                self._shrink(messages)
+                self._shrink(request.messages)
+        if len(self._rejected) > settings.reasks:
+            raise self._rejected[-1]
+        raise self._unusable(reason)
+
+    async def _read(
+        self, reply: ChatReply, messages: Sequence[ChatMessage], correction: str
+    ) -> Imagined[T] | str:
+        """The answer in a reply, or why it cannot be used; the reply is recorded."""
+        shown = partial(_shown, messages, correction)
+        parsed = parse_reply(reply.content, enforced=reply.enforced, known=shown)
+        fault = reply_fault(reply, parsed, enforced=reply.enforced, known=shown)
+        self._record(messages, reply, parsed)
+        if fault is not None:
+            return self._refused(fault)
+        try:
+            value = self.question.read(parsed.text)
+        except ValueError as error:
+            return self._refused(str(error))
+        imagined = Imagined(value, "imagined", tuple(self.exchanges))
+        try:
+            await self.question.judge(imagined, self.context)
+        except ObservationRejected as rejected:
+            self._rejected.append(rejected)
+            return self._refused("; ".join(rejected.reasons))
+        return imagined
+
+    def _refused(self, reason: str) -> str:
+        self.exchanges[-1] = replace(self.exchanges[-1], problem=reason)
+        return reason
+
+    def _unusable(self, reason: str) -> UnusableReply:
         from agentworld_sim.redaction.records import Redaction
 
+        settings = self.model.settings
         about = Redaction().text(self.question.about)
-        raise UnusableReply(
+        return UnusableReply(
             f"{settings.model or 'the model'} at {settings.url} gave no usable answer about"
             f" {about!r} in {settings.reasks + 1} tries. The last one:"
             f" {reason.rstrip('.')}. The world is unchanged. `agentworld prompt show WORLD --failed`"
@@ -153,11 +171,11 @@ class Interview(Generic[T]):
         reserved = min(settings.max_tokens, max(1, limit // 2))
         for overflow in range(OVERFLOWS + 1):
             budget = min(limit - reserved, self._most_tokens or limit)
-            messages = self.question.messages(budget_tokens=budget, correction=correction)
+            messages = self.conversation.messages(budget_tokens=budget, correction=correction)
             request = ChatRequest(
                 messages=messages,
                 max_tokens=reserved,
-                seed=sampler_seed(self.seed, self.question.about, attempt),
+                seed=sampler_seed(self.context.seed, self.question.about, attempt),
                 thinking=self._thinking,
                 thinking_tokens=settings.thinking_tokens,
                 schema=self.question.schema,
@@ -195,7 +213,7 @@ class Interview(Generic[T]):
         budget = self.model.settings.token_budget
         if budget is None:
             return
-        spent = await self.spent() + tokens_spent(self.exchanges)
+        spent = await _spent_before(self.context) + _tokens_spent(self.exchanges)
         if spent >= budget:
             raise BudgetSpent(
                 f"this world has used {spent:,} of the {budget:,} tokens it was given"
@@ -203,13 +221,7 @@ class Interview(Generic[T]):
                 " point. The world is unchanged."
             )
 
-    def _record(
-        self,
-        messages: Sequence[ChatMessage],
-        reply: ChatReply,
-        parsed: Parsed,
-        fault: str | None,
-    ) -> None:
+    def _record(self, messages: Sequence[ChatMessage], reply: ChatReply, parsed: Parsed) -> None:
         self.exchanges.append(
             Exchange(
                 about=self.question.about,
@@ -223,14 +235,13 @@ class Interview(Generic[T]):
                 first_token_seconds=_rounded(reply.first_token_seconds),
                 source=reply.source,
                 tagged=parsed.tagged or reply.enforced,
-                problem=fault or "",
             )
         )
 
     def _blob(self, text: str) -> BlobId:
         data = text.encode("utf-8", "surrogatepass")
         name = blob_id(data)
-        return name if name in self.known else self.blobs.put(data)
+        return name if name in self.known else self.context.blobs.put(data)
 
 
 def _shown(messages: Sequence[ChatMessage], correction: str) -> str:
@@ -262,7 +273,7 @@ def sampler_seed(seed: int, about: str, attempt: int) -> int:
     return int.from_bytes(digest[:4], "big") % _SEEDS
 
 
-def tokens_spent(exchanges: Sequence[Exchange]) -> int:
+def _tokens_spent(exchanges: Sequence[Exchange]) -> int:
     """Tokens that a server was asked to read and write."""
     return sum(
         one.usage.get("prompt_tokens", 0) + one.usage.get("completion_tokens", 0)
@@ -271,13 +282,13 @@ def tokens_spent(exchanges: Sequence[Exchange]) -> int:
     )
 
 
-async def spent_before(context: TurnContext) -> int:
-    """The same of the turns before, and of the steps that failed."""
+async def _spent_before(context: TurnContext) -> int:
+    """The same of the turns before this one, and of the steps that failed."""
     history, failures = await context.history(), await context.failures()
-    return sum(tokens_spent(one.exchanges) for one in (*history, *failures))
+    return sum(_tokens_spent(one.exchanges) for one in (*history, *failures))
 
 
-def known_messages(history: Sequence[Turn]) -> frozenset[BlobId]:
+def _known_messages(history: Sequence[Turn]) -> frozenset[BlobId]:
     """Messages that the latest turn that asked a model stored."""
     for turn in reversed(history):
         if turn.exchanges:

@@ -8,15 +8,16 @@ prefix cache holds. Turns of other domains stand in no conversation; what they c
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agentworld_sim.domains import Domain
+from agentworld_sim.domains.text import fenced
 from agentworld_sim.imagination.prompt_markers import harmless
 from agentworld_sim.llm.chat import ChatMessage
+from agentworld_sim.ports import Part
 from agentworld_sim.redaction.environment import masked
-from agentworld_sim.types.turns import Action, Turn
+from agentworld_sim.types.turns import Turn
 
 MARKER = "**Environment Observation:**"
 """What stands before an observation in the history."""
@@ -38,18 +39,6 @@ DIGEST_SHARE = 0.1
 
 DIGEST_LINES = 40
 DIGEST_WIDTH = 160
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A turn of the conversation's own domain, and what happened elsewhere before it."""
-
-    number: int
-    """From 1, counting the domain's turns of the whole history."""
-    action: Action
-    answer: str | None
-    """`None` for the turn that is asked about."""
-    between: tuple[Turn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,30 +176,6 @@ class Conversation:
         return first
 
 
-def parts_of(
-    history: Sequence[Turn], action: Action, domain: Domain, belongs: Callable[[Turn], bool]
-) -> tuple[Part, ...]:
-    """The parts of a conversation.
-
-    Args:
-        history: All turns before, oldest first.
-        action: The call that is asked about.
-        domain: The conversation's domain.
-        belongs: Whether a turn is of that domain.
-    """
-    parts: list[Part] = []
-    between: list[Turn] = []
-    for turn in history:
-        if belongs(turn):
-            answer = domain.write(turn.observation)
-            parts.append(Part(len(parts) + 1, turn.action, answer, tuple(between)))
-            between = []
-        else:
-            between.append(turn)
-    parts.append(Part(len(parts) + 1, action, None, tuple(between)))
-    return tuple(parts)
-
-
 def digest_of_others(turns: Sequence[Turn]) -> str:
     """What other tools did and changed, in short."""
     lines = [f"- {_line(turn.action.text)} -> {_line(turn.observation.text)}" for turn in turns]
@@ -231,14 +196,6 @@ def digest_of_others(turns: Sequence[Turn]) -> str:
         more = f"\n({len(files) - len(shown)} more)" if len(files) > len(shown) else ""
         text += "\nFiles they changed:\n" + "\n".join(shown) + more
     return text
-
-
-def fenced(text: str, language: str = "") -> str:
-    """`text` in a fence that it cannot close."""
-    fence = "```"
-    while re.search(rf"^[^\S\n]*{fence}", text, re.MULTILINE):
-        fence += "`"
-    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def corrected(reason: str) -> str:

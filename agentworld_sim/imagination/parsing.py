@@ -26,7 +26,7 @@ THINKING_TAG = "think"
 MARKER = "**Environment Observation:**"
 
 _TAG = re.compile(rf"<(/?)({THINKING_TAG}|{ANSWER_TAG})>", re.IGNORECASE | re.ASCII)
-_MENTION = re.compile(rf"< ?/?{THINKING_TAG}>")
+_MENTION = re.compile(rf"< ?/?{THINKING_TAG}>", re.IGNORECASE)
 _FENCE = re.compile(r"(`{3,})([\w+.#-]{0,40})[ \t\r]*")
 
 Known = str | Callable[[], str]

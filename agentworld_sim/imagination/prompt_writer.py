@@ -1,24 +1,20 @@
-"""What the model is sent about a call, whether a server is asked or a training sample is made."""
+"""What the model is sent about a question, whether a server is asked or a training sample is made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
-from agentworld_sim.domains import Domain, domain
-from agentworld_sim.imagination.briefing import Briefing
-from agentworld_sim.imagination.conversation import TOLD_THE_TASK, Conversation, Written, parts_of
-from agentworld_sim.imagination.prompt_set import PromptSet
-from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Action, Turn
-
-
-def domain_of(tool: ToolSpec) -> Domain:
-    """The domain that a bound tool is written in."""
-    return domain(tool.domain or "mcp")
+from agentworld_sim.domains import domain
+from agentworld_sim.imagination.conversation import TOLD_THE_TASK, Conversation
+from agentworld_sim.imagination.prompt_markers import harmless
+from agentworld_sim.imagination.prompt_set import COMMAND, PromptSet
+from agentworld_sim.ports import Briefing, Prompt
+from agentworld_sim.types.tools import DomainName, ToolSpec
 
 
 class PromptWriter:
-    """Writes the conversations of one world. What it wrote of earlier turns it keeps, and says again."""
+    """Writes the conversations of the worlds of one scenario."""
 
     def __init__(self, prompts: PromptSet, briefing: Briefing | None = None) -> None:
         """
@@ -28,70 +24,66 @@ class PromptWriter:
         """
         self._prompts = prompts
         self._briefing = briefing or Briefing()
-        self._memory: dict[str, dict[int, Written]] = {}
         self._told: tuple[list[ToolSpec], tuple[str, bool], str] | None = None
 
-    def conversation(
-        self,
-        call: ToolCall,
-        tool: ToolSpec,
-        *,
-        tools: Mapping[str, ToolSpec],
-        history: Sequence[Turn],
-        records: str = "",
-        action: Action | None = None,
-        instruction: str = "",
-    ) -> Conversation:
-        """The conversation that ends with a call.
+    def conversation(self, prompt: Prompt, instruction: str = "") -> Conversation:
+        """The conversation that ends with what is asked.
 
         Args:
-            call: What is asked about.
-            tool: The tool it names, as bound.
-            tools: All tools of the world as bound, by name.
-            history: All turns before, oldest first.
-            records: Records of the world that matter for the call.
-            action: The call as it is written; a call read back from a record has lost the order of its
-                arguments, and the recorded action has it.
+            prompt: What is asked.
             instruction: How the world shall behave, beside what the briefing says of it.
         """
-        own = domain_of(tool)
-        briefing = self._briefing
-        offered = [one for one in tools.values() if one.domain == own.name] or [tool]
-
-        def belongs(turn: Turn) -> bool:
-            known = tools.get(turn.call.name)
-            return known is not None and known.domain == own.name
-
+        briefing, subject = self._briefing, prompt.subject
+        instruction = "\n".join(filter(None, (briefing.instruction, instruction)))
+        memory = prompt.memory.setdefault(subject, {})
+        if subject == COMMAND:
+            return Conversation(
+                domain=_COMMANDS,
+                system=self._command_system(instruction),
+                parts=prompt.parts,
+                secrets=briefing.secrets | prompt.secrets,
+                memory=memory,
+            )
         return Conversation(
-            domain=own,
-            system=self._system(own, offered, instruction, with_records=bool(records)),
-            records=records,
-            parts=parts_of(history, action or own.action(call, tool), own, belongs),
-            task=briefing.task if own.name in TOLD_THE_TASK else "",
-            initial_state=briefing.initial_state.get(own.name, ""),
-            secrets=briefing.secrets,
+            domain=domain(subject),
+            system=self._system(subject, prompt.tools, instruction, bool(prompt.records)),
+            records=prompt.records,
+            parts=prompt.parts,
+            task=briefing.task if subject in TOLD_THE_TASK else "",
+            initial_state=briefing.initial_state.get(subject, ""),
+            secrets=briefing.secrets | prompt.secrets,
             # One world may have tools of several domains; each is a conversation of its own.
-            memory=self._memory.setdefault(own.name, {}),
+            memory=memory,
         )
 
+    def _command_system(self, instruction: str) -> str:
+        system = self._prompts.command()
+        if not instruction:
+            return system
+        return f"{system}\n\n# Simulation instruction\n\n{harmless(instruction)}"
+
     def _system(
-        self, own: Domain, offered: list[ToolSpec], instruction: str, *, with_records: bool
+        self, name: DomainName, tools: Sequence[ToolSpec], instruction: str, with_records: bool
     ) -> str:
         # Tools are values: while they are the very same, so is what is said of them.
-        told, briefing = self._told, self._briefing
-        instruction = "\n".join(filter(None, (briefing.instruction, instruction)))
-        rest = (instruction, with_records)
-        if told and told[1] == rest and list(map(id, told[0])) == list(map(id, offered)):
+        told, rest = self._told, (instruction, with_records)
+        if told and told[1] == rest and list(map(id, told[0])) == list(map(id, tools)):
             return told[2]
+        briefing = self._briefing
+        initial_state = briefing.initial_state.get(name, "")
         system = self._prompts.system(
-            own.name,
-            tools=offered,
+            name,
+            tools=tools,
             # What a first turn tells as its state is not said twice.
-            initial_state=briefing.initial_state.get(own.name, "") if own.state == "never" else "",
-            demonstrations=briefing.demonstrations.get(own.name, ""),
+            initial_state=initial_state if domain(name).state == "never" else "",
+            demonstrations=briefing.demonstrations.get(name, ""),
             instruction=instruction,
         )
         if with_records:
             system = f"{system}\n\n{self._prompts.records()}"
-        self._told = (offered, rest, system)
+        self._told = (list(tools), rest, system)
         return system
+
+
+_COMMANDS = replace(domain("terminal"), fence="", state="never")
+"""Commands are conversed about as the terminal's actions are, without fence and state."""

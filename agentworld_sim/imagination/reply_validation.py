@@ -84,7 +84,7 @@ _REASONING = re.compile(
     r"|here(?:'s| is) (?:a|my) (?:thinking|thought|reasoning) process\b",
     re.IGNORECASE,
 )
-_THINKING = (f"<{THINKING_TAG}>", f"</{THINKING_TAG}>")
+_THINKING = re.compile(rf"</?{THINKING_TAG}>", re.IGNORECASE)
 _OTHER_THINKING = re.compile(r"<(?:thinking|thought|reasoning|\|thinking\|)>", re.IGNORECASE)
 
 
@@ -172,8 +172,7 @@ def _thinking_fault(parsed: Parsed, known: Known) -> str | None:
     said = "thinking stands inside the observation"
     if parsed.leaked:
         return f"{said}. {_FORM}"
-    tags = any(tag in parsed.text for tag in _THINKING)
-    if tags and not mentions_thinking(known):
+    if _THINKING.search(parsed.text) and not mentions_thinking(known):
         return f"{said}: there is a <think> or </think> tag in it. {_FORM}"
     head = parsed.text[:_HEAD_CHARS].lstrip()
     opening = _OTHER_THINKING.match(head)

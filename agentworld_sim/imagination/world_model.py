@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from agentworld_sim.imagination.briefing import Briefing
-from agentworld_sim.imagination.engine import ModelEngine
 from agentworld_sim.imagination.prompt_set import PromptSet
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import ModelSettings
+from agentworld_sim.ports import Briefing
 
 if TYPE_CHECKING:
-    from agentworld_sim.imagination._commands import CommandModel
-    from agentworld_sim.imagination._records import Records
-    from agentworld_sim.scenario import Scenario
-    from agentworld_sim.world import World
+    from agentworld_sim.imagination.ask_loop import ModelImaginer
 
 
 class WorldModel:
@@ -49,7 +46,7 @@ class WorldModel:
             prompts = PromptSet.shipped() if folder is None else PromptSet.load(folder)
         self.prompts = prompts
         self.client = ChatClient(settings)
-        self._worlds: WeakSet[World] = WeakSet()
+        self._users: WeakSet[object] = WeakSet()
 
     @classmethod
     def find(
@@ -66,16 +63,6 @@ class WorldModel:
     def name(self) -> str:
         """The model's name at the server, as far as it was chosen."""
         return self.settings.model or ""
-
-    def within(self, scenario: Scenario) -> WorldModel:
-        """The same model with the limits of a scenario."""
-        spec = scenario.model
-        return self.limited(
-            thinking=spec.thinking,
-            max_tokens=spec.max_tokens,
-            thinking_tokens=spec.thinking_tokens,
-            token_budget=spec.token_budget,
-        )
 
     def limited(self, **changes: Any) -> WorldModel:
         """The same model with a scenario's limits, on the same connections and cache.
@@ -98,31 +85,27 @@ class WorldModel:
         other.settings = replace(self.settings, **changed)
         return other
 
-    def engine(
-        self, briefing: Briefing | None = None, records: Records | None = None
-    ) -> ModelEngine:
-        """An engine that answers tools with it.
+    def imaginer(
+        self, briefing: Briefing | None = None, limits: Mapping[str, Any] | None = None
+    ) -> ModelImaginer:
+        """What answers with it in the worlds of a scenario.
 
         Args:
             briefing: What the scenario tells it.
-            records: The world's records, if tools may work on them.
+            limits: The scenario's; see `limited`.
         """
-        return ModelEngine(self, briefing, records)
+        from agentworld_sim.imagination.ask_loop import ModelImaginer
 
-    def imaginer(self, briefing: Briefing | None = None) -> CommandModel:
-        """What answers the commands that a shell does not have with it."""
-        from agentworld_sim.imagination._commands import CommandModel
+        return ModelImaginer(self.limited(**(limits or {})), briefing)
 
-        return CommandModel(self, briefing)
+    def acquire(self, user: object) -> None:
+        """Says that `user` uses it."""
+        self._users.add(user)
 
-    def opened(self, world: World) -> None:
-        """Says that `world` uses it."""
-        self._worlds.add(world)
-
-    async def closed(self, world: World) -> None:
-        """Says that `world` does not use it any more; the last one closes the connections."""
-        self._worlds.discard(world)
-        if not self._worlds:
+    async def release(self, user: object) -> None:
+        """Says that `user` does not use it any more; the last one closes the connections."""
+        self._users.discard(user)
+        if not self._users:
             await self.client.close()
 
     async def close(self) -> None:

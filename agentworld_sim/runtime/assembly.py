@@ -22,7 +22,8 @@ from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
 
 if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldImaginer, WorldModel
+    from agentworld_sim.imagination import WorldModel
+    from agentworld_sim.ports import WorldImaginer
     from agentworld_sim.scenario import Scenario
 
 
@@ -152,7 +153,8 @@ def model_beside(
         return model_for(scenario, model)
     if model:
         raise UsageError(
-            "engines=… and model=… both say what answers. Put `model.engine()` among the engines."
+            "engines=… and model=… both say what answers. Put `ModelEngine(model.imaginer())`"
+            " among the engines."
         )
     return None
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.ports import Engine
 from agentworld_sim.registry import Registry
 
 if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldImaginer
+    from agentworld_sim.ports import Imaginer, WorldImaginer
     from agentworld_sim.scenario import Scenario
-    from agentworld_sim.types.tools import Route
 
 GUESSING = ("table", "model")
 """Engines that take tools nobody knows; they are asked last."""
@@ -25,19 +24,8 @@ class EngineSetup:
     """What an engine is built from."""
 
     scenario: Scenario
-    model: WorldImaginer | None
-    """The language world model, if there is one."""
-
-    @cached_property
-    def imagining(self) -> Engine | None:
-        """The engine that imagines, if there is a model."""
-        if self.model is None:
-            return None
-        from agentworld_sim.engines.table._imagined import TableRecords
-
-        scenario = self.scenario
-        briefing = scenario.model.to_briefing(scenario.instruction, scenario.machine.env)
-        return self.model.engine(briefing, TableRecords(**self.tables))
+    imaginer: Imaginer | None
+    """Answers what cannot be computed, if there is a model."""
 
     @property
     def tables(self) -> dict[str, Any]:
@@ -54,21 +42,15 @@ Builder = Callable[[EngineSetup], Engine | None]
 
 
 def _shell(setup: EngineSetup) -> Engine:
-    from agentworld_sim.engines.shell import NobodyImagines, ShellEngine
+    from agentworld_sim.engines.shell import ShellEngine
 
-    scenario, model = setup.scenario, setup.model
-    machine, limits = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
-    commands = scenario.routes.commands
-    if model is not None:
-        briefing = scenario.model.to_briefing(scenario.instruction, scenario.machine.env)
-        return ShellEngine(machine, limits, imaginer=model.imaginer(briefing), routes=commands)
-    if not commands:
-        return ShellEngine(machine, limits)
-    # What no route names fails as on a real machine; what one names is refused aloud.
-    routes: dict[str, Route] = {"*": "compute"}
-    # Its place in a mapping is its rank: last, unless the scenario itself gives it another.
-    routes = dict(commands) if "*" in commands else {**commands, **routes}
-    return ShellEngine(machine, limits, imaginer=NobodyImagines(), routes=routes)
+    scenario = setup.scenario
+    return ShellEngine(
+        scenario.machine.to_machine(),
+        scenario.limits.to_shell_limits(),
+        imaginer=setup.imaginer,
+        routes=scenario.routes.commands,
+    )
 
 
 def _toolkits(setup: EngineSetup) -> Engine:
@@ -80,17 +62,22 @@ def _toolkits(setup: EngineSetup) -> Engine:
 def _browser(setup: EngineSetup) -> Engine:
     from agentworld_sim.engines.browser import BrowserEngine
 
-    return BrowserEngine(behind=setup.imagining)
+    return BrowserEngine(setup.imaginer)
 
 
 def _table(setup: EngineSetup) -> Engine:
     from agentworld_sim.engines.table import TableEngine
 
-    return TableEngine(**setup.tables, behind=setup.imagining)
+    return TableEngine(**setup.tables, imaginer=setup.imaginer)
 
 
 def _model(setup: EngineSetup) -> Engine | None:
-    return setup.imagining
+    if setup.imaginer is None:
+        return None
+    from agentworld_sim.engines.model import ModelEngine
+    from agentworld_sim.engines.table import TableEngine
+
+    return ModelEngine(setup.imaginer, TableEngine(**setup.tables))
 
 
 def _read(value: object) -> Builder:
@@ -124,5 +111,8 @@ def _builders() -> tuple[Builder, ...]:
 def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Engine]:
     """The engines of a world, in the order in which they are asked: the shell, well-known servers, the
     browser, those of other packages by name, tables, and the model, if there is one."""
-    setup = EngineSetup(scenario=scenario, model=model and model.within(scenario))
+    imaginer = None
+    if model is not None:
+        imaginer = model.imaginer(scenario.to_briefing(), scenario.model.limits())
+    setup = EngineSetup(scenario=scenario, imaginer=imaginer)
     return [engine for build in _builders() if (engine := build(setup)) is not None]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, cast
 
-from agentworld_sim.checks import Check, CheckInput, judge_all, refusals, require_accepted
+from agentworld_sim.checks import Check, CheckInput, judge_all, require_accepted
 from agentworld_sim.controls import Control, Step, control_values, failure_of
 from agentworld_sim.controls.declared import control_failure, instruction_of, offered
 from agentworld_sim.domains import domain
@@ -15,7 +16,6 @@ from agentworld_sim.ports import (
     Answer,
     Engine,
     EngineSession,
-    RefusedAnswer,
     TurnContext,
 )
 from agentworld_sim.schema.validate import check_arguments
@@ -245,64 +245,36 @@ async def _accepted(
     context: TurnContext,
     checks: Sequence[Check],
 ) -> tuple[Answer, tuple[CheckVerdict, ...]]:
-    """The first answer that every check accepts, and all verdicts on the way to it."""
-    exchanges: tuple[Exchange, ...] = ()
-    verdicts: tuple[CheckVerdict, ...] = ()
-    judged: tuple[CheckVerdict, ...] = ()
-    for attempt in range(1, engine.reasks + 2):
+    """The answer that every check accepts, and all verdicts on the way to it."""
+    verdicts: list[CheckVerdict] = []
+    accepted: list[Observation] = []
+    attempts = count(1)
+
+    async def judge(call: ToolCall, tool: ToolSpec, answer: Answer, *, whole: bool = True) -> None:
+        if whole:
+            own = domain(tool.domain).checks if tool.domain else ()
+            rules, history = (*checks, *own), await context.history()
+        else:
+            # What an engine computed around imagined parts agrees with the state; the parts were judged
+            # when they were given.
+            rules, history = tuple(check for check in checks if check.scope == "all"), ()
+        after = given.state.after(answer.change)
+        judged = CheckInput(
+            call, tool, answer.observation, given.state, after, context.blobs, history
+        )
+        found = judge_all(rules, judged, attempt=next(attempts))
+        verdicts.extend(found)
+        require_accepted(found, call)
+        accepted.append(answer.observation)
+
+    answer = await session.answer(given.call, given.tool, replace(context, judge=judge))
+    if answer.observation not in accepted[-1:]:
         try:
-            answer = await session.answer(given.call, given.tool, context)
-        except AgentworldError as failure:
-            failure.exchanges = exchanges + failure.exchanges
+            await judge(given.call, given.tool, answer, whole=engine.route == "imagine")
+        except ObservationRejected as rejected:
+            rejected.exchanges = _with_problem(answer.exchanges, rejected.reasons)
             raise
-        judged = await _judged(given, engine, answer, context, checks, attempt)
-        verdicts += judged
-        reasons = refusals(judged)
-        if not reasons:
-            if exchanges:
-                answer = replace(answer, exchanges=exchanges + answer.exchanges)
-            return answer, verdicts
-        exchanges += _with_problem(answer.exchanges, reasons)
-        if not _imagined(engine, answer):
-            # Computed again, it would be the same.
-            break
-        refused = RefusedAnswer(answer.observation, reasons)
-        context = replace(context, refused=(*context.refused, refused))
-    try:
-        require_accepted(judged, given.call)
-    except ObservationRejected as rejected:
-        rejected.exchanges = exchanges
-        raise
-    raise AssertionError("a refused answer was accepted")
-
-
-async def _judged(
-    given: Step,
-    engine: Engine,
-    answer: Answer,
-    context: TurnContext,
-    checks: Sequence[Check],
-    attempt: int,
-) -> tuple[CheckVerdict, ...]:
-    # What an engine computed around imagined parts agrees with the state; the parts were judged when
-    # they were given.
-    imagined = _imagined(engine, answer)
-    if not imagined:
-        checks = [check for check in checks if check.scope == "all"]
-    if imagined and given.tool.domain is not None:
-        checks = (*checks, *domain(given.tool.domain).checks)
-    history = await context.history() if imagined else ()
-    after = given.state.after(answer.change)
-    judged = CheckInput(
-        given.call, given.tool, answer.observation, given.state, after, context.blobs, history
-    )
-    return judge_all(checks, judged, attempt=attempt)
-
-
-def _imagined(engine: Engine, answer: Answer) -> bool:
-    """Whether the answer as a whole was imagined: by an engine that imagines, or for one that computes
-    and could not answer this call."""
-    return engine.route == "imagine" or answer.handed_on
+    return answer, tuple(verdicts)
 
 
 def _with_problem(exchanges: tuple[Exchange, ...], reasons: Sequence[str]) -> tuple[Exchange, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
@@ -12,7 +12,7 @@ from agentworld_sim.scenario._types import Domain, Positive, Strict, allowed
 from agentworld_sim.types.tools import DomainName, Route
 
 if TYPE_CHECKING:
-    from agentworld_sim.imagination import Briefing
+    from agentworld_sim.ports import Briefing
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -65,6 +65,11 @@ class ModelSpec(Strict):
     instruction: str = ""
     """How the simulated world shall behave. The agent is never shown it."""
 
+    def limits(self) -> Mapping[str, Any]:
+        """How much a model may think, write and use; see `WorldModel.limited`."""
+        names = {"thinking", "max_tokens", "thinking_tokens", "token_budget"}
+        return self.model_dump(include=names)
+
     def to_briefing(self, task: str, env: Mapping[str, str]) -> Briefing:
         """What the model is told.
 
@@ -72,7 +77,7 @@ class ModelSpec(Strict):
             task: What the agent is asked to do.
             env: The machine's own variables; those named like a secret are kept out of prompts.
         """
-        from agentworld_sim.imagination import Briefing
+        from agentworld_sim.ports import Briefing
         from agentworld_sim.redaction.environment import secrets_of
 
         return Briefing(

@@ -6,9 +6,10 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -60,6 +61,9 @@ from agentworld_sim.scenario._types import (
 from agentworld_sim.scenario.tables import DescribedTable, OperationSpec, TableSpec
 from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.tools import Access, DomainName
+
+if TYPE_CHECKING:
+    from agentworld_sim.ports import Briefing
 
 
 def _one_of_each(domains: tuple[DomainName, ...]) -> tuple[DomainName, ...]:
@@ -246,6 +250,14 @@ class Scenario(Strict):
             ScenarioError: as `initial_files`.
         """
         return self.initial_files(blobs).tree
+
+    def to_briefing(self) -> Briefing:
+        """What whoever imagines for its worlds is told."""
+        from agentworld_sim.engines.shell import machine_sum
+
+        briefing = self.model.to_briefing(self.instruction, self.machine.env)
+        files_sum = machine_sum(self.machine.to_machine())
+        return replace(briefing, files_sum=files_sum, seed=self.seed)
 
     def canonical(self) -> str:
         """Everything that makes the world what it is, as one line of JSON with sorted keys.

@@ -17,7 +17,6 @@ class DiceEngine:
 
     name = "dice"
     route: Literal["compute"] = "compute"
-    reasks = 0
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         own = f"dice/{tool.name}"

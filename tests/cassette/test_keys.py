@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentworld_sim import ModelFailure, Scenario, ToolCall
+from agentworld_sim import ModelFailure, ObservationRejected, Scenario, ToolCall
 from agentworld_sim.cassette.replay import CassetteMiss
 from agentworld_sim.llm.scripted import ErrorReply, ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import MACHINE, Recording, Studio, command, numbered
@@ -154,6 +154,19 @@ async def test_an_answer_that_checks_refuse_is_not_the_one_that_is_recorded(stud
         assert await one.ask() == "sunny"
 
 
+async def test_a_step_whose_every_answer_checks_refuse_leaves_no_answer(studio: Studio) -> None:
+    def careless(_: ModelRequest) -> Reply | str:
+        return ScriptedReply.observation("This is a simulated answer.")
+
+    async with studio.open("once", careless) as one:
+        with pytest.raises(ObservationRejected):
+            await one.ask()
+        assert (await one.end()).recorded == 0
+    async with studio.open("replay") as one:
+        with pytest.raises(CassetteMiss):
+            await one.ask()
+
+
 async def test_another_state_is_another_question(studio: Studio) -> None:
     await studio.record("tool")
     for change in ("echo two > a.txt", "chmod 500 a.txt", "mkdir d", "rm a.txt"):
@@ -250,4 +263,4 @@ def test_digests_are_the_same_everywhere() -> None:
 
     world = run_sync(World.create(MACHINE, model=False))
     state = run_sync(world.state())
-    assert StateParts(world.scenario).of(state) == {"files": "xtzktwsoqpmk"}
+    assert StateParts(seed=world.scenario.seed).of(state) == {"files": "xtzktwsoqpmk"}

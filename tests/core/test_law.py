@@ -8,8 +8,8 @@ files, modes, times, directory, variables, functions, options, traps, `$?`, cloc
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -18,14 +18,12 @@ from hypothesis import strategies as st
 from agentworld_sim import MemoryStore, Scenario, SqliteStore, ToolCall, ToolSpec, Turn, World
 from agentworld_sim.engines.shell import (
     CommandAnswer,
-    CommandQuestion,
     FileOperation,
-    ImaginedCommand,
     ShellEngine,
-    Validate,
 )
-from agentworld_sim.ports import TurnContext
+from agentworld_sim.ports import Imagined, Question, TurnContext
 from agentworld_sim.types.state import WorldState
+from tests.engines.shell.imagining import command_of
 
 MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
 
@@ -94,33 +92,30 @@ IMAGINED = (
     "for i in 1 2; do echo $i | kit -; done; kit -x",
 )
 
+T = TypeVar("T")
+
 imagined_calls = st.builds(call_of, TOOL_NAMES, st.sampled_from((*IMAGINED, *COMMANDS)))
 
 
 class Imaginer:
-    """Implements `CommandImaginer`."""
+    """Implements `Imaginer`."""
 
     def __init__(self, *, at_hand: bool = True) -> None:
         self.at_hand = at_hand
 
-    async def answer(
-        self,
-        question: CommandQuestion,
-        earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
-        context: TurnContext,
-        validate: Validate,
-    ) -> ImaginedCommand:
-        assert self.at_hand, question.argv
-        words = question.argv
-        said = f"{' '.join(words)} {question.stdin} {len(earlier)} {question.digest}\n"
+    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+        load, command = question.load, command_of(question)
+        assert self.at_hand, command.argv
+        words = command.argv
+        said = f"{' '.join(words)} {command.stdin} {len(command.earlier)} {command.digest}\n"
         operations: tuple[FileOperation, ...] = ()
         if words[1:] == ("write",):
             operations = (FileOperation(kind="write", path="/root/log", content=said),)
         if words[1:] == ("append",):
             operations = (FileOperation(kind="append", path="/root/log", content=said),)
         answer = CommandAnswer(stdout=said, exit_code=3 * ("-x" in words), operations=operations)
-        assert validate(answer) is None
-        return ImaginedCommand(answer)
+        assert command.validate(answer) is None
+        return Imagined(load(answer.to_json()), "imagined")
 
 
 def imagining(*, at_hand: bool = True) -> tuple[ShellEngine]:

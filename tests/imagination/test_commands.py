@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentworld_sim import AccessRefused, Scenario, SqliteStore, ToolCall, World
+from agentworld_sim.engines.shell._command_question import read_answer
 from agentworld_sim.errors import UnusableReply
-from agentworld_sim.imagination._commands import read_answer
 from agentworld_sim.llm.scripted import ModelRequest, ScriptedReply
 from agentworld_sim.redaction.environment import masked, shown_environment
 from tests.imagination.conftest import Open, always

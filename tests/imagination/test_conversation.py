@@ -9,15 +9,12 @@ from hypothesis import strategies as st
 
 from agentworld_sim import Action, Observation, StateChange, ToolCall, Turn
 from agentworld_sim.domains import domain
-from agentworld_sim.imagination.conversation import (
-    Conversation,
-    Part,
-    fenced,
-    parts_of,
-    tokens,
-)
+from agentworld_sim.domains.text import fenced
+from agentworld_sim.engines.call_question import parts_of
+from agentworld_sim.imagination.conversation import Conversation, tokens
 from agentworld_sim.imagination.prompt_markers import harmless
 from agentworld_sim.llm.chat import ChatMessage
+from agentworld_sim.ports import Part
 from agentworld_sim.types import FileEntry
 
 ENOUGH = 10**9

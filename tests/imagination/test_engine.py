@@ -19,6 +19,7 @@ from agentworld_sim import (
     UsageError,
     World,
 )
+from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.errors import BudgetSpent, ModelRefused, ModelUnavailable, UnusableReply
 from agentworld_sim.imagination import WorldModel, usage_of
 from agentworld_sim.llm import ModelSettings
@@ -351,8 +352,8 @@ async def test_without_a_model_an_imagined_route_says_how_to_name_one() -> None:
 
 async def test_engines_and_a_model_cannot_both_be_given(imagining: Open) -> None:
     model = WorldModel(ModelSettings(url="http://127.0.0.1:9/v1"))
-    with pytest.raises(UsageError, match=r"Put `model\.engine\(\)` among the engines"):
-        await World.create(engines=[model.engine()], model=model)
+    with pytest.raises(UsageError, match=r"Put `ModelEngine\(model\.imaginer\(\)\)` among"):
+        await World.create(engines=[ModelEngine(model.imaginer())], model=model)
 
 
 async def test_the_environment_names_the_model(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from agentworld_sim import ToolCall, ToolSpec
-from agentworld_sim.imagination import Briefing, PromptSet
+from agentworld_sim.engines.call_question import call_prompt
+from agentworld_sim.imagination import PromptSet
 from agentworld_sim.imagination.prompt_writer import PromptWriter
 from agentworld_sim.llm.scripted import ScriptedReply
+from agentworld_sim.ports import Briefing
 from agentworld_sim.types.turns import Action, Turn
 from tests.imagination.conftest import Open, always
 
@@ -21,7 +23,9 @@ async def test_it_writes_what_a_world_sends(imagining: Open) -> None:
     assert opened.world.model is not None
     writer = PromptWriter(PromptSet.shipped(), Briefing())
     written = [
-        writer.conversation(CALL, FIND, tools=opened.world.tools, history=turns[:number])
+        writer.conversation(
+            call_prompt(CALL, FIND, tools=opened.world.tools, history=turns[:number])
+        )
         for number in range(3)
     ]
     told = [
@@ -37,10 +41,8 @@ async def test_the_recorded_action_keeps_the_order_that_a_record_loses(imagining
     writer = PromptWriter(PromptSet.shipped())
 
     def last(action: Action | None) -> str:
-        asked = writer.conversation(
-            turn.call, FIND, tools={"find": FIND}, history=(), action=action
-        )
-        return asked.messages(budget_tokens=10**6)[-1].content
+        prompt = call_prompt(turn.call, FIND, tools={"find": FIND}, history=(), action=action)
+        return writer.conversation(prompt).messages(budget_tokens=10**6)[-1].content
 
     assert last(turn.action) == opened.server.requests[0].messages[-1]["content"]
     assert last(None) != last(turn.action)

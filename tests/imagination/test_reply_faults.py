@@ -209,6 +209,8 @@ def test_thinking_without_tags_is_recognised_where_no_answer_is_tagged(text: str
         f"{O}a <think>b</think> c{C}",
         f"{O}a <think> c{C}",
         f"{O}a </think> c{C}",
+        f"{O}a <THINK> c{C}",
+        f"{O}a </Think> c{C}",
         "a <think>b</think> c",
         f"{O}<thinking>b</thinking>c{C}",
         "<reasoning>b",
@@ -219,12 +221,12 @@ def test_thinking_tags_inside_the_observation_are_refused(content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a <think>b</think>", "</think>", *PROSE, "<thinking>x", *REASONING]
+    "text", ["a <think>b</think>", "</think>", "</THINK>", *PROSE, "<thinking>x", *REASONING]
 )
 def test_what_the_world_has_shown_may_be_shown_again(text: str) -> None:
     known = f"$ cat prompt.txt\n{text}\n$ "
     assert fault(f"{O}\n{text}\n{C}", known=known) is None
-    if "think>" not in text:
+    if "think>" not in text.lower():
         assert fault(text, known=known) is None
 
 

@@ -13,6 +13,7 @@ from agentworld_sim import FunctionEngine, Observation, Scenario, ToolCall, Tool
 from agentworld_sim.cassette import Cassette
 from agentworld_sim.cassette.replay import ReplayEngine
 from agentworld_sim.engines.browser import BrowserEngine
+from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.shell import ShellEngine
 from agentworld_sim.engines.table import TableEngine
 from agentworld_sim.engines.toolkits import ToolkitEngine
@@ -140,7 +141,7 @@ async def test_an_imagining_engine_keeps_the_rules(domain: Any) -> None:
     tool = replace(COUNTER, domain=domain)
     with ScriptedModelServer(lambda request: f"answer {len(request.messages)}") as server:
         model = WorldModel(ModelSettings(url=server.url, retries=0))
-        await check_engine(model.engine(), tool, [ToolCall("count")] * 3)
+        await check_engine(ModelEngine(model.imaginer()), tool, [ToolCall("count")] * 3)
         await model.close()
 
 
@@ -149,7 +150,6 @@ class Clockwork:
 
     name = "clockwork"
     route: Literal["compute"] = "compute"
-    reasks = 0
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         own = f"clockwork/{tool.name}"

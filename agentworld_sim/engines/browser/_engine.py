@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from agentworld_sim.engines.browser._clicks import Way, stays, way_of
 from agentworld_sim.engines.browser._document import BadSelector, Document
-from agentworld_sim.engines.browser._imagining import PageImaginer, Question
+from agentworld_sim.engines.browser._imagining import Arrive, PageQuestion, wanted_by
 from agentworld_sim.engines.browser.history import (
     BLANK,
     BrowserHistory,
@@ -17,13 +18,12 @@ from agentworld_sim.engines.browser.history import (
     serves_pages,
 )
 from agentworld_sim.errors import CannotCompute, EngineFailure, nearest
-from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
+from agentworld_sim.ports import Answer, Imaginer, TurnContext
 from agentworld_sim.toolkits import arguments_of, binding_for, known_tool, known_tools
-from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Observation, Provenance
+from agentworld_sim.types.turns import Observation
 
 TURN_US = 100_000
 """What every turn takes on the world's clock."""
@@ -41,22 +41,18 @@ class BrowserEngine:
     name = "browser"
     route: Literal["compute"] = "compute"
 
-    def __init__(self, behind: Engine | None = None) -> None:
+    def __init__(self, imaginer: Imaginer | None = None) -> None:
         """
         Args:
-            behind: The engine that imagines pages; without one there are only those that were given.
+            imaginer: Imagines pages; without one there are only those that were given.
         """
-        self._behind = behind
-
-    @property
-    def reasks(self) -> int:
-        return 0 if self._behind is None else self._behind.reasks
+        self._imaginer = imaginer
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         found = binding_for(tool)
         if found is None or found.engine != self.name:
             return None
-        if tool.binds_to is None and self._behind is None:
+        if tool.binds_to is None and self._imaginer is None:
             return None
         return replace(tool, domain="web", binds_to=tool.binds_to or found.id)
 
@@ -77,121 +73,135 @@ class BrowserEngine:
         return near and f"The browser has no such tool.{near}"
 
     async def open(self, state: WorldState, blobs: Blobs) -> BrowserSession:
-        return BrowserSession(self._behind)
+        return BrowserSession(self._imaginer)
 
 
 @dataclass(frozen=True, slots=True)
-class _Arrival:
-    """A page that the browser came to, or what it says instead."""
+class _Turn:
+    """A call, and where it finds the browser."""
 
-    page: Page | None
-    error: str = ""
-    provenance: Provenance = "computed"
-    exchanges: tuple[Exchange, ...] = ()
+    call: ToolCall
+    tool: ToolSpec
+    context: TurnContext
+
+    def history(self) -> BrowserHistory:
+        """The browser before the call."""
+        return BrowserHistory(self.context.state.values)
+
+    def answer(self, history: BrowserHistory, text: str, *, error: str = "") -> Answer:
+        """An answer that leaves the browser as `history` is."""
+        clock_us = self.context.state.clock_us + TURN_US
+        return Answer(
+            Observation(text=error or text, is_error=bool(error)),
+            StateChange(clock_us=clock_us, values=dict(history.changes)),
+        )
 
 
 class BrowserSession:
     """Implements `EngineSession`. An answer follows from the state, and from what is imagined."""
 
-    def __init__(self, behind: Engine | None) -> None:
-        self._behind = behind
-        self._imagining: EngineSession | None = None
+    def __init__(self, imaginer: Imaginer | None) -> None:
+        self._imaginer = imaginer
+        self._memory: dict[str, Any] = {}
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         found = known_tool(tool.binds_to)
         if found is None:
             raise EngineFailure(f"the browser was given {tool.name!r}, which it cannot answer")
-        history = BrowserHistory(context.state.values)
+        turn = _Turn(call, tool, context)
         arguments = dict(arguments_of(tool.binds_to, call.arguments))
         try:
             match found.name:
                 case "navigate_browser":
-                    text, arrival = await self._navigate(history, arguments["url"], context)
+                    return await self._navigate(turn, arguments["url"])
                 case "click_element":
-                    text, arrival = await self._click(history, arguments["selector"], context)
+                    return await self._click(turn, arguments["selector"])
                 case name:
-                    text, arrival = _computed(history, name, arguments), None
+                    history = turn.history()
+                    text = _computed(history, name, arguments)
+                    return turn.answer(history, text)
         except BadSelector as selector:
-            text = f'Unexpected token while parsing css selector "{selector}".'
-            arrival = _Arrival(None, error=text)
-        return _answer(text, arrival, history, context)
+            error = f'Unexpected token while parsing css selector "{selector}".'
+            return turn.answer(turn.history(), "", error=error)
 
     def close(self) -> None:
-        if self._imagining is not None:
-            self._imagining.close()
+        pass
 
-    async def _navigate(
-        self, history: BrowserHistory, given: str, context: TurnContext
-    ) -> tuple[str, _Arrival | None]:
-        parts = urlsplit(given)
+    async def _navigate(self, turn: _Turn, given: str) -> Answer:
+        history, parts = turn.history(), urlsplit(given)
         if parts.scheme not in ("http", "https"):
-            return "", _Arrival(None, error="URL scheme must be 'http' or 'https'")
+            return turn.answer(history, "", error="URL scheme must be 'http' or 'https'")
         if not parts.netloc:
-            return "", _Arrival(None, error="Page.goto: Cannot navigate to invalid URL")
+            return turn.answer(history, "", error="Page.goto: Cannot navigate to invalid URL")
         url, here = normal_url(given), history.page
         if stays(url, here.url):
             history.go(replace(here, url=url, asked={}))
-            return f"Navigating to {given} returned status code unknown", None
-        arrival = await self._arrive(history, Way(url), context)
-        if arrival.page is None:
-            return "", arrival
-        history.go(arrival.page)
-        return f"Navigating to {given} returned status code {arrival.page.status}", arrival
+            return turn.answer(history, f"Navigating to {given} returned status code unknown")
 
-    async def _click(
-        self, history: BrowserHistory, selector: str, context: TurnContext
-    ) -> tuple[str, _Arrival | None]:
+        def arrive(page: Page | str) -> Answer:
+            there = turn.history()
+            if isinstance(page, str):
+                return turn.answer(there, "", error=f"Page.goto: {page} at {url}")
+            there.go(page)
+            return turn.answer(there, f"Navigating to {given} returned status code {page.status}")
+
+        return await self._arrived(turn, Way(url), arrive)
+
+    async def _click(self, turn: _Turn, selector: str) -> Answer:
+        history = turn.history()
         here = history.page
         element = Document(here.html).visible(selector) if here.url != BLANK else None
         if element is None:
-            return f"Unable to click on element '{selector}'", None
+            return turn.answer(history, f"Unable to click on element '{selector}'")
         clicked = f"Clicked element '{selector}'"
         way = way_of(element, here.url)
         if way is not None and stays(way.url, here.url) and not way.new_tab:
             history.go(replace(here, url=normal_url(way.url), asked={}))
-            return clicked, None
-        if way is not None:
-            way = replace(way, url=normal_url(way.url))
-            arrival = await self._arrive(history, way, context)
-            if arrival.page is not None:
-                history.go(arrival.page, new_tab=way.new_tab)
+            return turn.answer(history, clicked)
+
+        def arrive(page: Page | str) -> Answer:
+            there = turn.history()
+            if isinstance(page, Page):
+                if way is None and page.url == here.url:
+                    there.replace(page)
+                else:
+                    there.go(page, new_tab=way is not None and way.new_tab)
             # The click is done, whatever comes of it.
-            return clicked, replace(arrival, error="")
-        imaginer = await self._imaginer(context)
-        if imaginer is None:
+            return turn.answer(there, clicked)
+
+        if way is not None:
+            return await self._arrived(turn, replace(way, url=normal_url(way.url)), arrive)
+        if self._imaginer is None:
             # Without programs a page stays as it is.
-            return clicked, None
-        question = Question(history.urls, selector=selector, element=str(element))
-        page, exchanges = await imaginer.page(question, context)
-        if isinstance(page, Page):
-            (history.replace if page.url == here.url else history.go)(page)
-        return clicked, _Arrival(None, "", imaginer.provenance, exchanges)
+            return turn.answer(history, clicked)
+        wanted = {"click": selector, "element": str(element)}
+        return await self._imagined(self._imaginer, turn, wanted, arrive)
 
-    async def _arrive(self, history: BrowserHistory, way: Way, context: TurnContext) -> _Arrival:
-        """The page that a request leads to."""
-        found = history.found(way.url)
+    async def _arrived(self, turn: _Turn, way: Way, arrive: Arrive) -> Answer:
+        """What comes of a request."""
+        found = turn.history().found(way.url)
         if found is not None:
-            return _Arrival(found)
-        imaginer = await self._imaginer(context)
-        if imaginer is None:
-            if not serves_pages(context.state.values):
-                raise CannotCompute(
-                    "the browser has no pages to show. Give it some (`pages=…`), or name a language"
-                    " world model that imagines them: AGENTWORLD_MODEL_URL."
-                )
-            return _Arrival(Page(way.url, 404, NOT_FOUND))
-        page, exchanges = await imaginer.page(Question(history.urls, way), context)
-        if isinstance(page, str):
-            error = f"Page.goto: {page} at {way.url}"
-            return _Arrival(None, error, imaginer.provenance, exchanges)
-        return _Arrival(page, "", imaginer.provenance, exchanges)
+            return arrive(found)
+        if self._imaginer is not None:
+            return await self._imagined(self._imaginer, turn, wanted_by(way), arrive)
+        if not serves_pages(turn.context.state.values):
+            raise CannotCompute(
+                "the browser has no pages to show. Give it some (`pages=…`), or name a language"
+                " world model that imagines them: AGENTWORLD_MODEL_URL."
+            )
+        return arrive(Page(way.url, 404, NOT_FOUND))
 
-    async def _imaginer(self, context: TurnContext) -> PageImaginer | None:
-        if self._behind is None:
-            return None
-        if self._imagining is None:
-            self._imagining = await self._behind.open(context.state, context.blobs)
-        return PageImaginer(self._imagining, tries=self._behind.reasks + 1)
+    async def _imagined(
+        self, imaginer: Imaginer, turn: _Turn, wanted: Mapping[str, Any], arrive: Arrive
+    ) -> Answer:
+        question = await PageQuestion.of(
+            turn.history(),
+            wanted,
+            turn.context,
+            (turn.call, turn.tool, arrive),
+            self._memory,
+        )
+        return question.answered(await imaginer.ask(question, question.context))
 
 
 def _computed(history: BrowserHistory, name: str, arguments: dict[str, Any]) -> str:
@@ -225,18 +235,3 @@ def _computed(history: BrowserHistory, name: str, arguments: dict[str, Any]) -> 
             for url, page in pages.items():
                 history.serve(url, page.get("status", 200), page["html"])
             return f"{len(pages)} pages"
-
-
-def _answer(
-    text: str, arrival: _Arrival | None, history: BrowserHistory, context: TurnContext
-) -> Answer:
-    error = arrival.error if arrival else ""
-    provenance = arrival.provenance if arrival else "computed"
-    observation = Observation(
-        text=error or text,
-        is_error=bool(error),
-        provenance=provenance,
-    )
-    change = StateChange(clock_us=context.state.clock_us + TURN_US, values=dict(history.changes))
-    exchanges = arrival.exchanges if arrival else ()
-    return Answer(observation, change, exchanges=exchanges, handed_on=provenance != "computed")

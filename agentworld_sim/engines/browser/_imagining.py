@@ -1,23 +1,23 @@
-"""Asks the engine that imagines for one page."""
+"""The question for one page, which nobody gave to the browser."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import domain
 from agentworld_sim.engines.browser._clicks import Way
-from agentworld_sim.engines.browser.history import Page, normal_url, visits_in
+from agentworld_sim.engines.browser.history import BrowserHistory, Page, normal_url, visits_in
+from agentworld_sim.engines.call_question import CallQuestion
 from agentworld_sim.errors import ObservationRejected
-from agentworld_sim.ports import EngineSession, RefusedAnswer, TurnContext
+from agentworld_sim.ports import Answer, Imagined, TurnContext, whole_answer
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.toolkits import known_tool
-from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Observation, Provenance, Turn
+from agentworld_sim.types.turns import Observation, Turn
 
 PAGE_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -34,31 +34,6 @@ PAGE_SCHEMA: Mapping[str, Any] = {
 LOAD = "load_page"
 """The action that the model is asked about; the web's prompt explains it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Which page comes?"""
-
-    history: Sequence[str]
-    """URLs of the tab, oldest first; the last is where the browser is."""
-    way: Way | None = None
-    """The request that is made; `None` when a click does what only the page's programs know."""
-    selector: str = ""
-    element: str = ""
-    """The element that is clicked on."""
-
-    @property
-    def call(self) -> ToolCall:
-        arguments: dict[str, Any] = {}
-        if self.way is not None:
-            arguments = {"url": self.way.url}
-            if self.way.method != "GET":
-                arguments |= {"method": self.way.method, "fields": dict(self.way.fields)}
-        else:
-            arguments = {"click": self.selector, "element": self.element}
-        return ToolCall(LOAD, {**arguments, "history": list(self.history)})
-
-
 WEB = domain("web")
 
 TOOL = ToolSpec(
@@ -70,53 +45,81 @@ TOOL = ToolSpec(
     binds_to="model/web",
 )
 
+Arrive = Callable[[Page | str], Answer]
+"""What the browser answers when a page comes, or the browser's own error."""
 
-class PageImaginer:
-    """Gets pages of an engine's session."""
 
-    def __init__(self, session: EngineSession, *, tries: int) -> None:
-        self._session = session
-        self._tries = tries
-        self.provenance: Provenance = "imagined"
-        """Of the latest page."""
+@dataclass(frozen=True, kw_only=True)
+class PageQuestion(CallQuestion):
+    """Implements `Question`: which page comes?"""
 
-    async def page(
-        self, question: Question, context: TurnContext
-    ) -> tuple[Page | str, tuple[Exchange, ...]]:
-        """The page, or the browser's own error; and what a model was asked for it.
+    shown: tuple[ToolCall, ToolSpec, Arrive]
+    """The call of the browser's tool that checks judge, and how it is answered with the page."""
 
-        Raises:
-            ObservationRejected: no answer had the form of a page.
+    @classmethod
+    async def of(
+        cls,
+        history: BrowserHistory,
+        wanted: Mapping[str, Any],
+        context: TurnContext,
+        shown: tuple[ToolCall, ToolSpec, Arrive],
+        memory: dict[str, Any],
+    ) -> PageQuestion:
+        """The question for a page.
+
+        Args:
+            history: Where the browser is.
+            wanted: The request that is made, or the click that only the page's programs understand.
+            context: The turn.
+            shown: What is made of the page.
+            memory: Of the session.
         """
-        exchanges: tuple[Exchange, ...] = ()
-        reason = ""
+        loads = tuple(_as_loads(await context.history(), context.tools))
 
-        async def pages() -> tuple[Turn, ...]:
-            return tuple(_as_loads(await given.history(), given.tools))
+        async def given() -> tuple[Turn, ...]:
+            return loads
 
-        given, context = context, replace(context, history=pages, tools={LOAD: TOOL})
-        for _ in range(self._tries):
-            answer = await self._session.answer(question.call, TOOL, context)
-            self.provenance = answer.observation.provenance
-            try:
-                page = read_page(answer.observation)
-            except ValueError as problem:
-                reason = str(problem)
-                refused = RefusedAnswer(answer.observation, (reason,))
-                context = replace(context, refused=(*context.refused, refused))
-                exchanges += (
-                    *answer.exchanges[:-1],
-                    *(replace(one, problem=reason) for one in answer.exchanges[-1:]),
-                )
-                continue
-            if isinstance(page, Page):
-                page = replace(page, asked=question.call.arguments)
-            return page, exchanges + answer.exchanges
-        rejected = ObservationRejected(
-            f"no page came of {self._tries} answers. The last one: {reason} Nothing was changed."
+        return cls(
+            call=ToolCall(LOAD, {**wanted, "history": list(history.urls)}),
+            tool=TOOL,
+            context=replace(context, history=given, tools={LOAD: TOOL}),
+            history=loads,
+            memory=memory,
+            shown=shown,
         )
-        rejected.exchanges = exchanges
-        raise rejected
+
+    def read(self, text: str) -> Answer:
+        answer = CallQuestion.read(self, text)
+        read_page(answer.observation)
+        return answer
+
+    async def judge(self, imagined: Imagined[Answer], context: TurnContext) -> None:
+        call, tool, _ = self.shown
+        await context.judge(call, tool, self.answered(imagined))
+
+    def load(self, answer: Mapping[str, Any]) -> Answer:
+        loaded = CallQuestion.load(self, answer)
+        try:
+            read_page(loaded.observation)
+        except ValueError as problem:
+            raise ObservationRejected(
+                f"no page came of the recorded answer: {problem} Nothing was changed."
+            ) from None
+        return loaded
+
+    def answered(self, imagined: Imagined[Answer]) -> Answer:
+        """What the browser answers with the page."""
+        page = read_page(imagined.value.observation)
+        if isinstance(page, Page):
+            page = replace(page, asked=self.call.arguments)
+        return whole_answer(replace(imagined, value=self.shown[2](page)))
+
+
+def wanted_by(way: Way) -> Mapping[str, Any]:
+    """What the model is told of a request."""
+    if way.method == "GET":
+        return {"url": way.url}
+    return {"url": way.url, "method": way.method, "fields": dict(way.fields)}
 
 
 def _as_loads(history: Iterable[Turn], tools: Mapping[str, ToolSpec]) -> Iterator[Turn]:

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Literal
 
 from agentworld_sim.engines.shell._engine_session import ShellEngineSession, opening_threads
-from agentworld_sim.engines.shell._imagined import CommandImaginer
 from agentworld_sim.engines.shell._imagining import ImaginingSession
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._routes import Routes
@@ -18,6 +17,7 @@ from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.errors import nearest
+from agentworld_sim.ports import Imaginer
 from agentworld_sim.toolkits import binding_for, known_tools
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
@@ -35,14 +35,13 @@ class ShellEngine:
 
     name = "shell"
     route: Literal["compute"] = "compute"
-    reasks = 0
 
     def __init__(
         self,
         machine: Machine | None = None,
         limits: ShellLimits | None = None,
         *,
-        imaginer: CommandImaginer | None = None,
+        imaginer: Imaginer | None = None,
         routes: Mapping[str, Route] | None = None,
     ) -> None:
         """
@@ -52,15 +51,18 @@ class ShellEngine:
             imaginer: Answers commands that the shell does not have; without one they are not
                 found, as on a real machine.
             routes: Command name or glob pattern to who answers it. An exact name counts first,
-                then the first pattern that fits. Without an imaginer they are not looked at.
+                then the first pattern that fits. Without an imaginer, what no route names is
+                computed, and what one sends to it is refused aloud.
         """
         self.machine = machine or Machine()
         self.limits = limits or ShellLimits()
-        self.imaginer = imaginer
+        self._imaginer = imaginer
         # In their order, which is their rank.
         ranked = tuple((routes or {}).items())
         Routes(dict(ranked))
-        self._names = None if imaginer is None else _names_of(ranked)
+        if imaginer is None and ranked and "*" not in (routes or {}):
+            ranked = (*ranked, ("*", "compute"))
+        self._names = _names_of(ranked) if imaginer is not None or ranked else None
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         known = binding_for(tool)
@@ -84,7 +86,7 @@ class ShellEngine:
 
     async def open(self, state: WorldState, blobs: Blobs) -> ShellEngineSession:
         loop = asyncio.get_running_loop()
-        if self._names is None or self.imaginer is None:
+        if self._names is None:
             live = await loop.run_in_executor(opening_threads, self._open, state, blobs, None)
             return ShellEngineSession(live, state, blobs)
         unknown = UnknownCommands(self._names, self.limits)
@@ -94,7 +96,7 @@ class ShellEngine:
             state,
             blobs,
             bring_up=lambda state, blobs: self._open(state, blobs, unknown),
-            imaginer=self.imaginer,
+            imaginer=self._imaginer,
             unknown=unknown,
             limits=self.limits,
         )

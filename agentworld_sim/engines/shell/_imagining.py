@@ -11,18 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from agentworld_sim.engines.shell._engine_session import ShellEngineSession, is_quick, threads
-from agentworld_sim.engines.shell._imagined import (
-    CommandAnswer,
-    CommandImaginer,
-    ImaginedCommand,
-)
+from agentworld_sim.engines.shell._imagined import CommandAnswer
 from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell._unknown import Misnamed, Unanswered, UnknownCommands
 from agentworld_sim.engines.shell.limits import ShellLimits
-from agentworld_sim.errors import AgentworldError, EngineFailure
-from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure
+from agentworld_sim.ports import Answer, Imagined, Imaginer, TurnContext
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
@@ -39,7 +36,7 @@ BringUp = Callable[[WorldState, Blobs], LiveShell]
 
 
 class ImaginingSession(ShellEngineSession):
-    """Implements `EngineSession` with a `CommandImaginer`."""
+    """Implements `EngineSession` where commands are imagined."""
 
     def __init__(
         self,
@@ -48,7 +45,7 @@ class ImaginingSession(ShellEngineSession):
         blobs: Blobs,
         *,
         bring_up: BringUp,
-        imaginer: CommandImaginer,
+        imaginer: Imaginer | None,
         unknown: UnknownCommands,
         limits: ShellLimits,
     ) -> None:
@@ -58,7 +55,7 @@ class ImaginingSession(ShellEngineSession):
             state: Where the session begins.
             blobs: Where contents are found.
             bring_up: Makes another machine in a given state; blocking.
-            imaginer: Answers the commands.
+            imaginer: Answers the commands; without one, those whose route is `imagine` are refused.
             unknown: What `live` and every other machine of `bring_up` asks.
             limits: Of a turn.
         """
@@ -70,6 +67,7 @@ class ImaginingSession(ShellEngineSession):
         self._down = False
         self._closed = False
         self._past_known = False
+        self._memory: dict[str, Any] = {}
         self._replayed = False
         """Whether commands are answered from a recording."""
         self._stopped: Misnamed | Unanswered | None = None
@@ -101,9 +99,9 @@ class ImaginingSession(ShellEngineSession):
                 self._require_within(asked, outcome)
                 imagined = await self._asked(outcome, context)
                 exchanges += imagined.exchanges
-                self._replayed = imagined.replayed
-                self._require_usable(outcome, imagined.answer)
-                self._unknown.give(outcome, imagined.answer)
+                self._replayed = imagined.provenance == "replayed"
+                self._require_usable(outcome, imagined.value)
+                self._unknown.give(outcome, imagined.value)
         raise EngineFailure(
             f"The call {call.name!r} found new commands in each of {MOST_RUNS} runs. Name commands"
             " literally, or give them the route 'compute'."
@@ -182,16 +180,23 @@ class ImaginingSession(ShellEngineSession):
                 " (ShellLimits.imagined_commands). Raise the limit, or call fewer."
             )
 
-    async def _asked(self, unanswered: Unanswered, context: TurnContext) -> ImaginedCommand:
-        return await self._imaginer.answer(
+    async def _asked(self, unanswered: Unanswered, context: TurnContext) -> Imagined[CommandAnswer]:
+        if self._imaginer is None:
+            words = " ".join(unanswered.question.argv)
+            raise AccessRefused(
+                f"the command {words[:300]!r} has the route 'imagine', and this world has no language"
+                " world model. Name one (AGENTWORLD_MODEL_URL, or `model=`), or take the route away."
+            )
+        question = replace(
             unanswered.question,
-            tuple(self._unknown.turn.asked),
-            context,
-            unanswered.validate,
+            earlier=tuple(self._unknown.turn.asked),
+            history=await context.history(),
+            memory=self._memory,
         )
+        return await self._imaginer.ask(question, context)
 
     def _require_usable(self, unanswered: Unanswered, answer: CommandAnswer) -> None:
-        problem = unanswered.validate(answer)
+        problem = unanswered.question.validate(answer)
         if problem is not None:
             words = " ".join(unanswered.question.argv)
             raise EngineFailure(

@@ -6,12 +6,16 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from agentworld_sim.engines.shell._command import CommandCall
+from agentworld_sim.engines.shell._command_question import CommandQuestion
 from agentworld_sim.engines.shell._files import LiveFiles
-from agentworld_sim.engines.shell._imagined import CommandQuestion
+from agentworld_sim.engines.shell._imagined import Validate
 from agentworld_sim.engines.shell.commands import listing
-from agentworld_sim.types.files import FileEntry, FileTree, blob_id, normal_path
+from agentworld_sim.engines.shell.image import base_tree
+from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, blob_id, normal_path
 
 MOST_STDIN = 200_000
 """Characters of standard input that are shown."""
@@ -62,6 +66,7 @@ def question_of(
     script: str,
     digest: str,
     files_sum: int,
+    validate: Validate,
 ) -> CommandQuestion:
     """All that an imaginer is told."""
     stdin = call.stdin
@@ -78,6 +83,7 @@ def question_of(
         script=script,
         digest=digest,
         files_sum=files_sum,
+        validate=validate,
     )
 
 
@@ -119,6 +125,12 @@ def content_sum(tree: Mapping[str, FileEntry]) -> int:
     """As `sum_of`, without what differs between hosts that check out the same scenario: of the modes only
     the owner's bits, since the others are made by each host's umask."""
     return sum(_entry_hash(path, entry, entry.mode & 0o700) for path, entry in tree.items())
+
+
+@lru_cache(maxsize=32)
+def machine_sum(machine: Machine) -> int:
+    """`content_sum` of a freshly installed machine."""
+    return content_sum(dict(base_tree(machine, 0, MemoryBlobs())))
 
 
 def _entry_hash(path: str, entry: FileEntry, mode: int | None = None) -> int:

@@ -17,9 +17,10 @@ from bashkit import Bash, ScriptAnalysis
 
 from agentworld_sim.engines.shell import _words
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
+from agentworld_sim.engines.shell._command_question import CommandQuestion
 from agentworld_sim.engines.shell._files import LiveFiles
 from agentworld_sim.engines.shell._guise import HELPER
-from agentworld_sim.engines.shell._imagined import CommandAnswer, CommandQuestion, Validate
+from agentworld_sim.engines.shell._imagined import CommandAnswer
 from agentworld_sim.engines.shell._kept import kept_by
 from agentworld_sim.engines.shell._operations import Impossible, Plan, carry_out, planned
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
@@ -61,11 +62,10 @@ Key = tuple[tuple[str, ...], str, int]
 class Unanswered(BaseException):
     """The turn cannot go on without an answer. No failure: nothing may catch it on the way."""
 
-    def __init__(self, key: Key, question: CommandQuestion, validate: Validate) -> None:
+    def __init__(self, key: Key, question: CommandQuestion) -> None:
         super().__init__(question.argv)
         self.key = key
         self.question = question
-        self.validate = validate
 
 
 class Misnamed(BaseException):
@@ -126,8 +126,8 @@ class TurnAnswers:
         default_factory=dict[Key, tuple[CommandAnswer, str]]
     )
     """Answers and the digests of their questions."""
-    asked: list[tuple[CommandQuestion, CommandAnswer]] = field(
-        default_factory=list[tuple[CommandQuestion, CommandAnswer]]
+    asked: list[tuple[tuple[str, ...], CommandAnswer]] = field(
+        default_factory=list[tuple[tuple[str, ...], CommandAnswer]]
     )
     """In the order of asking."""
     seen: Counter[Named] = field(default_factory=Counter[Named])
@@ -201,7 +201,7 @@ class UnknownCommands:
     def give(self, unanswered: Unanswered, answer: CommandAnswer) -> None:
         """Puts an answer where the next run finds it."""
         self.turn.given[unanswered.key] = (answer, unanswered.question.digest)
-        self.turn.asked.append((unanswered.question, answer))
+        self.turn.asked.append((unanswered.question.argv, answer))
         self._keep(unanswered.question.digest, answer)
 
     def end_turn(self) -> None:
@@ -368,6 +368,7 @@ class UnknownCommands:
             files_sum = sum_after(self._total(files.tree), files.tree, pending)
             digest = digest_of(argv, call, files_sum, self._others(named))
             if digest not in self._pure:
+                plan = partial(Plan, files.tree, pending, cwd=call.cwd, limits=self._limits)
                 question = question_of(
                     argv,
                     call,
@@ -375,9 +376,9 @@ class UnknownCommands:
                     script=script,
                     digest=digest,
                     files_sum=content_sum(files.tree.replaced(pending)),
+                    validate=partial(_problem, plan),
                 )
-                plan = partial(Plan, files.tree, pending, cwd=call.cwd, limits=self._limits)
-                raise Unanswered(key, question, partial(_problem, plan))
+                raise Unanswered(key, question)
             self.turn.given[key] = (self._pure[digest], digest)
         self.turn.used.append(key)
         answer, _ = self.turn.given[key]

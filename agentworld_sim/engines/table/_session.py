@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from agentworld_sim.engines.model import CallImagining
 from agentworld_sim.engines.table._answers import Further, observation
 from agentworld_sim.engines.table._asked import Asked, NotComputed
 from agentworld_sim.engines.table._database import Database, Query
@@ -27,11 +27,14 @@ from agentworld_sim.engines.table.layout import (
 )
 from agentworld_sim.engines.table.operation import Plan, Table
 from agentworld_sim.errors import CannotCompute, EngineFailure
-from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
+from agentworld_sim.ports import Answer, TurnContext
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
 from agentworld_sim.types.values import changed_keys
+
+if TYPE_CHECKING:
+    from agentworld_sim.engines.table._engine import TableEngine
 
 TURN_US = 1_000_000
 """What a call takes on the world's clock."""
@@ -46,23 +49,16 @@ class TableSession:
     and kept in step with what this session and others change.
     """
 
-    def __init__(
-        self,
-        plan: Callable[[Iterable[ToolSpec]], Plan],
-        *,
-        behind: Engine | None = None,
-        recorded: Sequence[Turn] = (),
-    ) -> None:
+    def __init__(self, engine: TableEngine) -> None:
         """
         Args:
-            plan: Gives what the tools of a world do together.
-            behind: The engine that imagines calls which cannot be computed.
-            recorded: Turns of the real server, for its own words.
+            engine: Knows what the tools of a world do together, and who imagines the rest.
         """
-        self._plan_of = plan
-        self._behind = behind
-        self._recorded = recorded
-        self._imagining: EngineSession | None = None
+        self._plan_of = engine.plan
+        self._imagining: CallImagining | None = None
+        if engine.imaginer is not None:
+            self._imagining = CallImagining(engine.imaginer, engine)
+        self._recorded = engine.recorded
         self._database: Database | None = None
         self._guard = threading.Lock()
         self._busy = False
@@ -90,9 +86,6 @@ class TableSession:
         with self._guard:
             self._closed = True
         self._forget()
-        if self._imagining is not None:
-            self._imagining.close()
-            self._imagining = None
 
     async def _computed(self, asked: Asked, context: TurnContext) -> Answer:
         # SQLite would keep the event loop for as long as a query takes.
@@ -180,7 +173,7 @@ class TableSession:
         if error.missing is None:
             return as_told(str(error), asked.tool)
         turns: Sequence[Turn] = self._recorded
-        if self._behind is not None:
+        if self._imagining is not None:
             turns = (*turns, *await context.history())
         pattern = pattern_in(turns, asked.plan, error.table, asked.operation.tool)
         if pattern is None:
@@ -190,16 +183,13 @@ class TableSession:
     async def _imagined(
         self, call: ToolCall, tool: ToolSpec, context: TurnContext, reason: str
     ) -> Answer:
-        if self._behind is None:
+        if self._imagining is None:
             raise CannotCompute(
                 f"{call.name!r} cannot be computed: {reason}. Nothing was changed. Say what it does"
                 " under `operations` in the scenario, or name a language world model that imagines"
                 " it: AGENTWORLD_MODEL_URL."
             )
-        if self._imagining is None:
-            self._imagining = await self._behind.open(context.state, context.blobs)
-        answer = await self._imagining.answer(call, tool, context)
-        return replace(answer, handed_on=True)
+        return await self._imagining.answer(call, tool, context)
 
     def _plan(self, tools: Mapping[str, ToolSpec]) -> Plan:
         offered = list(tools.values())

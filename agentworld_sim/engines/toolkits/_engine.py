@@ -32,7 +32,6 @@ class ToolkitEngine:
 
     name = "toolkits"
     route: Literal["compute"] = "compute"
-    reasks = 0
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         found = binding_for(tool)

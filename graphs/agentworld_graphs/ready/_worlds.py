@@ -33,6 +33,7 @@ from agentworld_sim import (
     WorldRef,
     WorldStore,
 )
+from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.errors import nearest
 from agentworld_sim.llm.transport import is_loopback
 from agentworld_sim.runtime.commit import off_loop
@@ -137,8 +138,8 @@ def imagining(world: World) -> list[Engine]:
             " AGENTWORLD_MODEL_URL), or choose predictor='computed'."
         )
     scenario = world.scenario
-    briefing = scenario.model.to_briefing(scenario.instruction, scenario.machine.env)
-    return [world.model.within(scenario).engine(briefing)]
+    imaginer = world.model.imaginer(scenario.to_briefing(), scenario.model.limits())
+    return [ModelEngine(imaginer)]
 
 
 async def claim(world: World, once: str, *, at: WorldRef) -> bool:

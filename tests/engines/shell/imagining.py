@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from agentworld_sim import EngineFailure, Scenario, ToolCall, ToolSpec, Turn, World, WorldStore
 from agentworld_sim.engines.shell import (
     CommandAnswer,
     CommandQuestion,
     FileOperation,
-    ImaginedCommand,
     ShellEngine,
     ShellLimits,
-    Validate,
 )
-from agentworld_sim.ports import TurnContext
+from agentworld_sim.ports import Imagined, Question, TurnContext
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.tools import Route
 from agentworld_sim.types.turns import InnerAnswer
@@ -26,6 +24,8 @@ TOOLS = (
     ToolSpec(name="session", binds_to="shell/session"),
     ToolSpec(name="run", binds_to="shell/run"),
 )
+
+T = TypeVar("T")
 
 Told = CommandAnswer | str
 Function = Callable[[CommandQuestion], Told]
@@ -46,10 +46,11 @@ def exchange(about: str) -> Exchange:
 
 
 class FunctionImaginer:
-    """Implements `CommandImaginer`."""
+    """Implements `Imaginer` for commands."""
 
-    def __init__(self, function: Function = echoed) -> None:
+    def __init__(self, function: Function = echoed, *, careful: bool = True) -> None:
         self.function = function
+        self.careful = careful
         self.asked: list[CommandQuestion] = []
         self.earlier: list[list[tuple[str, ...]]] = []
         self.problems: list[str] = []
@@ -59,37 +60,33 @@ class FunctionImaginer:
     def argvs(self) -> list[str]:
         return [" ".join(question.argv) for question in self.asked]
 
-    async def answer(
-        self,
-        question: CommandQuestion,
-        earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
-        context: TurnContext,
-        validate: Validate,
-    ) -> ImaginedCommand:
-        self.asked.append(question)
-        self.earlier.append([other.argv for other, _ in earlier])
+    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+        load, command = question.load, command_of(question)
+        self.asked.append(command)
+        self.earlier.append([argv for argv, _ in command.earlier])
         if self.before is not None:
-            await self.before(question)
-        told = self.function(question)
+            await self.before(command)
+        told = self.function(command)
         answer = CommandAnswer(stdout=told) if isinstance(told, str) else told
-        problem = validate(answer)
+        problem = command.validate(answer) if self.careful else None
         if problem is not None:
             self.problems.append(problem)
             raise EngineFailure(f"no usable answer: {problem}")
-        return ImaginedCommand(answer, (exchange(" ".join(question.argv)),))
+        exchanges = (exchange(" ".join(command.argv)),)
+        return Imagined(load(answer.to_json()), "imagined", exchanges)
 
 
-class NobodyImagines:
-    """Implements `CommandImaginer`: must not be asked."""
+def command_of(question: object) -> CommandQuestion:
+    """The question, which a shell asks."""
+    assert isinstance(question, CommandQuestion)
+    return question
 
-    async def answer(
-        self,
-        question: CommandQuestion,
-        earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
-        context: TurnContext,
-        validate: Validate,
-    ) -> ImaginedCommand:
-        raise EngineFailure(f"nobody is there to answer {question.argv!r}")
+
+class Unasked:
+    """Implements `Imaginer`: must not be asked."""
+
+    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+        raise EngineFailure(f"nobody is there to answer {question.about!r}")
 
 
 class ImaginedWorld:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,20 +14,17 @@ from agentworld_sim.engines.shell import (
     CommandAnswer,
     CommandQuestion,
     FileOperation,
-    ImaginedCommand,
     ShellEngine,
     ShellLimits,
-    Validate,
 )
 from agentworld_sim.engines.shell._question import MOST_FILE, MOST_STDIN
 from agentworld_sim.errors import AgentworldError, ModelUnavailable
-from agentworld_sim.ports import TurnContext
 from tests.engines.shell.imagining import (
     MACHINE,
     TOOLS,
     FunctionImaginer,
     ImaginedWorld,
-    NobodyImagines,
+    Unasked,
     called,
     exchange,
     written,
@@ -160,7 +156,7 @@ async def test_a_reopened_world_knows_the_answers_of_its_history(tmp_path: Path)
         fork = await here.world.fork()
         live = await fork.step(first.call)
         await fork.close()
-    engine = ShellEngine(imaginer=NobodyImagines())
+    engine = ShellEngine(imaginer=Unasked())
     async with await World.open("w", store=store, engines=[engine]) as again:
         again.add_tools(TOOLS)
         assert (await again.step(first.call)).ref == live.ref
@@ -206,17 +202,8 @@ async def test_what_was_said_is_kept_when_another_part_of_the_step_fails() -> No
 
 
 async def test_an_answer_that_cannot_be_used_is_a_failure_of_the_imaginer() -> None:
-    class Careless(FunctionImaginer):
-        async def answer(
-            self,
-            question: CommandQuestion,
-            earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
-            context: TurnContext,
-            validate: Validate,
-        ) -> ImaginedCommand:
-            return await super().answer(question, earlier, context, lambda _: None)
-
-    engine = ShellEngine(imaginer=Careless(lambda _: CommandAnswer(exit_code=256)))
+    careless = FunctionImaginer(lambda _: CommandAnswer(exit_code=256), careful=False)
+    engine = ShellEngine(imaginer=careless)
     async with await World.create(MACHINE, engines=[engine]) as world:
         world.add_tools(TOOLS)
         with pytest.raises(EngineFailure, match="'kit a' cannot be used: the exit code is 256"):

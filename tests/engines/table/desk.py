@@ -7,7 +7,7 @@ from typing import Any
 
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World, WorldStore
 from agentworld_sim.engines.table import Argument, Operation, Output, Plan, Table, TableEngine
-from agentworld_sim.ports import Engine
+from agentworld_sim.ports import Imaginer
 from agentworld_sim.types.turns import Observation
 
 SCENARIO = Scenario.model_validate({"name": "desk", "domains": ("mcp",)})
@@ -280,8 +280,8 @@ PLAN = Plan(operations=OPERATIONS, tables={"tickets": TICKETS, "users": USERS})
 class PlannedEngine(TableEngine):
     """A table engine whose plan is written by hand."""
 
-    def __init__(self, plan: Plan = PLAN, *, behind: Engine | None = None) -> None:
-        super().__init__(operations=plan.operations, tables=plan.tables, behind=behind)
+    def __init__(self, plan: Plan = PLAN, *, imaginer: Imaginer | None = None) -> None:
+        super().__init__(operations=plan.operations, tables=plan.tables, imaginer=imaginer)
         self._given = plan
 
     def plan(self, tools: object) -> Plan:
@@ -309,13 +309,13 @@ async def opened(
     plan: Plan = PLAN,
     *,
     seed: int = 0,
-    behind: Engine | None = None,
+    imaginer: Imaginer | None = None,
     store: WorldStore | None = None,
     id: str | None = None,
     tools: tuple[ToolSpec, ...] = TOOLS,
 ) -> World:
     """A world with the desk's tools."""
-    engine = PlannedEngine(plan, behind=behind)
+    engine = PlannedEngine(plan, imaginer=imaginer)
     world = await World.create(SCENARIO, engines=[engine], seed=seed, store=store, id=id)
     world.add_tools(tools)
     return world

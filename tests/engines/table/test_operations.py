@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, TypeVar
 
 import pytest
 
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.engines.table import Argument, Operation, Output, Plan, Table
 from agentworld_sim.errors import CannotCompute, UsageError
-from agentworld_sim.ports import Answer, TurnContext
-from agentworld_sim.types.files import Blobs
-from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.ports import Imagined, Question, TurnContext
 from agentworld_sim.types.turns import Observation
 
 from .desk import TEXT, WHOLE, PlannedEngine, opened, planned, said, shown, takes
 
 EMPTY = planned()
+T = TypeVar("T")
 
 
 async def test_what_was_created_is_found_with_its_times() -> None:
@@ -159,41 +158,28 @@ async def test_an_argument_that_nobody_understands_is_named_and_changes_nothing(
 
 
 class Imagines:
-    """An engine that imagines the same answer to everything."""
+    """Implements `Imaginer`: imagines the same answer to everything."""
 
-    name = "imagines"
-    route: Literal["imagine"] = "imagine"
-    reasks = 0
-
-    def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        return None
-
-    def refusal(self, tool: ToolSpec) -> str:
-        return ""
-
-    async def open(self, state: WorldState, blobs: Blobs) -> Imagines:
-        return self
-
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
-        values: dict[str, Any] = {}
-        said = Observation(text="No ticket numbered 5 here, 404 not found", is_error=True)
-        if call.name == "list_tickets":
+    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+        answer: dict[str, Any] = {
+            "text": "No ticket numbered 5 here, 404 not found",
+            "is_error": True,
+        }
+        if question.key.name == "list_tickets":
             record = {"id": 40, "team": "red", "title": "imagined", "state": "open", "points": 1}
-            values = {'tables/tickets/"red",40': {"n": 40, "record": record}}
-            values["tables/tickets"] = {"begun": True}
-            structured: dict[str, Any] = {"items": [], "total": 0, "has_more": False}
-            said = Observation(text="{}", structured=structured)
-        return Answer(
-            replace(said, provenance="imagined"),
-            StateChange(clock_us=context.state.clock_us + 1, values=values),
-        )
-
-    def close(self) -> None:
-        pass
+            answer = {
+                "text": "{}",
+                "structured": {"items": [], "total": 0, "has_more": False},
+                "changes": {
+                    'tables/tickets/"red",40': {"n": 40, "record": record},
+                    "tables/tickets": {"begun": True},
+                },
+            }
+        return Imagined(question.load(answer), "imagined")
 
 
 async def test_what_cannot_be_computed_is_imagined_and_its_writes_are_seen() -> None:
-    async with await opened(EMPTY, behind=Imagines()) as world:
+    async with await opened(EMPTY, imaginer=Imagines()) as world:
         await shown(world, "create_ticket", team="red", title="one")
         answer = await said(world, "list_tickets", team="red", near="here")
         assert answer.provenance == "imagined"
@@ -215,7 +201,7 @@ async def test_an_error_is_told_in_the_servers_own_words_once_they_are_known() -
             ),
         },
     )
-    async with await opened(plan, behind=Imagines()) as world:
+    async with await opened(plan, imaginer=Imagines()) as world:
         world.add_tools(
             [ToolSpec(name="peek_ticket", domain="mcp", input_schema=takes(id=WHOLE, odd=TEXT))]
         )

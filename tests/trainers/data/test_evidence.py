@@ -10,6 +10,7 @@ import pytest
 
 from agentworld_sim import ToolCall
 from agentworld_sim.checks import judge_all
+from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
@@ -67,7 +68,7 @@ async def judged_in_the_world(
     replies = iter([*["Done."] * (len(calls) - 1), answer])
     with ScriptedModelServer(lambda _: ScriptedReply.observation(next(replies, answer))) as server:
         model = WorldModel(ModelSettings(url=server.url, retries=0, reasks=0))
-        async with await World.create(made, engines=[model.engine()]) as world:
+        async with await World.create(made, engines=[ModelEngine(model.imaginer())]) as world:
             for call in calls[:-1]:
                 await world.step(call)
             earlier = (await world.trajectory()).turns
@@ -78,7 +79,9 @@ async def judged_in_the_world(
                 names = [one.name for one in checks_of("swe")]
                 verdicts = {(name, f"{name}: " not in str(refused)) for name in names}
             # The turn as the real environment would have made it, which is what a row holds.
-            async with await World.create(made, engines=[model.engine()], checks=()) as other:
+            async with await World.create(
+                made, engines=[ModelEngine(model.imaginer())], checks=()
+            ) as other:
                 for call in calls[:-1]:
                     await other.step(call)
                 replies = iter([TRUTH])

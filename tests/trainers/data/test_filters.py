@@ -11,7 +11,7 @@ import pytest
 from agentworld_sim import ToolCall, World
 from agentworld_sim.controls import Fault
 from agentworld_sim.errors import UsageError
-from agentworld_sim.imagination import Briefing
+from agentworld_sim.ports import Briefing
 from agentworld_sim.scoring import BenchRow
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from agentworld_trainers.data._bench_rows import prepared_row

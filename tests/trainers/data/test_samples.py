@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentworld_sim import ToolCall, ToolSpec
+from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.imagination import PromptSet, WorldModel
 from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
@@ -90,7 +91,7 @@ async def test_thinking_of_a_reply_that_was_refused_is_not_taken() -> None:
     replies = iter([refused, ScriptedReply.observation("Sunny.", thinking="It is June.")])
     with ScriptedModelServer(lambda _: next(replies)) as server:
         model = WorldModel(ModelSettings(url=server.url, retries=0))
-        async with await World.create(engines=[model.engine()]) as world:
+        async with await World.create(engines=[ModelEngine(model.imaginer())]) as world:
             world.add_tools([WEATHER])
             await world.step(ToolCall("weather", {"city": "Oslo"}))
             turns = (await world.trajectory()).turns

@@ -6,6 +6,7 @@ from typing import Any
 
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.checks import judge_all
+from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.table import Argument, Operation, Output, TableEngine
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
@@ -80,7 +81,7 @@ async def test_structured_answers_are_asked_for_as_a_model_engine_asks() -> None
     left = iter(made)
     with ScriptedModelServer(lambda _: ScriptedReply.observation(next(left).observation)) as server:
         model = WorldModel(ModelSettings(url=server.url, retries=0))
-        async with await opened(model.engine()) as world:
+        async with await opened(ModelEngine(model.imaginer())) as world:
             for sample in made:
                 assert sample.evidence is not None
                 call = sample.evidence["call"]

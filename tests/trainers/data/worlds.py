@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentworld_sim import Scenario, ToolCall, World
+from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
@@ -74,7 +75,7 @@ async def imagined(
     made = scenario(**changes)
     with ScriptedModelServer(say) as server:
         model = WorldModel(ModelSettings(url=server.url, retries=0, **(settings or {})))
-        engine = model.engine(made.model.to_briefing(made.instruction, made.machine.env))
+        engine = ModelEngine(model.imaginer(made.to_briefing()))
         world = await World.create(made, engines=[engine])
         for call in calls:
             await world.step(call)

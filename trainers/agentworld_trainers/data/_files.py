@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.imagination.briefing import Briefing
+from agentworld_sim.ports import Briefing
 from agentworld_sim.runtime.assembly import initial_state
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.schema.from_function import spec_of

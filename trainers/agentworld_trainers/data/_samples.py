@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+from agentworld_sim.engines.call_question import call_prompt, domain_of
 from agentworld_sim.imagination.conversation import Conversation
 from agentworld_sim.imagination.prompt_markers import harmless
 from agentworld_sim.imagination.prompt_set import PromptSet
-from agentworld_sim.imagination.prompt_writer import PromptWriter, domain_of
+from agentworld_sim.imagination.prompt_writer import PromptWriter
 from agentworld_sim.redaction.environment import masked
 from agentworld_sim.scoring import EVIDENCE_BYTES, Message, PredictionSample, evidence_of
 from agentworld_sim.types.refs import hashed
@@ -61,9 +63,10 @@ def documents_of(source: SourceTrajectory, *, prompts: PromptSet | None = None) 
     documents: list[Document] = []
     for index in last.values():
         turn, tool = turns[index], source.tools[turns[index].call.name]
-        asked = writer.conversation(
+        prompt = call_prompt(
             turn.call, tool, tools=source.tools, history=turns[:index], action=turn.action
         )
+        asked = writer.conversation(prompt)
         answer = asked.domain.write(turn.observation)
         said = replace(asked, parts=(*asked.parts[:-1], replace(asked.parts[-1], answer=answer)))
         documents.append(
@@ -100,13 +103,20 @@ def _samples(
     writer = PromptWriter(prompts or PromptSet.shipped(), source.briefing)
     turns = told_as(source)
     state = source.before
+    memory: dict[str, Any] = {}
     for index, turn in enumerate(turns):
         tool = source.tools.get(turn.call.name)
         if tool is not None:
             history = turns[:index]
-            asked = writer.conversation(
-                turn.call, tool, tools=source.tools, history=history, action=turn.action
+            prompt = call_prompt(
+                turn.call,
+                tool,
+                tools=source.tools,
+                history=history,
+                action=turn.action,
+                memory=memory,
             )
+            asked = writer.conversation(prompt)
             messages = _messages(asked, prompt_tokens)
             observation = masked(
                 harmless(asked.domain.write(turn.observation)), source.briefing.secrets

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from agentworld_sim.imagination.binding import bound
-from agentworld_sim.imagination.briefing import Briefing
+from agentworld_sim.ports import Briefing
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec

@@ -1,37 +1,23 @@
-"""`CommandModel`: imagines the commands that a shell does not have, in the middle of a turn."""
+"""The question of a command that the shell does not have, in the middle of a turn."""
 
 from __future__ import annotations
 
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from functools import cached_property
+from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
-from agentworld_sim.domains import Domain, domain
-from agentworld_sim.engines.shell._imagined import (
-    CommandAnswer,
-    CommandQuestion,
-    ImaginedCommand,
-    Validate,
-)
-from agentworld_sim.imagination.ask_loop import Interview, known_messages, spent_before
-from agentworld_sim.imagination.briefing import Briefing
-from agentworld_sim.imagination.conversation import Conversation, Part, fenced
-from agentworld_sim.imagination.prompt_markers import harmless
-from agentworld_sim.llm.chat import ChatMessage
-from agentworld_sim.ports import TurnContext
+from agentworld_sim.domains.text import fenced
+from agentworld_sim.engines.shell._imagined import CommandAnswer, Validate
+from agentworld_sim.ports import Imagined, Part, Prompt, QuestionKey, TurnContext
 from agentworld_sim.redaction.environment import secrets_of, shown_environment
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.turns import Action, Turn
-
-if TYPE_CHECKING:
-    from agentworld_sim.imagination.world_model import WorldModel
-
-OPERATION_KINDS = ("write", "append", "delete", "move", "chmod", "mkdir")
 
 ANSWER_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -44,7 +30,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
             "items": {
                 "type": "object",
                 "properties": {
-                    "kind": {"enum": list(OPERATION_KINDS)},
+                    "kind": {"enum": ["write", "append", "delete", "move", "chmod", "mkdir"]},
                     "path": {"type": "string", "minLength": 1},
                     "content": {"type": "string"},
                     "target": {"type": "string"},
@@ -64,46 +50,76 @@ _OPTIONAL: Mapping[str, Any] = {"stdout": "", "stderr": "", "exit_code": 0, "ope
 """What is meant by leaving a key out, for a server that cannot enforce the schema."""
 
 
-class CommandModel:
-    """Implements `CommandImaginer` with a language world model.
+@dataclass(frozen=True, kw_only=True)
+class CommandQuestion:
+    """Implements `Question`: one invocation of a command, with all that its answer may depend on."""
 
-    The prompt is a conversation of all commands that were imagined in this world, so that `git log`
-    knows what `git commit` said; what other calls did stands between them.
-    """
+    argv: tuple[str, ...]
+    """The name and its arguments, expanded by the shell."""
+    stdin: str | None
+    """What the pipe or redirection delivers; `None` when nothing is connected. A long input is cut
+    and says so; bytes that are no UTF-8 have become U+FFFD on their way through the pipe."""
+    cwd: str
+    env: Mapping[str, str]
+    """The exported variables."""
+    user: str
+    hostname: str
+    clock_us: int
+    """The world's time, microseconds since the epoch."""
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Text by absolute path: files that the arguments name, and those in the working directory that
+    such a command reads without being told (`package.json`). Long ones are cut and say so."""
+    listing: tuple[str, ...] = ()
+    """What is in the working directory, as lines of `ls -lA`."""
+    script: str = ""
+    """The script it stands in."""
+    digest: str = ""
+    """Hash of everything the answer may depend on: the above without clock and script, all files,
+    and the other commands imagined before that may have changed what no file tells."""
+    files_sum: int = 0
+    """Hash of all files: `content_sum`."""
+    validate: Validate
+    """Says whether an answer can be carried out."""
+    earlier: tuple[tuple[tuple[str, ...], CommandAnswer], ...] = ()
+    """The commands of the same turn that were answered before it, in order."""
+    history: tuple[Turn, ...] = ()
+    """The turns before."""
+    memory: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Of the session; see `Prompt.memory`."""
 
-    def __init__(self, model: WorldModel, briefing: Briefing | None = None) -> None:
-        self._model = model
-        self._briefing = briefing or Briefing()
+    schema = ANSWER_SCHEMA
+    streams = False
 
-    async def answer(
-        self,
-        question: CommandQuestion,
-        earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
-        context: TurnContext,
-        validate: Validate,
-    ) -> ImaginedCommand:
-        history = await context.history()
-        interview = Interview(
-            model=self._model,
-            question=_CommandQuestion(
-                question,
-                validate,
-                self._conversation(question, earlier, history, context.instruction),
-            ),
-            blobs=context.blobs,
-            seed=context.seed,
-            known=known_messages(history),
-            spent=lambda: spent_before(context),
+    @property
+    def about(self) -> str:
+        return _typed(self.argv)
+
+    @property
+    def key(self) -> QuestionKey:
+        about: dict[str, Any] = {"argv": self.argv, "cwd": self.cwd}
+        if self.stdin is not None:
+            about["stdin"] = self.stdin
+        return QuestionKey(
+            kind="command",
+            name=self.argv[0],
+            about=about,
+            env=(self.user, self.hostname, self.env),
+            files_sum=self.files_sum,
+            earlier=tuple(argv for argv, _ in self.earlier),
         )
-        return ImaginedCommand(await interview.usable(), tuple(interview.exchanges))
 
-    def _conversation(
-        self,
-        question: CommandQuestion,
-        earlier: Sequence[tuple[CommandQuestion, CommandAnswer]],
-        history: Sequence[Turn],
-        instruction: str,
-    ) -> Conversation:
+    def prompt(self) -> Prompt:
+        """A conversation of all commands that were imagined in this world, so that `git log` knows what
+        `git commit` said; what other calls did stands between them."""
+        return Prompt(
+            subject="command",
+            parts=self._parts,
+            secrets=secrets_of(self.env),
+            memory=self.memory,
+        )
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
         parts: list[Part] = []
         between: list[Turn] = []
 
@@ -111,43 +127,14 @@ class CommandModel:
             parts.append(Part(len(parts) + 1, Action(action), answer, tuple(between)))
             between.clear()
 
-        for turn in history:
+        for turn in self.history:
             for inner in turn.inner:
                 add(_typed(inner.argv), _written(inner.answer))
             between.append(turn)
-        for other, answered in earlier:
-            add(_typed(other.argv), _written(answered.to_json()))
-        add(described(question), None)
-        system = self._model.prompts.command()
-        instruction = "\n".join(filter(None, (self._briefing.instruction, instruction)))
-        if instruction:
-            system += f"\n\n# Simulation instruction\n\n{harmless(instruction)}"
-        return Conversation(
-            domain=_FORM,
-            system=system,
-            parts=tuple(parts),
-            secrets=self._briefing.secrets | secrets_of(question.env),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _CommandQuestion:
-    """Implements `Question`: what does this command do?"""
-
-    command: CommandQuestion
-    validate: Validate
-    conversation: Conversation
-    schema: Mapping[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "schema", ANSWER_SCHEMA)
-
-    @property
-    def about(self) -> str:
-        return _typed(self.command.argv)
-
-    def messages(self, *, budget_tokens: int, correction: str) -> tuple[ChatMessage, ...]:
-        return self.conversation.messages(budget_tokens=budget_tokens, correction=correction)
+        for argv, answered in self.earlier:
+            add(_typed(argv), _written(answered.to_json()))
+        add(_described(self), None)
+        return tuple(parts)
 
     def read(self, text: str) -> CommandAnswer:
         answer = read_answer(text)
@@ -160,8 +147,18 @@ class _CommandQuestion:
 
     def _known(self) -> str:
         """What stood in the world before, and may therefore be said again."""
-        parts = self.conversation.parts
-        return "\n".join(text for one in parts for text in (one.action.text, one.answer or ""))
+        return "\n".join(
+            text for one in self._parts for text in (one.action.text, one.answer or "")
+        )
+
+    async def judge(self, imagined: Imagined[CommandAnswer], context: TurnContext) -> None:
+        """Nothing: checks judge what the shell makes of all its commands."""
+
+    def dump(self, value: CommandAnswer) -> Mapping[str, Any]:
+        return {key: one for key, one in value.to_json().items() if one or key == "stdout"}
+
+    def load(self, answer: Mapping[str, Any]) -> CommandAnswer:
+        return CommandAnswer.from_json({"stdout": "", "stderr": "", "exit_code": 0, **answer})
 
 
 def read_answer(text: str) -> CommandAnswer:
@@ -186,7 +183,7 @@ def read_answer(text: str) -> CommandAnswer:
     return CommandAnswer.from_json(whole)
 
 
-def described(question: CommandQuestion) -> str:
+def _described(question: CommandQuestion) -> str:
     """A command and all that its program could see."""
     now = datetime.fromtimestamp(question.clock_us // 1_000_000, UTC)
     lines = [
@@ -214,8 +211,3 @@ def _typed(argv: Sequence[str]) -> str:
 def _written(answer: Mapping[str, Any]) -> str:
     kept = {key: answer[key] for key in _OPTIONAL if key in answer}
     return json.dumps(kept, ensure_ascii=False)
-
-
-_TERMINAL = domain("terminal")
-_FORM = Domain(name="terminal", action=_TERMINAL.action, write=_TERMINAL.write, read=_TERMINAL.read)
-"""Commands are conversed about as the terminal's actions are, without fence and state."""
