@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from agentworld_sim.errors import AccessRefused, ArgumentsError, UsageError, nearest
-from agentworld_sim.schema.from_function import field_of, spec_of
 from agentworld_sim.supports_world import HoldsWorld, world_in
+from agentworld_sim.toolkits.tool_specs import field_of, spec_of
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
 from agentworld_sim.world import World

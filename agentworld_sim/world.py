@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
@@ -26,19 +26,9 @@ from agentworld_sim.errors import (
     UsageError,
     nearest,
 )
-from agentworld_sim.ports import Engine, EngineSession, OnDelta, TurnContext
+from agentworld_sim.ports import Engine, EngineSession, OnDelta, TurnContext, WorldImaginer
+from agentworld_sim.records import state_diff
 from agentworld_sim.runtime.access import access_for, checked_access, rule_for
-from agentworld_sim.runtime.assembly import (
-    check_world_id,
-    empty_scenario,
-    in_domains,
-    model_beside,
-    new_world,
-    new_world_id,
-    record_of_fork,
-    restored_scenario,
-    scenario_tools,
-)
 from agentworld_sim.runtime.commit import (
     COMMIT_TRIES,
     back_off,
@@ -47,15 +37,22 @@ from agentworld_sim.runtime.commit import (
     off_loop,
     reseeding,
 )
-from agentworld_sim.runtime.engine_registry import default_engines
 from agentworld_sim.runtime.history import KeptHistory
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
-from agentworld_sim.runtime.records import state_diff
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import live_worlds
 from agentworld_sim.runtime.step import Pipeline
 from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.runtime.world_records import check_world_id, new_world_id, record_of_fork
+from agentworld_sim.scenario import (
+    Scenario,
+    declared_controls,
+    empty_scenario,
+    in_domains,
+    restored_scenario,
+    scenario_tools,
+)
 from agentworld_sim.store.base import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.store.memory import MemoryStore
 from agentworld_sim.types.exchanges import FailedStep
@@ -63,10 +60,6 @@ from agentworld_sim.types.refs import WorldRef, tips_of, turn_seed
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Trajectory, Turn
-
-if TYPE_CHECKING:
-    from agentworld_sim.ports import WorldImaginer
-    from agentworld_sim.scenario import Scenario
 
 
 class World:
@@ -82,7 +75,7 @@ class World:
         scenario: Scenario,
         *,
         store: WorldStore,
-        engines: Sequence[Engine] | None,
+        engines: Sequence[Engine],
         model: WorldImaginer | None,
         checks: Sequence[Check],
         controls: Sequence[Control],
@@ -98,11 +91,11 @@ class World:
         self._head = record.head
         self.model = model
         """The language world model, if there is one."""
-        self._router = Router(default_engines(scenario, model) if engines is None else engines)
+        self._router = Router(engines)
         if model is not None:
             model.acquire(self)
         self._checks = tuple(checks)
-        self._controls = ControlList(controls)
+        self._controls = ControlList(controls, declared_controls)
         self.controls = self._controls.local
         """Perturbations of this process, the outermost first."""
         self._tools = dict(tools or {})
@@ -147,15 +140,16 @@ class World:
             UsageError: the id is taken, an access rule may not stand, or a tool of the scenario cannot be bound as it asks.
             ScenarioError: a file of the scenario cannot be read.
         """
+        from agentworld_sim import assembly
+
         scenario = scenario or empty_scenario()
-        model = model_beside(scenario, model, engines)
-        store = store or MemoryStore()
         if seed is not None:
             scenario = scenario.model_copy(update={"seed": seed})
+        engines, model = assembly.engines_and_model(scenario, engines, model)
+        store = store or MemoryStore()
         world_id = new_world_id() if id is None else id
         check_world_id(world_id)
-
-        record, state = await asyncio.to_thread(new_world, world_id, scenario, store)
+        record, state = await asyncio.to_thread(assembly.new_world, world_id, scenario, store)
         world = cls(
             record,
             scenario,
@@ -202,9 +196,11 @@ class World:
         Raises:
             UnknownWorldError: no such world, or no such point.
         """
+        from agentworld_sim import assembly
+
         record = await off_loop(store, lambda: store.world(id))
         scenario = restored_scenario(record.scenario)
-        model = model_beside(scenario, model, engines)
+        engines, model = assembly.engines_and_model(scenario, engines, model)
         world = cls(
             record,
             scenario,

@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
-from agentworld_sim.runtime.assembly import empty_scenario
-from agentworld_sim.scenario import Scenario
+from agentworld_sim.scenario import Scenario, empty_scenario
 from agentworld_sim.store.home import open_store
 from agentworld_sim.store.memory import MemoryStore
 from agentworld_sim.store.urls import has_password

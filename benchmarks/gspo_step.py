@@ -26,7 +26,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from agentworld_trainers.gspo_trainer import GspoTrainer, gspo_config
 from agentworld_trainers.gspo_trainer.batches import deal
-from agentworld_trainers.recipes._schema import Gspo
+from agentworld_trainers.recipes import Gspo
 from benchmarks._rows import Row
 
 VOCABULARY, ROWS, PROMPT, LENGTH = 2048, 16, 32, 32

@@ -60,7 +60,7 @@ class StateParts:
         return parts
 
     def _files_sum(self, files: Mapping[str, FileEntry]) -> int:
-        from agentworld_sim.engines.shell._question import content_sum
+        from agentworld_sim.types.files import content_sum
 
         # Most imagined calls change no file.
         known, total = self._files

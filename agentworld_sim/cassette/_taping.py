@@ -179,7 +179,7 @@ class Taping:
         tape = self._tape
         if tape is None:
             return
-        from agentworld_sim.imagination.binding import PREFIX
+        from agentworld_sim.engines.model_binding import PREFIX
 
         turns = await world.trajectory()
         # A tool that only a model answers binds to nothing in a replay that knows of no model, also when

@@ -3,7 +3,7 @@ declares."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.controls._base import PREFIX, Control
@@ -16,30 +16,29 @@ DECLARED = f"{PREFIX}:declared"
 such a name."""
 
 
+ReadDeclared = Callable[[Sequence[Mapping[str, Any]]], Iterable[Control]]
+"""Makes controls of what a scenario writes of them."""
+
+
 class ControlList:
     """What controls a world, for any of its states."""
 
-    def __init__(self, local: Iterable[Control]) -> None:
+    def __init__(self, local: Iterable[Control], read: ReadDeclared) -> None:
         """
         Args:
             local: The controls of this process, in order. They stand around the declared ones.
+            read: Makes the declared ones.
         """
         self.local = tuple(local)
+        self._read_declared = read
         self._read: tuple[object, tuple[Control, ...]] = (None, self.local)
 
     def at(self, state: WorldState) -> tuple[Control, ...]:
         """All that hold in `state`, the outermost first."""
         declared: Sequence[Mapping[str, Any]] | None = state.values.get(DECLARED)
         if declared is not self._read[0]:
-            self._read = declared, (*self.local, *_declared(declared or ()))
+            self._read = declared, (*self.local, *self._read_declared(declared or ()))
         return self._read[1]
-
-
-def _declared(written: Sequence[Mapping[str, Any]]) -> list[Control]:
-    # pydantic comes with it, and is there already where a scenario has controls.
-    from agentworld_sim.scenario import ControlSpec
-
-    return [ControlSpec.model_validate(one).to_control() for one in written]
 
 
 def offered(

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol, cast
 
 from agentworld_sim.domains import Domain, domain
-from agentworld_sim.imagination.binding import TURN_US
+from agentworld_sim.engines.model_binding import TURN_US
 from agentworld_sim.ports import (
     Answer,
     Imagined,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from agentworld_sim.errors import (
     AgentworldError,
@@ -27,7 +27,9 @@ from agentworld_sim.types.files import BlobId, blob_id
 from agentworld_sim.types.turns import Turn
 
 if TYPE_CHECKING:
-    from agentworld_sim.imagination.world_model import WorldModel
+    from agentworld_sim.imagination.prompt_set import PromptSet
+    from agentworld_sim.llm.client import ChatClient
+    from agentworld_sim.llm.settings import ModelSettings
 
 T = TypeVar("T")
 
@@ -52,10 +54,18 @@ THOUGHT_TOO_LONG = "the thinking was longer than"
 _SEEDS = 2**31
 
 
+class AskedModel(Protocol):
+    """A `WorldModel`, as far as it is asked."""
+
+    settings: ModelSettings
+    prompts: PromptSet
+    client: ChatClient
+
+
 class ModelImaginer:
     """Implements `Imaginer`: asks a language world model until a reply can be used."""
 
-    def __init__(self, model: WorldModel, briefing: Briefing | None = None) -> None:
+    def __init__(self, model: AskedModel, briefing: Briefing | None = None) -> None:
         """
         Args:
             model: The model; shared by any number of imaginers.
@@ -84,7 +94,7 @@ class ModelImaginer:
 class _Asking(Generic[T]):
     """One question, and the replies to it so far."""
 
-    model: WorldModel
+    model: AskedModel
     question: Question[T]
     context: TurnContext
     conversation: Conversation

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from agentworld_sim.errors import ModelFailure, ModelUnavailable
-from agentworld_sim.llm._failures import Failures, shown
 from agentworld_sim.llm._retry import Temporary, seconds_until
 from agentworld_sim.llm._stream import (
     Broken,
@@ -17,6 +16,7 @@ from agentworld_sim.llm._stream import (
     ReplyReader,
     read_reply,
 )
+from agentworld_sim.llm.failures import Failures, shown
 from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
 from agentworld_sim.llm.settings import URL_VARIABLE, ModelSettings
 from agentworld_sim.llm.transport import Response, Transport, TransportError

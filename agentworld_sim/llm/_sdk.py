@@ -24,8 +24,8 @@ from openai import (
 )
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.llm._bodies import SESSION_HEADER, TransportError, whole
 from agentworld_sim.llm.settings import ModelSettings
-from agentworld_sim.llm.transport import SESSION_HEADER, TransportError, whole
 
 IDLE_SECONDS = 4.0
 """How long an idle connection is kept. uvicorn, under vLLM and SGLang, closes it after 5 s by

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from agentworld_sim.errors import ModelFailure, UsageError
-from agentworld_sim.llm._retry import Sleep
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import KEY_VARIABLE, MODEL_VARIABLE, URL_VARIABLE, ModelSettings
 from agentworld_sim.rollouts.policy import Completion
@@ -64,7 +63,7 @@ class HttpPolicy:
         settings: HttpPolicySettings,
         *,
         environment: Mapping[str, str] | None = None,
-        sleep: Sleep = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """
         Args:

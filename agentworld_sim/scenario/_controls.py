@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
@@ -79,6 +79,11 @@ class ControlSpec(Strict):
         return schema
 
 
+def declared_controls(written: Iterable[Mapping[str, Any]]) -> list[Control]:
+    """The controls that a scenario, or a world's state, declares."""
+    return [ControlSpec.model_validate(one).to_control() for one in written]
+
+
 _PROCESS_LOCAL = (
     "a Python function belongs to one process, and a scenario is data. Give a control that has one to"
     " World.create(controls=[…]); without it, remove `{}`."
@@ -112,4 +117,4 @@ def _callable(hint: object) -> bool:
     return get_origin(hint) is Callable or any(map(_callable, get_args(hint)))
 
 
-__all__ = ["ControlSpec"]
+__all__ = ["ControlSpec", "declared_controls"]

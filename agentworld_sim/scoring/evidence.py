@@ -15,7 +15,7 @@ from typing import Any
 from agentworld_sim.checks import DEFAULT_CHECKS, Check, CheckInput
 from agentworld_sim.checks.paths import clean_path, path_of
 from agentworld_sim.domains import domain
-from agentworld_sim.imagination.binding import TURN_US
+from agentworld_sim.engines.model_binding import TURN_US
 from agentworld_sim.imagination.conversation import MARKER
 from agentworld_sim.scoring.samples import Message, PredictionSample
 from agentworld_sim.scoring.wire_text import parse_action, parse_call

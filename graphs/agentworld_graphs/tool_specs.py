@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from agentworld_graphs._own_tools import steers
 from agentworld_graphs._seat import seat_of
 from agentworld_sim import AccessRefused, ToolSpec, World
-from agentworld_sim.schema.from_function import with_domain
+from agentworld_sim.toolkits.tool_specs import with_domain
 
 
 def bind(real: BaseTool, world: World, *, binds_to: str | None = None) -> None:

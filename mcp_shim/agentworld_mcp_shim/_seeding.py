@@ -30,7 +30,7 @@ def seeded(scenario: Scenario | None, path: Path) -> Scenario:
     from agentworld_sim.cassette import Cassette
     from agentworld_sim.engines.table import plan_of
     from agentworld_sim.engines.table.seeds import records_from, with_records
-    from agentworld_sim.runtime.assembly import empty_scenario
+    from agentworld_sim.scenario import empty_scenario
     from agentworld_sim.scenario.tables import TableSpec
 
     begun = scenario or empty_scenario()

@@ -190,7 +190,7 @@ def _means(choice: WorldChoice) -> _Means:
 
         scenario = seeded(scenario, choice.seed_from)
     if choice.empty:
-        from agentworld_sim.runtime.assembly import empty_scenario
+        from agentworld_sim.scenario import empty_scenario
         from agentworld_sim.scenario.tables import TableSpec
 
         begun = scenario or empty_scenario()

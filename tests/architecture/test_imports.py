@@ -16,8 +16,8 @@ from tests.architecture.imports import (
 
 LAYERS = """
     errors _version types extras redaction schema ports registry ingest store diff llm checks domains
-    toolkits engines controls imagination runtime scenario world goals supports_world binding world_spec
-    episode cassette scoring rollouts assembly serving report testing cli
+    toolkits engines controls imagination runtime scenario records world goals supports_world binding scoring
+    world_spec episode cassette rollouts assembly serving report testing cli
 """.split()
 """The parts of the core, the lowest first: each imports only what stands before it."""
 

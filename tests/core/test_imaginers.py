@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from agentworld_sim import AccessRefused, ObservationRejected, Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.checks import DEFAULT_CHECKS, CheckInput
-from agentworld_sim.engines import Answer, TurnContext
 from agentworld_sim.engines.call_question import CallQuestion
 from agentworld_sim.engines.shell import CommandAnswer, CommandQuestion, FileOperation
 from agentworld_sim.imagination import WorldModel

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim import EngineFailure, Scenario, ToolCall, ToolSpec, UsageError, World
+from agentworld_sim import assembly as engine_registry
 from agentworld_sim.checks import DEFAULT_CHECKS, known_checks
-from agentworld_sim.runtime import engine_registry
 from agentworld_sim.toolkits import KnownTool, lookup, toolkit
 
 TOOLKIT = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,15 @@ from agentworld_sim.engines.shell._imagined import Validate
 from agentworld_sim.engines.shell.commands import listing
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.machine import Machine
-from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, blob_id, normal_path
+from agentworld_sim.types.files import (
+    FileEntry,
+    FileTree,
+    MemoryBlobs,
+    blob_id,
+    content_sum,
+    entry_hash,
+    normal_path,
+)
 
 MOST_STDIN = 200_000
 """Characters of standard input that are shown."""
@@ -108,36 +115,23 @@ def digest_of(
 
 def sum_of(tree: Mapping[str, FileEntry]) -> int:
     """A hash of a file tree that changes can be added to and taken from."""
-    return sum(_entry_hash(path, entry) for path, entry in tree.items())
+    return sum(entry_hash(path, entry) for path, entry in tree.items())
 
 
 def sum_after(total: int, before: FileTree, changes: Mapping[str, FileEntry | None]) -> int:
     """The hash of the tree with `changes`, from the hash of the tree `before` them."""
     for path, entry in changes.items():
         if path in before:
-            total -= _entry_hash(path, before[path])
+            total -= entry_hash(path, before[path])
         if entry is not None:
-            total += _entry_hash(path, entry)
+            total += entry_hash(path, entry)
     return total % (1 << 160)
-
-
-def content_sum(tree: Mapping[str, FileEntry]) -> int:
-    """As `sum_of`, without what differs between hosts that check out the same scenario: of the modes only
-    the owner's bits, since the others are made by each host's umask."""
-    return sum(_entry_hash(path, entry, entry.mode & 0o700) for path, entry in tree.items())
 
 
 @lru_cache(maxsize=32)
 def machine_sum(machine: Machine) -> int:
     """`content_sum` of a freshly installed machine."""
     return content_sum(dict(base_tree(machine, 0, MemoryBlobs())))
-
-
-def _entry_hash(path: str, entry: FileEntry, mode: int | None = None) -> int:
-    mode = entry.mode if mode is None else mode
-    text = f"{path}\0{entry.kind}\0{mode}\0{entry.content}\0{entry.owner}\0{entry.group}"
-    data = text.encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(data, digest_size=20).digest())
 
 
 def cut(text: str, most: int) -> str:

@@ -76,9 +76,11 @@ class TableEngine:
 
     async def open(self, state: WorldState, blobs: Blobs) -> EngineSession:
         # Imported late: most worlds start before a table is touched.
+        from agentworld_sim.engines.model import CallImagining
         from agentworld_sim.engines.table._session import TableSession
 
-        return TableSession(self)
+        imagining = None if self.imaginer is None else CallImagining(self.imaginer, self)
+        return TableSession(self.plan, imagining, self.recorded)
 
     # `Records`, for what is imagined
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 from urllib.parse import unquote
 
 from agentworld_sim.engines.model import CallImagining
@@ -33,9 +33,6 @@ from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
 from agentworld_sim.types.values import changed_keys
 
-if TYPE_CHECKING:
-    from agentworld_sim.engines.table._engine import TableEngine
-
 TURN_US = 1_000_000
 """What a call takes on the world's clock."""
 
@@ -49,16 +46,21 @@ class TableSession:
     and kept in step with what this session and others change.
     """
 
-    def __init__(self, engine: TableEngine) -> None:
+    def __init__(
+        self,
+        plan_of: Callable[[Iterable[ToolSpec]], Plan],
+        imagining: CallImagining | None,
+        recorded: Sequence[Turn],
+    ) -> None:
         """
         Args:
-            engine: Knows what the tools of a world do together, and who imagines the rest.
+            plan_of: Says what the tools of a world do together.
+            imagining: Asks for what cannot be computed.
+            recorded: Turns of the real server: its errors are told in its own words.
         """
-        self._plan_of = engine.plan
-        self._imagining: CallImagining | None = None
-        if engine.imaginer is not None:
-            self._imagining = CallImagining(engine.imaginer, engine)
-        self._recorded = engine.recorded
+        self._plan_of = plan_of
+        self._imagining = imagining
+        self._recorded = recorded
         self._database: Database | None = None
         self._guard = threading.Lock()
         self._busy = False

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agentworld_sim.llm.scripted._dialects import VERSION, Refusal
 
 if TYPE_CHECKING:
-    from agentworld_sim.llm.scripted._service import Service
+    from agentworld_sim.llm.scripted._settings import Settings
+    from agentworld_sim.llm.scripted.tokens import PrefixCache
 
 Page = tuple[int, str, bytes]
 """Status, content type, body."""
 
+
+class Served(Protocol):
+    """The service that the pages are about."""
+
+    settings: Settings
+    cache: PrefixCache
+    healthy: bool
+    generated_tokens: int
+
+
 POSTED = frozenset({"/v1/chat/completions"})
 
 
-def page(method: str, path: str, service: Service) -> Page | Refusal:
+def page(method: str, path: str, service: Served) -> Page | Refusal:
     """What a request to anything but chat completions gets."""
     pages = {
         "/v1/models": _models,
@@ -36,7 +47,7 @@ def _json(data: dict[str, Any]) -> Page:
     return 200, "application/json", json.dumps(data).encode()
 
 
-def _models(service: Service) -> Page:
+def _models(service: Served) -> Page:
     settings = service.settings
     cards = [
         {
@@ -53,15 +64,15 @@ def _models(service: Service) -> Page:
     return _json({"object": "list", "data": cards})
 
 
-def _health(service: Service) -> Page:
+def _health(service: Served) -> Page:
     return 200 if service.healthy else 503, "text/plain", b""
 
 
-def _version(service: Service) -> Page:
+def _version(service: Served) -> Page:
     return _json({"version": VERSION})
 
 
-def _metrics(service: Service) -> Page:
+def _metrics(service: Served) -> Page:
     """The counters of vLLM's Prometheus page that a prefix-cache check reads."""
     counters = {
         "vllm:prefix_cache_queries_total": service.cache.queries,

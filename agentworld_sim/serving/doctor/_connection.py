@@ -7,9 +7,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentworld_sim.llm._failures import Failures
 from agentworld_sim.llm.chat import ChatReply, ChatRequest
 from agentworld_sim.llm.client import ChatClient
+from agentworld_sim.llm.failures import Failures
 from agentworld_sim.llm.settings import ModelSettings
 from agentworld_sim.llm.transport import Transport, TransportError
 from agentworld_sim.runtime.sync import run_sync

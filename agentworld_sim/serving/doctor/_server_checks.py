@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from agentworld_sim.errors import ModelFailure, nearest
-from agentworld_sim.llm._stream import mapping
 from agentworld_sim.llm.chat import ServedModel
 from agentworld_sim.llm.served import models_in
 from agentworld_sim.serving.doctor._connection import CORRECT_URL, Connection, Page
@@ -146,8 +145,9 @@ def check_context(served: ServedModel) -> Finding:
 
 
 def _served(page: Page) -> list[ServedModel] | None:
-    data = page.json() if page.status == 200 else None
-    if not isinstance(mapping(data).get("data"), list):
+    data = cast("object", page.json() if page.status == 200 else None)
+    listed = cast("dict[str, object]", data).get("data") if isinstance(data, dict) else None
+    if not isinstance(listed, list):
         return None
     return [ServedModel(*model) for model in models_in(data).items()]
 

@@ -13,7 +13,6 @@ from agentworld_sim import SqliteStore, ToolCall, World
 from agentworld_sim.checks import judge_all
 from agentworld_sim.engines import FunctionEngine
 from agentworld_sim.errors import UsageError
-from agentworld_sim.schema.from_function import spec_of
 from agentworld_sim.scoring import (
     PredictionSample,
     check_input,
@@ -22,6 +21,7 @@ from agentworld_sim.scoring import (
     parse_call,
     read_observation,
 )
+from agentworld_sim.toolkits.tool_specs import spec_of
 from agentworld_sim.types.turns import Trajectory
 from agentworld_trainers.data import SourceTrajectory, read_rows, samples_of
 from agentworld_trainers.data._files import read_files

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from agentworld_sim.imagination.binding import bound
+from agentworld_sim.engines.model_binding import bound
 from agentworld_sim.ports import Briefing
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState

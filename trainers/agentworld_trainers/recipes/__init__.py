@@ -8,10 +8,11 @@ from agentworld_trainers.recipes._load import (
     shipped_recipes,
 )
 from agentworld_trainers.recipes._problems import RecipeError
-from agentworld_trainers.recipes._schema import Recipe, StageName
+from agentworld_trainers.recipes._schema import Gspo, Recipe, StageName
 
 __all__ = [
     "STAGES",
+    "Gspo",
     "Recipe",
     "RecipeError",
     "StageName",

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 from agentworld_sim.errors import ContextOverflow, ModelFailure, ModelRefused, ModelUnavailable
+from agentworld_sim.llm._bodies import LARGEST_ANSWER, TransportError
 from agentworld_sim.llm.refusals import Refusal, quoted
 from agentworld_sim.llm.settings import KEY_VARIABLE, URL_VARIABLE, ModelSettings
-from agentworld_sim.llm.transport import LARGEST_ANSWER, TransportError
 
 
 @dataclass(slots=True)

@@ -1,0 +1,217 @@
+"""What a world is put together from: its first state, its model and its engines.
+
+The only module that knows scenarios, engines and models. The engines are found by name: the library's own, and
+those of packages with an entry point in the group `agentworld.engines` that names a builder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import urlsplit
+
+from agentworld_sim.controls.declared import DECLARED
+from agentworld_sim.errors import UsageError
+from agentworld_sim.ports import Engine, Imaginer, WorldImaginer
+from agentworld_sim.registry import Registry
+from agentworld_sim.runtime.world_records import record_of_world
+from agentworld_sim.scenario import Scenario, stored_text
+from agentworld_sim.store.base import NewBlobs, WorldRecord, WorldStore
+from agentworld_sim.types.files import FileTree
+from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.state import WorldState
+
+if TYPE_CHECKING:
+    from agentworld_sim.imagination import WorldModel
+
+
+def new_world(
+    world_id: str, scenario: Scenario, store: WorldStore
+) -> tuple[WorldRecord, WorldState]:
+    """Stores a world with its first state."""
+    blobs = NewBlobs(store.blobs)
+    state = initial_state(scenario, blobs)
+    root = hashed("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
+    record = record_of_world(world_id, root, stored_text(scenario))
+    store.create(record, state, blobs.new)
+    return record, state
+
+
+def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:
+    from agentworld_sim.engines.shell.image import base_tree
+
+    clock_us = scenario.clock_us
+    tree = base_tree(scenario.machine.to_machine(), clock_us, blobs)
+    added = scenario.initial_tree(blobs)
+    entries = {
+        path: entry
+        for path, entry in added.items()
+        # A directory that is only there to hold something keeps the base image's mode and owner.
+        if not (entry.kind == "directory" and path in tree)
+    }
+    if entries:
+        tree = FileTree.from_entries({**tree, **entries}.items(), directory_mtime_us=clock_us)
+    declared = [control.model_dump(mode="json") for control in scenario.controls]
+    values = {DECLARED: declared} if declared else {}
+    return WorldState(files=tree, clock_us=clock_us, seed=scenario.seed, values=values)
+
+
+def model_for(
+    scenario: Scenario, model: WorldImaginer | str | Literal[False] | None
+) -> WorldImaginer | None:
+    """The model of a world: the one given, else what the environment or the scenario names."""
+    if model is False:
+        return None
+    if model is not None and not isinstance(model, str):
+        return model
+    return named_model(scenario, model)
+
+
+def named_model(scenario: Scenario, model: str | None = None) -> WorldModel | None:
+    """The model that a URL, the environment or the scenario names."""
+    spec = scenario.model
+    url = model or os.environ.get("AGENTWORLD_MODEL_URL")
+    named = url or spec.url
+    if not named:
+        return None
+    from agentworld_sim.imagination import WorldModel
+    from agentworld_sim.llm.transport import is_loopback
+
+    variables = dict(os.environ)
+    if not url and not is_loopback(urlsplit(named).hostname or ""):
+        # A scenario may come from anybody: what it names is not given the user's key.
+        variables.pop("AGENTWORLD_API_KEY", None)
+    name = variables.get("AGENTWORLD_MODEL") or spec.name
+    return WorldModel.find(url=named, model=name, environment=variables)
+
+
+def engines_and_model(
+    scenario: Scenario,
+    engines: Sequence[Engine] | None,
+    model: WorldImaginer | str | Literal[False] | None,
+) -> tuple[Sequence[Engine], WorldImaginer | None]:
+    """What answers in a world.
+
+    Args:
+        scenario: The world's.
+        engines: What answers; by default `default_engines`. Engines that are given bring their model.
+        model: As for `World.create`.
+
+    Raises:
+        UsageError: both are given.
+    """
+    if engines is None:
+        found = model_for(scenario, model)
+        return default_engines(scenario, found), found
+    if model:
+        raise UsageError(
+            "engines=… and model=… both say what answers. Put `ModelEngine(model.imaginer())`"
+            " among the engines."
+        )
+    return engines, None
+
+
+GUESSING = ("table", "model")
+"""Engines that take tools nobody knows; they are asked last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSetup:
+    """What an engine is built from."""
+
+    scenario: Scenario
+    imaginer: Imaginer | None
+    """Answers what cannot be computed, if there is a model."""
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """What the scenario says of operations and of tables."""
+        scenario = self.scenario
+        return {
+            "operations": {n: spec.to_operation(n) for n, spec in scenario.operations.items()},
+            "tables": {n: spec.to_table(n) for n, spec in scenario.tables.items()},
+        }
+
+
+Builder = Callable[[EngineSetup], Engine | None]
+"""Builds an engine for a world; `None` where it has nothing to do in it."""
+
+
+def _shell(setup: EngineSetup) -> Engine:
+    from agentworld_sim.engines.shell import ShellEngine
+
+    scenario = setup.scenario
+    return ShellEngine(
+        scenario.machine.to_machine(),
+        scenario.limits.to_shell_limits(),
+        imaginer=setup.imaginer,
+        routes=scenario.routes.commands,
+    )
+
+
+def _toolkits(setup: EngineSetup) -> Engine:
+    from agentworld_sim.engines.toolkits import ToolkitEngine
+
+    return ToolkitEngine()
+
+
+def _browser(setup: EngineSetup) -> Engine:
+    from agentworld_sim.engines.browser import BrowserEngine
+
+    return BrowserEngine(setup.imaginer)
+
+
+def _table(setup: EngineSetup) -> Engine:
+    from agentworld_sim.engines.table import TableEngine
+
+    return TableEngine(**setup.tables, imaginer=setup.imaginer)
+
+
+def _model(setup: EngineSetup) -> Engine | None:
+    if setup.imaginer is None:
+        return None
+    from agentworld_sim.engines.model import ModelEngine
+    from agentworld_sim.engines.table import TableEngine
+
+    return ModelEngine(setup.imaginer, TableEngine(**setup.tables))
+
+
+def _read(value: object) -> Builder:
+    if not callable(value):
+        raise TypeError(f"{value!r} is no function that takes an EngineSetup and gives an Engine")
+    return cast("Builder", value)
+
+
+engines = Registry[Builder](
+    "agentworld.engines",
+    what="engine",
+    builtin=lambda: {
+        "shell": _shell,
+        "toolkits": _toolkits,
+        "browser": _browser,
+        "table": _table,
+        "model": _model,
+    },
+    read=_read,
+)
+"""The builders of engines by name."""
+
+
+@lru_cache(maxsize=1)
+def _builders() -> tuple[Builder, ...]:
+    found = engines.all()
+    last = [found.pop(name) for name in GUESSING]
+    return (*found.values(), *last)
+
+
+def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Engine]:
+    """The engines of a world, in the order in which they are asked: the shell, well-known servers, the
+    browser, those of other packages by name, tables, and the model, if there is one."""
+    imaginer = None
+    if model is not None:
+        imaginer = model.imaginer(scenario.to_briefing(), scenario.model.limits())
+    setup = EngineSetup(scenario=scenario, imaginer=imaginer)
+    return [engine for build in _builders() if (engine := build(setup)) is not None]
