@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 from agentworld_sim.controls.declared import DECLARED
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Engine, Imaginer, WorldImaginer
+from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.world_records import record_of_world
 from agentworld_sim.scenario import Scenario, stored_text
-from agentworld_sim.store.base import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.refs import hashed
 from agentworld_sim.types.state import WorldState

@@ -27,6 +27,7 @@ from agentworld_sim.errors import (
     nearest,
 )
 from agentworld_sim.ports import Engine, EngineSession, OnDelta, TurnContext, WorldImaginer
+from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.records import state_diff
 from agentworld_sim.runtime.access import access_for, checked_access, rule_for
 from agentworld_sim.runtime.commit import (
@@ -53,7 +54,6 @@ from agentworld_sim.scenario import (
     restored_scenario,
     scenario_tools,
 )
-from agentworld_sim.store.base import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.store.memory import MemoryStore
 from agentworld_sim.types.exchanges import FailedStep
 from agentworld_sim.types.refs import WorldRef, tips_of, turn_seed

@@ -22,7 +22,7 @@ from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.world import World
 
 if TYPE_CHECKING:
-    from agentworld_sim.store.base import WorldStore
+    from agentworld_sim.ports.stores import WorldStore
 
 KEY_VARIABLE = "AGENTWORLD_API_KEY"
 

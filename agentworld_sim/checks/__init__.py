@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from agentworld_sim.checks._base import Check, CheckInput, judge_all, refusals, require_accepted
+from agentworld_sim.checks._base import judge_all, refusals, require_accepted
 from agentworld_sim.checks._files import FileAgreementCheck
 from agentworld_sim.checks._identity import IdentityCheck
 from agentworld_sim.checks._praise import NoPraiseCheck, praise
 from agentworld_sim.checks._pretence import NoPretenceCheck, pretence
 from agentworld_sim.checks._schema import OutputSchemaCheck
+from agentworld_sim.ports.checks import Check, CheckInput
 from agentworld_sim.registry import Registry
 
 __all__ = [

@@ -1,47 +1,13 @@
-"""What a check is, and how checks are asked."""
+"""How checks are asked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
 
 from agentworld_sim.errors import ObservationRejected
-from agentworld_sim.types.files import Blobs
-from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import CheckVerdict, Observation, Turn
-
-
-@dataclass(frozen=True, slots=True)
-class CheckInput:
-    """What a check may look at."""
-
-    call: ToolCall
-    tool: ToolSpec
-    observation: Observation
-    before: WorldState
-    after: WorldState
-    blobs: Blobs
-    history: Sequence[Turn] = ()
-    """The turns before this one, oldest first. Given for imagined observations only: a computed one
-    agrees with the state by construction."""
-
-
-class Check(Protocol):
-    """One rule."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def scope(self) -> Literal["all", "imagined"]:
-        """Which observations it is asked about."""
-        ...
-
-    def judge(self, given: CheckInput) -> str | None:
-        """`None` when acceptable, otherwise the reason, written for whoever must answer again."""
-        ...
+from agentworld_sim.ports.checks import Check, CheckInput
+from agentworld_sim.types.tools import ToolCall
+from agentworld_sim.types.turns import CheckVerdict
 
 
 def judge_all(

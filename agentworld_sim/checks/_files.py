@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from typing import Any, Literal, cast
 
-from agentworld_sim.checks._base import CheckInput
 from agentworld_sim.checks._file_text import disagreement
 from agentworld_sim.checks._file_tools import (
     FILTER_ARGUMENTS,
@@ -18,6 +17,7 @@ from agentworld_sim.checks._file_tools import (
 )
 from agentworld_sim.checks.known_files import KnownFiles, tells_absence, tells_failure
 from agentworld_sim.checks.paths import path_of
+from agentworld_sim.ports.checks import CheckInput
 from agentworld_sim.types.turns import Observation
 
 _RENDERED = (".ipynb", ".pdf", ".docx", ".xlsx")

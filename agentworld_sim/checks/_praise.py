@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from agentworld_sim.checks._base import CheckInput
 from agentworld_sim.checks.self_reference import Known, first_said, known_words, told
+from agentworld_sim.ports.checks import CheckInput
 
 _ROOTS = (
     *("accura", "realis", "faithful", "plausib", "authentic", "high-quality", "high quality"),

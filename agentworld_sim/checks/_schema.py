@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agentworld_sim.checks._base import CheckInput
+from agentworld_sim.ports.checks import CheckInput
 from agentworld_sim.schema.validate import schema_problem
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from agentworld_sim.checks._base import CheckInput
 from agentworld_sim.checks._file_tools import (
     act_of,
     content_of,
@@ -13,6 +12,7 @@ from agentworld_sim.checks._file_tools import (
     replacement_of,
 )
 from agentworld_sim.checks.paths import clean_path, content_at, path_of
+from agentworld_sim.ports.checks import CheckInput
 from agentworld_sim.types.files import parent_of
 from agentworld_sim.types.turns import Turn
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from agentworld_sim.checks._base import CheckInput
+from agentworld_sim.ports.checks import CheckInput
 from agentworld_sim.types.files import Blobs, normal_path
 from agentworld_sim.types.state import WorldState
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from agentworld_sim.checks._base import CheckInput
 from agentworld_sim.checks.paths import named_texts
+from agentworld_sim.ports.checks import CheckInput
 from agentworld_sim.types.turns import Observation
 
 END_CHARS = 400_000

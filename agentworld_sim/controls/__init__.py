@@ -4,9 +4,9 @@ One file per kind of control; `_base.py` holds what they have in common, `kinds.
 scenarios, `declared.py` which of them hold in a state.
 """
 
-from agentworld_sim.controls._base import Control, Next, Step, control_values
 from agentworld_sim.controls._fault import Fault, failure_of
 from agentworld_sim.controls.kinds import control_kinds
+from agentworld_sim.ports.controls import Control, Next, Step, control_values
 
 __all__ = [
     "Control",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agentworld_sim.controls._base import PREFIX, Control, Next, Step
+from agentworld_sim.ports.controls import PREFIX, Control, Next, Step
 from agentworld_sim.types.turns import Observation
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.controls._base import PREFIX, Control
 from agentworld_sim.errors import ControlFailure
+from agentworld_sim.ports.controls import PREFIX, Control
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import cast
 
-from agentworld_sim.controls._base import Control
 from agentworld_sim.controls._fault import Fault
+from agentworld_sim.ports.controls import Control
 from agentworld_sim.registry import Registry
 
 BUILTIN_KINDS: dict[str, type[Control]] = {"fault": Fault}

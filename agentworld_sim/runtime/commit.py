@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from agentworld_sim.errors import AgentworldError, StoreError
-from agentworld_sim.store.base import NewBlobs, Origin, WorldStore
+from agentworld_sim.ports.stores import NewBlobs, Origin, WorldStore
 from agentworld_sim.types.exchanges import FailedStep
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from agentworld_sim.ports.stores import WorldStore
 from agentworld_sim.runtime.commit import NO_CALL, off_loop
-from agentworld_sim.store.base import WorldStore
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.turns import Turn

@@ -15,8 +15,8 @@ from hashlib import blake2b
 from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.ports.stores import WorldStore
 from agentworld_sim.runtime.commit import NO_CALL
-from agentworld_sim.store.base import WorldStore
 from agentworld_sim.types.files import FileEntry, FileTree, parent_of
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.store.base import WorldRecord
+from agentworld_sim.ports.stores import WorldRecord
 from agentworld_sim.types.refs import WorldRef
 
 

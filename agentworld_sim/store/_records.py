@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, LiteralString
 
-from agentworld_sim.store.base import WorldRecord
+from agentworld_sim.ports.stores import WorldRecord
 
 # The module, not its names: it is built on this package and may still be loading.
 from agentworld_sim.types import turns as turn_records

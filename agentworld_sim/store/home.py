@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentworld_sim.store.base import WorldStore
+from agentworld_sim.ports.stores import WorldStore
 from agentworld_sim.store.postgres import PostgresStore
 from agentworld_sim.store.sqlite import SqliteStore
 from agentworld_sim.store.urls import is_url

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.errors import StoreError, UnknownWorldError, UsageError
 from agentworld_sim.extras import require
+from agentworld_sim.ports.stores import Origin, WorldRecord, id_taken, no_ref, no_world
 from agentworld_sim.store._postgres_layout import CLOSE_GATE, PREFIX, SHARE_GATE, prepare
 from agentworld_sim.store._queries import NEIGHBOURS, SWEEP_BATCH, queries
 from agentworld_sim.store._records import (
@@ -29,7 +30,6 @@ from agentworld_sim.store._records import (
     row_of,
     unpacked,
 )
-from agentworld_sim.store.base import Origin, WorldRecord, id_taken, no_ref, no_world
 
 # The modules, not their names: they are built on this package and may still be loading.
 from agentworld_sim.types import exchanges as exchange_records

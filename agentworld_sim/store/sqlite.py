@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim.errors import StoreError, UnknownWorldError, UsageError
+from agentworld_sim.ports.stores import Origin, WorldRecord, id_taken, no_ref, no_world
 from agentworld_sim.store._queries import NEIGHBOURS, SWEEP_BATCH, queries
 from agentworld_sim.store._records import (
     COLUMNS,
@@ -37,7 +38,6 @@ from agentworld_sim.store._sqlite_layout import (
     tables_of,
     version_of,
 )
-from agentworld_sim.store.base import Origin, WorldRecord, id_taken, no_ref, no_world
 
 # The modules, not their names: they are built on this package and may still be loading.
 from agentworld_sim.types import exchanges as exchange_records

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, cast, get_args
 from agentworld_sim.assembly import initial_state
 from agentworld_sim.domains import domain
 from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
+from agentworld_sim.ports.stores import NewBlobs
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.scenario import empty_scenario
-from agentworld_sim.store.base import NewBlobs
 from agentworld_sim.types.files import MemoryBlobs
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef, hashed, turn_seed

@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agentworld_sim.assembly import initial_state
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.ports import Briefing
+from agentworld_sim.ports.stores import NewBlobs
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring import BENCH_FIELDS, BenchRow, domain_of_file, is_bench_row
 from agentworld_sim.store import SqliteStore
-from agentworld_sim.store.base import NewBlobs
 from agentworld_sim.toolkits.tool_specs import spec_of
 from agentworld_sim.types.files import Blobs, MemoryBlobs
 from agentworld_sim.types.refs import hashed

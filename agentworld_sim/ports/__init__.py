@@ -1,0 +1,66 @@
+"""The seams of a world, as protocols. Each has a registry or a place where it is given, and a page that says how to
+write one.
+
+| to add | implement | name it in | page |
+|---|---|---|---|
+| an engine | `Engine`, `EngineSession` | `agentworld.engines` | write-an-engine.md |
+| what is asked of a model | `Question` | the engine that asks | write-an-engine.md |
+| who answers it | `Imaginer`, `WorldImaginer` | `World.create(model=…)` | imagining.md |
+| a control | `Control` | `agentworld.controls` | write-a-control.md |
+| a check | `Check` | `agentworld.checks` | write-a-check.md |
+| a store | `WorldStore` | `World.create(store=…)` | stores.md |
+"""
+
+from agentworld_sim.ports.checks import Check, CheckInput
+from agentworld_sim.ports.controls import Control, Next, Step
+from agentworld_sim.ports.engines import (
+    Answer,
+    BindsTogether,
+    Engine,
+    EngineSession,
+    Judge,
+    OnDelta,
+    TurnContext,
+    unjudged,
+)
+from agentworld_sim.ports.questions import (
+    Briefing,
+    Imagined,
+    Imaginer,
+    Part,
+    Prompt,
+    Question,
+    QuestionKey,
+    WorldImaginer,
+    whole_answer,
+)
+from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
+
+__all__ = [
+    "Answer",
+    "BindsTogether",
+    "Briefing",
+    "Check",
+    "CheckInput",
+    "Control",
+    "Engine",
+    "EngineSession",
+    "Imagined",
+    "Imaginer",
+    "Judge",
+    "NewBlobs",
+    "Next",
+    "OnDelta",
+    "Origin",
+    "Part",
+    "Prompt",
+    "Question",
+    "QuestionKey",
+    "Step",
+    "TurnContext",
+    "WorldImaginer",
+    "WorldRecord",
+    "WorldStore",
+    "unjudged",
+    "whole_answer",
+]
