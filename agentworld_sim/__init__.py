@@ -125,7 +125,7 @@ _LATER = {
     "BoundTool": "agentworld_sim.binding",
     "Episode": "agentworld_sim.episode",
     "EpisodeStep": "agentworld_sim.episode",
-    "ModelSettings": "agentworld_sim.imagination",
+    "ModelSettings": "agentworld_sim.llm",
     "Scenario": "agentworld_sim.scenario",
     "World": "agentworld_sim.world",
     "WorldModel": "agentworld_sim.imagination",

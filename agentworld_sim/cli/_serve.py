@@ -182,7 +182,7 @@ def _plan(
     package: str | None,
     force: bool,
 ) -> _Plan:
-    from agentworld_sim.imagination import serving
+    from agentworld_sim import serving
     from agentworld_sim.serving.environments import python_of
 
     weights = serving.find_weights(options.model)

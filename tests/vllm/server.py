@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
-from agentworld_sim.imagination import serving
+from agentworld_sim import serving
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 ENVIRONMENT: Final = ROOT / ".venv-vllm"

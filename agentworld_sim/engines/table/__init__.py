@@ -43,11 +43,11 @@ __all__ = [
 
 _LATE = {
     "record_changes": "_records",
-    "records_from": "_seeds",
+    "records_from": "seeds",
     "records_in": "_records",
     "records_view": "_records",
-    "tables_in": "_layout",
-    "with_records": "_seeds",
+    "tables_in": "layout",
+    "with_records": "seeds",
 }
 """Imported when they are first asked for: they load what carries calls out, which a world that never
 touches a table does not need."""

@@ -145,11 +145,13 @@ def check_context(served: ServedModel) -> Finding:
 
 
 def _served(page: Page) -> list[ServedModel] | None:
-    data = cast("object", page.json() if page.status == 200 else None)
-    listed = cast("dict[str, object]", data).get("data") if isinstance(data, dict) else None
-    if not isinstance(listed, list):
+    data: object = page.json() if page.status == 200 else None
+    if not isinstance(data, dict):
         return None
-    return [ServedModel(*model) for model in models_in(data).items()]
+    listing = cast("dict[str, object]", data)
+    if not isinstance(listing.get("data"), list):
+        return None
+    return [ServedModel(*model) for model in models_in(listing).items()]
 
 
 def _failed(

@@ -14,8 +14,8 @@ __all__ = ["agent_data", "agent_tasks", "pocket_trajectories"]
 
 _MODULES = {
     "agent_data": "_demonstrations",
-    "agent_tasks": "_agent_tasks",
-    "pocket_trajectories": "_world",
+    "agent_tasks": "agent_tasks",
+    "pocket_trajectories": "world",
 }
 
 
