@@ -32,7 +32,10 @@ TableName = Annotated[
 ]
 DescribedTable = Annotated[
     str,
-    matching(rf"{_TABLE}|\*", "a table's name of letters, digits and _ - ., or '*' for all tables"),
+    matching(
+        rf"{_TABLE}|\*",
+        "a table's name of letters, digits and _ - ., such as 'issues', or '*' for all tables",
+    ),
     WithJsonSchema({"type": "string", "pattern": rf"^({_TABLE}|\*)$"}),
 ]
 Text = Annotated[str, Field(min_length=1)]

@@ -110,7 +110,7 @@ async def test_a_live_machine_that_did_what_was_not_stored_is_not_used_again() -
     async with await World.create(scenario, controls=[LostFiles()]) as world:
         assert await said(world, ToolCall("bash", {"command": "echo x | tee /root/a"})) == "x\n"
         assert "No such file" in await said(world, ToolCall("bash", {"command": "cat /root/a"}))
-        assert await world.diff() == []
+        assert not await world.diff()
 
 
 class Twice(Control):

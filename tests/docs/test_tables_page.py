@@ -14,8 +14,9 @@ PAGE = (Path(__file__).parents[2] / "docs/reference/tables.md").read_text(encodi
 
 
 def test_the_scenario_of_the_page_is_one() -> None:
-    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    text, every_table = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     scenario = Scenario.parse(text)
+    Scenario.parse(f"name: every-table\ndomains: [mcp]\n{every_table}")
     assert list(scenario.operations) == ["search_issues", "vote_for_issue"]
     assert scenario.tables["issues"].to_table("issues").key == ("number",)
 

@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PORTABLE = ("tests/core", "tests/packaging/test_installed.py", "tests/data", "docs")
 """Tests that need no extra, and what they read."""
 
-OF_THE_CLONE = "tests/core/test_scenario.py::test_the_nginx_logs_are_what_their_generator_writes"
+OF_THE_CLONE = (
+    "tests/scenario/test_scenario.py::test_the_nginx_logs_are_what_their_generator_writes"
+)
 """Compares files of the clone with each other."""
 
 HINT = "pip install 'agentworld-sim["

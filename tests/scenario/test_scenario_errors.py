@@ -117,7 +117,7 @@ ONE_LINE = [
     (
         "tables: {'a b': {}}",
         ("3:10: tables.a b: found 'a b'; allowed: a table's name of letters, digits and _ - ., such "
-        "as 'issues'."),
+        "as 'issues', or '*' for all tables."),
     ),
     (
         "tables: {issues: {key: number, records: [{number: 1}, {number: 1}]}}",
