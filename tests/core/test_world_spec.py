@@ -23,6 +23,7 @@ from agentworld_sim import (
     WorldSpec,
 )
 from agentworld_sim.controls import Control
+from agentworld_sim.runtime.sync import run_sync
 
 URL = "http://127.0.0.1:9/v1"
 LOOK = ToolCall("Bash", {"command": "cat /srv/a.txt; echo $RANDOM"})
@@ -57,12 +58,12 @@ async def test_a_new_world_of_a_spec_is_the_one_that_create_makes() -> None:
         assert (await one.step(LOOK)).ref == (await other.step(LOOK)).ref
 
 
-async def test_a_spec_opens_the_same_world_in_another_process() -> None:
+def test_a_spec_opens_the_same_world_in_another_process() -> None:
     given = pickle.dumps((spec_of(), LOOK.name, LOOK.arguments))
     command = [sys.executable, "-c", ELSEWHERE]
     there = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True).stdout
-    async with await spec_of().open() as world:
-        assert there.decode().strip() == (await world.step(LOOK)).ref
+    here = run_sync(run_sync(spec_of().open()).step(LOOK))
+    assert there.decode().strip() == here.ref
 
 
 async def test_a_world_that_has_begun_is_opened_at_its_ref(tmp_path: Path) -> None:
