@@ -114,6 +114,8 @@ EXPR = (
     "expr 12a : '[[:digit:]]*'",
     "expr 'f(1)' : 'f(\\([0-9]\\{1,2\\}\\))'",
     "expr a+b : 'a+'",
+    "expr substr length abc 1",
+    "expr length + length; expr match a; expr a :; expr 3 \\<= 3",
 )
 
 XARGS = (

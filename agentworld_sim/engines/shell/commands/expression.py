@@ -41,18 +41,16 @@ def _value(running: Tool, words: list[str], level: int) -> str:
     left = _value(running, words, level + 1)
     while words and words[0] in _LEVELS[level]:
         operator = words.pop(0)
-        if not words:
-            said = f"syntax error: missing argument after {running.quote(operator)}"
-            raise _refused(running, said)
         left = _applied(running, operator, left, _value(running, words, level + 1))
     return left
 
 
 def _operand(running: Tool, words: list[str]) -> str:
+    if not words:
+        last = running.quote(running.call.argv[-1])
+        raise _refused(running, f"syntax error: missing argument after {last}")
     word = words.pop(0)
     wanted = {"(": 1, "+": 1, "length": 1, "match": 2, "index": 2, "substr": 3}.get(word, 0)
-    if wanted and not words:
-        raise _refused(running, f"syntax error: missing argument after {running.quote(word)}")
     if word == "(":
         value = _value(running, words, 0)
         if words[:1] != [")"]:
@@ -63,10 +61,10 @@ def _operand(running: Tool, words: list[str]) -> str:
         return value
     if word == ")":
         raise _refused(running, "syntax error: unexpected ')'")
-    if word == "+" or not wanted:
-        return words.pop(0) if wanted else word
-    if len(words) < wanted:
-        raise _refused(running, f"syntax error: missing argument after {running.quote(words[-1])}")
+    if not wanted:
+        return word
+    if word == "+" and words:
+        return words.pop(0)
     text, *more = [_operand(running, words) for _ in range(wanted)]
     match word:
         case "length":

@@ -37,7 +37,7 @@ def apt(call: CommandCall) -> CommandResult:
     words = [word for word in call.argv if not word.startswith("-")]
     if not words:
         return CommandResult(f"{version_text('apt')}Usage: {name} [options] command\n")
-    action, *names = words
+    action, *names = (word.partition("=")[0] for word in words)
     if action == "update":
         return _update(warning)
     if action in ("clean", "autoclean", "check"):
