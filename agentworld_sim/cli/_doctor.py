@@ -48,8 +48,10 @@ NO_URL = (
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @removed_options(
-    quick="The checks that took long are gone too: leave the option out.",
-    answers="One answer is looked at: leave the option out.",
+    {
+        "--quick": "The checks that took long are gone too: leave the option out.",
+        "--answers": "One answer is looked at: leave the option out.",
+    }
 )
 def doctor(
     model_url: str | None, model: str | None, max_tokens: int, timeout: float, as_json: bool

@@ -70,11 +70,13 @@ INSTALL = (
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be run and what is missing.")
 @removed_options(
-    make_environment=INSTALL,
-    package=INSTALL,
-    timeout="The start may take as long as it takes; Ctrl-C ends it.",
-    force="A machine without a GPU is only warned of.",
-    verbose="The server's log is always shown.",
+    {
+        "--make-environment": INSTALL,
+        "--package": INSTALL,
+        "--timeout": "The start may take as long as it takes; Ctrl-C ends it.",
+        "--force": "A machine without a GPU is only warned of.",
+        "--verbose -v": "The server's log is always shown.",
+    }
 )
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[-- SERVER ARGUMENTS...]")
 def serve(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -12,31 +12,33 @@ from agentworld_sim.errors import UsageError
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def removed_options(**replacements: str) -> Callable[[F], F]:
+def removed_options(replacements: Mapping[str, str]) -> Callable[[F], F]:
     """Takes options that are gone, with or without a value, and refuses them.
 
     Args:
-        replacements: The options by their names in Python, each with what to do instead.
+        replacements: The options as they were written, `--verbose -v`, each with what to do instead.
     """
 
-    def refuse(context: click.Context, option: click.Parameter, value: str | None) -> None:
-        if value is not None:
-            name = str(option.name)
-            raise UsageError(f"--{name.replace('_', '-')} is gone. {replacements[name]}")
-
     def add(command: F) -> F:
-        for name in replacements:
+        for option, replacement in replacements.items():
             # With an optional value: some were flags.
             command = click.option(
-                f"--{name.replace('_', '-')}",
+                *option.split(),
                 flag_value="",
                 is_flag=False,
-                default=None,
                 hidden=True,
                 is_eager=True,
                 expose_value=False,
-                callback=refuse,
+                callback=_refusal(replacement),
             )(command)
         return command
 
     return add
+
+
+def _refusal(replacement: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    def refuse(context: click.Context, option: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            raise UsageError(f"{option.opts[0]} is gone. {replacement}")
+
+    return refuse

