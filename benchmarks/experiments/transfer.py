@@ -16,7 +16,7 @@ from agentworld_sim.rollouts import (
     Task,
     TurnTokens,
 )
-from agentworld_trainers.pocket.agent_tasks import ShellTask, shell_tasks
+from agentworld_trainers.pocket.shell_tasks import ShellTask, shell_tasks
 from agentworld_trainers.recipes import load_recipe
 from agentworld_trainers.stages import rollout_settings
 from benchmarks.experiments.real_shell import RealShellTask, namespace_command

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,15 +40,15 @@ def spec_of(**fields: Any) -> WorldSpec:
     return WorldSpec(**given)
 
 
-def looked(spec: WorldSpec) -> tuple[str, str]:
-    """What a world says elsewhere, and where it stands then."""
-
-    async def look() -> tuple[str, str]:
-        async with await spec.open() as world:
-            turn = await world.step(LOOK)
-            return turn.observation.text, turn.ref
-
-    return run_sync(look())
+ELSEWHERE = """
+import asyncio, pickle, sys
+from agentworld_sim.types import ToolCall
+spec, name, arguments = pickle.load(sys.stdin.buffer)
+async def look():
+    async with await spec.open() as world:
+        print((await world.step(ToolCall(name, arguments))).ref)
+asyncio.run(look())
+"""
 
 
 async def test_a_new_world_of_a_spec_is_the_one_that_create_makes() -> None:
@@ -59,9 +59,11 @@ async def test_a_new_world_of_a_spec_is_the_one_that_create_makes() -> None:
 
 
 def test_a_spec_opens_the_same_world_in_another_process() -> None:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as workers:
-        there = workers.submit(looked, spec_of()).result()
-    assert there == looked(spec_of())
+    given = pickle.dumps((spec_of(), LOOK.name, LOOK.arguments))
+    command = [sys.executable, "-c", ELSEWHERE]
+    there = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True).stdout
+    here = run_sync(run_sync(spec_of().open()).step(LOOK))
+    assert there.decode().strip() == here.ref
 
 
 async def test_a_world_that_has_begun_is_opened_at_its_ref(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from torch.nn.functional import cross_entropy
 from transformers import PreTrainedTokenizerFast, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 HERE = Path(__file__).resolve().parent
-PROMPTS = HERE.parents[1] / "agentworld_sim" / "model" / "prompts" / "v1"
+PROMPTS = HERE.parents[1] / "agentworld_sim" / "imagination" / "prompts" / "v1"
 SEED = 20
 VOCABULARY = 2048
 STEPS = 240

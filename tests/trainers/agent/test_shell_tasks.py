@@ -14,7 +14,7 @@ from agentworld_trainers.data import Demonstration, SourceTrajectory
 from agentworld_trainers.pocket import agent_data, agent_tasks
 from agentworld_trainers.pocket._agent_templates import FAMILIES, HELD_OUT
 from agentworld_trainers.pocket._demonstrations import NotSolved, demonstration, session
-from agentworld_trainers.pocket.agent_tasks import GROUPS, ShellTask, shell_tasks, written
+from agentworld_trainers.pocket.shell_tasks import GROUPS, ShellTask, shell_tasks, written
 
 SMALL = {
     "demonstrated": 200,

@@ -9,7 +9,7 @@ from typing import Any
 from agentworld_sim import World
 from agentworld_sim.goals import check_goals
 from agentworld_trainers.pocket._tokenizer import train_tokenizer
-from agentworld_trainers.pocket.agent_tasks import shell_tasks
+from agentworld_trainers.pocket.shell_tasks import shell_tasks
 from agentworld_trainers.recipes import Recipe
 
 SETTINGS: Mapping[str, int] = {"train": 6, "instances": 2, "templates": 1, "seed": 3}

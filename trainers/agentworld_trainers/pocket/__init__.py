@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentworld_trainers.pocket._demonstrations import agent_data
-    from agentworld_trainers.pocket.agent_tasks import agent_tasks
+    from agentworld_trainers.pocket.shell_tasks import agent_tasks
     from agentworld_trainers.pocket.world import pocket_trajectories
 
 __all__ = ["agent_data", "agent_tasks", "pocket_trajectories"]
 
 _MODULES = {
     "agent_data": "_demonstrations",
-    "agent_tasks": "agent_tasks",
+    "agent_tasks": "shell_tasks",
     "pocket_trajectories": "world",
 }
 

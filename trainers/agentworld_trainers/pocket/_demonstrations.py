@@ -19,7 +19,7 @@ from agentworld_sim.rollouts import tool_objects, write_call
 from agentworld_sim.scoring import Message
 from agentworld_trainers.data import Demonstration, SourceTrajectory, imagined_tools
 from agentworld_trainers.pocket._parallel import in_processes
-from agentworld_trainers.pocket.agent_tasks import SYSTEM, Group, ShellTask, shell_tasks
+from agentworld_trainers.pocket.shell_tasks import SYSTEM, Group, ShellTask, shell_tasks
 
 PLAYED: Final[tuple[Group, ...]] = ("demonstrated", "looks", "sessions", "templates")
 """Groups whose tasks are played for data."""
