@@ -75,15 +75,11 @@ def doctor(
         api_key=os.environ.get("AGENTWORLD_API_KEY"),
         max_tokens=max_tokens,
         timeout=timeout,
-        on_finding=_quiet if as_json else _print,
+        on_finding=None if as_json else _print,
     )
     if as_json:
         click.echo(json.dumps(diagnosis.to_json(), indent=2, ensure_ascii=False))
     sys.exit(0 if diagnosis.ok else FAILED)
-
-
-def _quiet(finding: Finding) -> None:
-    """All findings are printed at the end."""
 
 
 def _print(finding: Finding) -> None:

@@ -90,7 +90,7 @@ def diagnose(
     api_key: str | None = None,
     max_tokens: int = 4096,
     timeout: float = 300.0,
-    on_finding: Callable[[Finding], None] = lambda finding: None,
+    on_finding: Callable[[Finding], None] | None = None,
 ) -> Diagnosis:
     """Looks at a model server.
 
@@ -125,7 +125,9 @@ def diagnose(
 class _Examination:
     """The checks in their order, and what was found so far."""
 
-    def __init__(self, settings: ModelSettings, on_finding: Callable[[Finding], None]) -> None:
+    def __init__(
+        self, settings: ModelSettings, on_finding: Callable[[Finding], None] | None
+    ) -> None:
         self.findings: list[Finding] = []
         self.model: str | None = None
         self._url, self._max_tokens = settings.url, settings.max_tokens
@@ -153,7 +155,8 @@ class _Examination:
 
     def _add(self, check: str, verdict: Verdict, summary: str, advice: str | None = None) -> None:
         self.findings.append(Finding(check, verdict, summary, advice))
-        self._on_finding(self.findings[-1])
+        if self._on_finding is not None:
+            self._on_finding(self.findings[-1])
 
     async def _server(self) -> None:
         """Whether an API answers there, takes the key, serves the model, and how long a context."""
