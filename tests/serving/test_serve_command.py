@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import signal
@@ -92,6 +93,24 @@ def test_it_says_what_clients_want_and_becomes_the_server(
         assert server == process.pid
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == -signal.SIGTERM
+
+
+def test_clients_of_the_pocket_model_are_told_its_prompts(
+    serve: Serve, fake_environment: MakeEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def become(program: str, argv: tuple[str, ...], variables: dict[str, str]) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", program)
+
+    monkeypatch.setattr(os, "execvpe", become)
+    folder = fake_environment()
+    code, out, err = serve("--pocket", "--environment", str(folder))
+    url, model, prompts = out.splitlines()[1:]
+    assert url == "export AGENTWORLD_MODEL_URL=http://127.0.0.1:8000/v1"
+    assert model == "export AGENTWORLD_MODEL=pocket-world"
+    assert prompts.startswith("export AGENTWORLD_PROMPTS=/")
+    assert prompts.endswith("/fixtures/pocket-world/prompts")
+    # What could not be started is a mistake in what was named.
+    assert (code, err) == (2, f"agentworld: {folder}/bin/python: Permission denied.\n")
 
 
 def healthy(url: str) -> dict[str, list[int]]:
