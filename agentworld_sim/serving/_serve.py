@@ -1,71 +1,69 @@
-"""The short way to a running model server, for tests and scripts."""
+"""A model server for as long as a block lasts, for tests and scripts."""
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+import subprocess
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 
-from agentworld_sim.errors import UsageError
-from agentworld_sim.serving._command import build_command
-from agentworld_sim.serving._missing import find_obstacles
-from agentworld_sim.serving._server import ModelServer
-from agentworld_sim.serving._weights import find_weights
-from agentworld_sim.serving.environments import find_environment
-from agentworld_sim.serving.options import DEFAULT_MODEL, Engine, ServerOptions
+import httpx2
+
+from agentworld_sim.errors import UsageError, WorldFailure
+from agentworld_sim.serving._command import ServerCommand
+from agentworld_sim.serving._plan import plan_server
+from agentworld_sim.serving.options import ServerOptions
+
+GRACE = 10.0
+"""Seconds for stopping by itself. With a request under way all of it is used: vLLM (0.32) kills its
+engine at once and then waits without end for the clients, whose answers cannot come any more."""
+
+POLL_SECONDS = 0.25
+
+
+class ServerFailure(WorldFailure):
+    """The model server did not come up."""
 
 
 @contextmanager
 def serve(
-    model: str | os.PathLike[str] = DEFAULT_MODEL,
+    options: ServerOptions,
     *,
-    engine: Engine = "vllm",
     environment: str | os.PathLike[str] | None = None,
-    port: int | None = None,
-    served_model_name: str | None = None,
-    max_model_len: int | None = None,
-    tensor_parallel_size: int = 1,
-    extra: Sequence[str] = (),
     timeout: float = 3600.0,
-) -> Generator[ModelServer]:
-    """Serves a model for as long as the block lasts.
+) -> Generator[ServerCommand]:
+    """Serves a model for as long as the block lasts; its log goes where ours does.
 
-        with serve("./tiny", environment=".venv-vllm", extra=["--enforce-eager"]) as server:
-            ask(server.url, server.model)
+        with serve(ServerOptions(model="./tiny"), environment=".venv-vllm") as server:
+            print(server.url, server.model)
 
     Args:
-        model: A folder with weights, or a name on the Hugging Face hub.
-        engine: `vllm` or `sglang`.
-        environment: The Python environment that has it; looked for by default.
-        port: Where it listens on 127.0.0.1; a free one by default.
-        served_model_name: What requests call the model; `model` by default.
-        max_model_len: Tokens of context.
-        tensor_parallel_size: GPUs it is spread over.
-        extra: Arguments for the server as they are.
+        options: What is asked for.
+        environment: The Python environment that has the engine.
         timeout: Seconds until it must be healthy.
 
     Raises:
         UsageError: it cannot be started; the message says what is missing.
         ServerFailure: it did not come up.
     """
-    options = ServerOptions(
-        model=os.fspath(model),
-        engine=engine,
-        port=port if port is not None else free_port(),
-        served_model_name=served_model_name,
-        max_model_len=max_model_len,
-        tensor_parallel_size=tensor_parallel_size,
-        extra=tuple(extra),
+    plan = plan_server(options, environment)
+    if plan.missing:
+        raise UsageError(plan.missing)
+    # A group of its own: engines start workers, and all of them must be reached at once.
+    process = subprocess.Popen(
+        plan.command.argv,
+        env=plan.command.environment(os.environ),
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
     )
-    weights = find_weights(options.model)
-    found = find_environment(engine, folder=environment)
-    fatal = [one.text for one in find_obstacles(options, weights, found) if one.fatal]
-    if fatal:
-        raise UsageError("\n".join(fatal))
-    command = build_command(options, python=found.python, weights=weights, cpu=found.is_cpu_build)
-    with ModelServer(command, timeout=timeout) as server:
-        yield server
+    try:
+        _wait_until_healthy(process, plan.command, timeout)
+        yield plan.command
+    finally:
+        _stop(process)
 
 
 def free_port() -> int:
@@ -73,3 +71,33 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def _wait_until_healthy(
+    process: subprocess.Popen[bytes], command: ServerCommand, timeout: float
+) -> None:
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        with suppress(httpx2.HTTPError):
+            # Proxies of the environment do not apply to a server on this machine.
+            if httpx2.get(f"{command.root_url}/health", trust_env=False).status_code == 200:
+                return
+        with suppress(subprocess.TimeoutExpired):
+            code = process.wait(POLL_SECONDS)
+            raise ServerFailure(
+                f"the model server ended before it was healthy (exit code {code}). Look into its log."
+            )
+    raise ServerFailure(f"the model server was not healthy within {timeout:.0f} s (timeout).")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(GRACE)
+    except (ProcessLookupError, subprocess.TimeoutExpired):
+        pass
+    finally:
+        # Workers may be left when their leader has ended, and at a second Ctrl-C nobody waits.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,4 +1,4 @@
-"""What can be known of a model before it is loaded: its class, its size, whether it is there."""
+"""What can be known of a model before it is loaded: its class, its size, its cache."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ from agentworld_sim.errors import UsageError, nearest
 
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf", "*.pt", "*.pth")
 
-INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
-
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-
 _BILLIONS = re.compile(r"(?<![A-Za-z0-9])(\d+(?:\.\d+)?)B(?![A-Za-z])", re.IGNORECASE)
 """`35B` in a model's name, but not `A3B`, the active part."""
 
@@ -30,29 +26,30 @@ _BYTES_PER_PARAMETER = (
     (re.compile(""), 2.0),
 )
 
-
 OUR_CACHE_BYTES = 20_480
 """A token of the default model: 10 layers of attention, 2 heads of 256 numbers, keys and values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model's files, as far as they are known on this machine."""
+    """A model, as far as it is known on this machine."""
 
     model: str
-    folder: Path | None = None
-    """Where they are; `None` if they are still to be downloaded."""
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Its `config.json`; empty while that is not on this machine."""
     gigabytes: float | None = None
     """Size of the weights, 10⁹ bytes; estimated from the name if they are not here."""
-    problem: str | None = None
-    """Why they cannot be loaded, and what to do."""
 
     @property
     def declares_vision(self) -> bool:
         """Whether the config promises a vision part that a text-only checkpoint does not have."""
         return "agentworld" in self.model.lower() or self.config.get("model_type") == "qwen3_5_moe"
+
+    @property
+    def thinks_like_qwen(self) -> bool:
+        """Whether its thinking is written as Qwen3 writes it."""
+        kind = str(self.config.get("model_type", ""))
+        return self.declares_vision or kind.startswith("qwen3") or "qwen3" in self.model.lower()
 
     @property
     def is_mixture(self) -> bool:
@@ -63,21 +60,20 @@ class Weights:
     @property
     def context(self) -> int | None:
         """The longest context, in tokens, that its config names."""
-        return _whole(self._settings.get("max_position_embeddings"))
+        return self._number("max_position_embeddings")
 
     @property
     def cache_heads(self) -> int:
         """Heads that keys and values are kept of: over so many cards a cache can be spread."""
-        return _whole(self._settings.get("num_key_value_heads")) or (2 if self._is_ours else 1)
+        return self._number("num_key_value_heads") or (2 if self._is_ours else 1)
 
     @property
     def cache_bytes(self) -> int | None:
         """Bytes of keys and values that a token of context takes, with two bytes a number."""
         settings = self._settings
-        heads = _whole(settings.get("num_attention_heads"))
-        width = _whole(settings.get("hidden_size"))
-        size = _whole(settings.get("head_dim")) or (width and heads and width // heads)
-        layers = _whole(settings.get("num_hidden_layers"))
+        heads, width = self._number("num_attention_heads"), self._number("hidden_size")
+        size = self._number("head_dim") or (width and heads and width // heads)
+        layers = self._number("num_hidden_layers")
         if not (layers and size and heads) or "kv_lora_rank" in settings:
             return OUR_CACHE_BYTES if self._is_ours else None
         kinds = settings.get("layer_types")
@@ -85,8 +81,8 @@ class Weights:
             # Others keep a state that does not grow with the context.
             layers = cast("list[Any]", kinds).count("full_attention")
         else:
-            layers //= _whole(settings.get("full_attention_interval")) or 1
-        return 2 * 2 * layers * (_whole(settings.get("num_key_value_heads")) or heads) * size
+            layers //= self._number("full_attention_interval") or 1
+        return 2 * 2 * layers * (self._number("num_key_value_heads") or heads) * size
 
     @property
     def _is_ours(self) -> bool:
@@ -99,11 +95,9 @@ class Weights:
         text = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
         return {**self.config, **text}
 
-    @property
-    def thinks_like_qwen(self) -> bool:
-        """Whether its thinking is written as Qwen3 writes it."""
-        kind = str(self.config.get("model_type", ""))
-        return self.declares_vision or kind.startswith("qwen3") or "qwen3" in self.model.lower()
+    def _number(self, name: str) -> int | None:
+        value = self._settings.get(name)
+        return value if isinstance(value, int) and value > 0 else None
 
 
 def find_weights(model: str, environment: Mapping[str, str] | None = None) -> Weights:
@@ -114,93 +108,50 @@ def find_weights(model: str, environment: Mapping[str, str] | None = None) -> We
         environment: Instead of this process's own.
 
     Raises:
-        UsageError: it is neither a folder that exists nor a possible name.
+        UsageError: it names a folder that does not exist or holds no model.
     """
-    variables = os.environ if environment is None else environment
     path = Path(model).expanduser()
     if path.is_dir():
         return _in_folder(model, path)
     if model.startswith(("/", "./", "../", "~")) or path.exists():
         raise UsageError(_no_folder(model, path))
-    if _HUB_NAME.fullmatch(model) is None:
-        raise UsageError(
-            f"{model!r} is neither a folder here nor a name on the Hugging Face hub, which looks"
-            " like 'Qwen/Qwen-AgentWorld-35B-A3B'."
-        )
-    cached = _in_cache(model, variables)
+    cached = _in_cache(model, os.environ if environment is None else environment)
     if cached is not None:
         return _in_folder(model, cached)
-    offline = variables.get("HF_HUB_OFFLINE", "").lower() in {"1", "on", "true", "yes"}
-    problem = (
-        f"the weights of {model!r} are not in {hub_cache(variables)}, and HF_HUB_OFFLINE is set."
-        " Unset it, or name a folder that has them."
-    )
-    return Weights(model, gigabytes=_estimate(model), problem=problem if offline else None)
+    return Weights(model, gigabytes=_estimate(model))
 
 
-def hub_cache(environment: Mapping[str, str]) -> Path:
-    """Where downloads of the Hugging Face hub are kept, by its own rules."""
-    if named := environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE"):
-        return Path(named).expanduser()
-    if home := environment.get("HF_HOME"):
-        return Path(home).expanduser() / "hub"
-    base = environment.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "huggingface" / "hub"
-
-
-def _in_cache(model: str, environment: Mapping[str, str]) -> Path | None:
-    repository = hub_cache(environment) / f"models--{model.replace('/', '--')}"
+def _in_cache(model: str, variables: Mapping[str, str]) -> Path | None:
+    home = variables.get("HF_HOME") or f"{variables.get('XDG_CACHE_HOME', '~/.cache')}/huggingface"
+    hub = Path(variables.get("HF_HUB_CACHE") or f"{home}/hub").expanduser()
+    repository = hub / f"models--{model.replace('/', '--')}"
     try:
         commit = (repository / "refs" / "main").read_text(encoding="utf-8").strip()
     except OSError:
         return None
     snapshot = repository / "snapshots" / commit
-    # A download that was broken off has a snapshot without all its shards: it will go on.
-    return snapshot if snapshot.is_dir() and _problem(snapshot) is None else None
+    return snapshot if (snapshot / "config.json").is_file() else None
 
 
 def _in_folder(model: str, folder: Path) -> Weights:
-    config: dict[str, Any] = {}
-    problem = _problem(folder)
-    if problem is None:
-        config = _json(folder / "config.json")
-        if not config:
-            problem = f"{folder}/config.json is no JSON object: the model in {folder} is damaged."
-    return Weights(model, folder, config, _size(folder) or None, problem)
-
-
-def _problem(folder: Path) -> str | None:
-    gguf = any(folder.glob("*.gguf"))
-    if not (folder / "config.json").is_file() and not gguf:
-        return f"{folder} has no config.json: it is no model's folder, or one half copied."
-    for index in INDEXES:
-        if not (folder / index).is_file():
-            continue
-        shards = cast("dict[str, Any]", _json(folder / index).get("weight_map") or {}).values()
-        missing = sorted({str(one) for one in shards if not (folder / str(one)).exists()})
-        if missing:
-            return (
-                f"{folder} lacks {len(missing)} of the weight files its index names, the first is"
-                f" {missing[0]!r}. Copy or download them again."
+    found = (sum(one.stat().st_size for one in folder.glob(pattern)) for pattern in WEIGHTS)
+    size = next((size for size in found if size), 0)
+    if not (folder / "config.json").is_file():
+        if not any(folder.glob("*.gguf")):
+            raise UsageError(
+                f"{folder} has no config.json: it is no model's folder, or one half copied."
             )
-        return None
-    if not any(True for pattern in WEIGHTS for _ in folder.glob(pattern)):
-        return (
-            f"{folder} has a config.json but no weights (looked for {', '.join(WEIGHTS)})."
-            " Copy or download them."
+        return Weights(model, gigabytes=size / 1e9)
+    try:
+        config: object = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except ValueError:
+        config = None
+    if not isinstance(config, dict):
+        raise UsageError(
+            f"{folder}/config.json is no JSON object: the model in {folder} is damaged."
         )
-    return None
-
-
-def _size(folder: Path) -> float:
-    for pattern in WEIGHTS:
-        if found := sum(file.stat().st_size for file in folder.glob(pattern)):
-            return found / 1e9
-    return 0.0
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+    # A download that was broken off has a config and not all weights: it will go on.
+    return Weights(model, cast("dict[str, Any]", config), size / 1e9 or _estimate(model))
 
 
 def _estimate(model: str) -> float | None:
@@ -210,14 +161,6 @@ def _estimate(model: str) -> float | None:
         return None
     factor = next(factor for pattern, factor in _BYTES_PER_PARAMETER if pattern.search(name))
     return float(billions[1]) * factor
-
-
-def _json(file: Path) -> dict[str, Any]:
-    try:
-        read = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return cast("dict[str, Any]", read) if isinstance(read, dict) else {}
 
 
 def _no_folder(model: str, path: Path) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 Engine = Literal["vllm", "sglang"]
 
 ENGINES: tuple[Engine, ...] = ("vllm", "sglang")
+
+REQUIREMENTS: Mapping[Engine, str] = {"vllm": "vllm>=0.32,<0.34", "sglang": "sglang>=0.5.20"}
+"""vLLM 0.32 is the release we test against; it says that the module we start it by may go one day."""
 
 DEFAULT_MODEL = "Qwen/Qwen-AgentWorld-35B-A3B"
 

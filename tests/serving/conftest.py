@@ -2,7 +2,7 @@
 
 Its `bin/python` is the interpreter of the tests with a package `vllm` (or `sglang`) beside it whose
 server answers as the real ones do, says what it was started with, starts a worker process, and
-misbehaves on request.
+dies or never becomes healthy on request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 
 SERVER = '''
 """A stand-in for a model server."""
-import json, os, signal, subprocess, sys
+import json, os, subprocess, sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 arguments = sys.argv[1:]
@@ -27,26 +27,13 @@ def value(flag, default=None):
     return arguments[arguments.index(flag) + 1] if flag in arguments else default
 
 behaviour = os.environ.get("FAKE_ENGINE", "")
-if "--config" in arguments:
-    settings = open(value("--config")).read()
-    key = json.loads(settings)["api-key"]
-    mode = oct(os.stat(value("--config")).st_mode & 0o777)
-    print(f"server_args=ServerArgs(api_key='{key}') {mode}", flush=True)
-else:
-    key = os.environ.get("VLLM_API_KEY")
-for line in json.loads(os.environ.get("FAKE_LOG", "[]")):
-    print(line, end="\\r" if "shards" in line else "\\n", flush=True)
+key = value("--api-key") or os.environ.get("VLLM_API_KEY")
 if behaviour == "dies":
     sys.exit(3)
-if behaviour == "deaf":
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-ignoring = "import signal; signal.signal(15, signal.SIG_IGN); " if behaviour == "deaf" else ""
-worker = subprocess.Popen([sys.executable, "-c", ignoring + "import time; time.sleep(600)"])
+worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        if self.path == "/die":
-            os._exit(9)
         if self.path == "/health":
             return self.answer(503 if behaviour == "never" else 200, {})
         if key and self.headers.get("Authorization") != f"Bearer {key}":
@@ -56,6 +43,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, {
             "pids": [os.getpid(), worker.pid],
             "arguments": arguments,
+            "visible": open("/proc/self/cmdline").read().split("\\0"),
             "environment": dict(os.environ),
         })
 

@@ -82,12 +82,15 @@ def serve(
         with patch.dict(os.environ, variables(api_key)):
             served = stack.enter_context(
                 serving.serve(
-                    model,
+                    serving.ServerOptions(
+                        model=str(model),
+                        port=serving.free_port(),
+                        served_model_name=name,
+                        max_model_len=context,
+                        extra=(*EXTRA, *extra),
+                    ),
                     environment=ENVIRONMENT,
-                    served_model_name=name,
-                    max_model_len=context,
-                    extra=(*EXTRA, *extra),
                     timeout=START_LIMIT,
                 )
             )
-        yield VllmServer(served.command.root_url, served.model, api_key)
+        yield VllmServer(served.root_url, served.model, api_key)
