@@ -174,7 +174,7 @@ bench: $(READY) ## the figures of the README, each beside its alternative
 	$(BIN)/python -m benchmarks
 
 pocket: $(TRAIN_READY) ## the pocket world model again: five seeds, scores and the committed weights
-	$(TRAIN)/bin/python -m agentworld_trainers.pocket.rebuild
+	$(TRAIN)/bin/python -m benchmarks.experiments.rebuild_pocket_world
 
 bench-train: $(TRAIN_READY) ## the figures of training, each beside its alternative
 	$(TRAIN)/bin/python -m benchmarks --training

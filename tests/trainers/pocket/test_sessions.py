@@ -17,8 +17,8 @@ from agentworld_trainers.data import SourceTrajectory, samples_of
 from agentworld_trainers.pocket import pocket_trajectories
 from agentworld_trainers.pocket._mixed import APART, mixed
 from agentworld_trainers.pocket._script import Script
-from agentworld_trainers.pocket._world_tasks import TEST, TRAIN, WEIGHTS
 from agentworld_trainers.pocket.world import FRESH_FROM, PocketSessions, session
+from agentworld_trainers.pocket.world_tasks import TEST, TRAIN, WEIGHTS
 
 PROMPTS = Path(__file__).resolve().parents[3] / "fixtures" / "pocket-world" / "prompts"
 

@@ -16,7 +16,7 @@ from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from agentworld_trainers.pocket._parallel import in_processes
 from agentworld_trainers.pocket._script import WORKDIR, Script
 from agentworld_trainers.pocket._thoughts import Look, contents, item, thought
-from agentworld_trainers.pocket._world_tasks import TEST, TRAIN, WEIGHTS
+from agentworld_trainers.pocket.world_tasks import TEST, TRAIN, WEIGHTS
 
 TOOL: Final[Mapping[str, Any]] = {
     "name": "bash",

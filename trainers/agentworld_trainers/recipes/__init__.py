@@ -8,11 +8,12 @@ from agentworld_trainers.recipes._load import (
     shipped_recipes,
 )
 from agentworld_trainers.recipes._problems import RecipeError
-from agentworld_trainers.recipes._schema import Gspo, Recipe, StageName
+from agentworld_trainers.recipes._schema import Gspo, ModelPart, Recipe, StageName
 
 __all__ = [
     "STAGES",
     "Gspo",
+    "ModelPart",
     "Recipe",
     "RecipeError",
     "StageName",

@@ -13,19 +13,24 @@ if TYPE_CHECKING:
     from agentworld_trainers.stages._cpt import train_cpt
     from agentworld_trainers.stages._data import make_data
     from agentworld_trainers.stages._eval import EvalReport, evaluate
+    from agentworld_trainers.stages._models import load_model, load_tokenizer
     from agentworld_trainers.stages._rl import train_rl
     from agentworld_trainers.stages._rollout_settings import rollout_settings
     from agentworld_trainers.stages._run import Run, StageFolder, read_metrics
     from agentworld_trainers.stages._sft import train_sft
+    from agentworld_trainers.stages._threads import threads
 
 __all__ = [
     "EvalReport",
     "Run",
     "StageFolder",
     "evaluate",
+    "load_model",
+    "load_tokenizer",
     "make_data",
     "read_metrics",
     "rollout_settings",
+    "threads",
     "train_agent",
     "train_cpt",
     "train_rl",
@@ -37,9 +42,12 @@ _MODULES = {
     "Run": "_run",
     "StageFolder": "_run",
     "evaluate": "_eval",
+    "load_model": "_models",
+    "load_tokenizer": "_models",
     "make_data": "_data",
     "read_metrics": "_run",
     "rollout_settings": "_rollout_settings",
+    "threads": "_threads",
     "train_agent": "_agent",
     "train_cpt": "_cpt",
     "train_rl": "_rl",

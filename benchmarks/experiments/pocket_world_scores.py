@@ -15,10 +15,9 @@ from typing import Any, Final, cast
 from agentworld_sim.imagination import PromptSet
 from agentworld_sim.imagination.parsing import MARKER
 from agentworld_sim.scoring import Message, PredictionSample
-from agentworld_trainers.data import samples_of
-from agentworld_trainers.data._rows import Document, read_rows
-from agentworld_trainers.pocket._world_tasks import TEST, TRAIN
+from agentworld_trainers.data import Document, read_rows, samples_of
 from agentworld_trainers.pocket.world import FRESH_FROM, PocketSessions
+from agentworld_trainers.pocket.world_tasks import TEST, TRAIN
 
 SETS: Final[Mapping[str, str]] = {
     "held_out": "held-out templates",
@@ -113,8 +112,8 @@ def continued(
     observation behind its marker, without thinking and tag. There is no form to be valid. [torch]
     """
     from agentworld_trainers.in_process_policy import InProcessPolicy
-    from agentworld_trainers.recipes._schema import ModelPart
-    from agentworld_trainers.stages._models import load_model, load_tokenizer
+    from agentworld_trainers.recipes import ModelPart
+    from agentworld_trainers.stages import load_model, load_tokenizer
 
     model, tokenizer = load_model(checkpoint), load_tokenizer(ModelPart(path=str(checkpoint)))
     end: Any = tokenizer.eos_token_id

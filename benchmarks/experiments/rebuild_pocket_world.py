@@ -1,7 +1,7 @@
 """Builds the pocket world model again: all stages for some seeds, their scores, and the model of one seed.
 
-    python -m agentworld_trainers.pocket.rebuild             # all seeds, from the root of a clone
-    python -m agentworld_trainers.pocket.rebuild --seed 0    # the committed model only
+    python -m benchmarks.experiments.rebuild_pocket_world             # all seeds, from the root of a clone
+    python -m benchmarks.experiments.rebuild_pocket_world --seed 0    # the committed model only
 
 The data are made once: a seed is one of first weights, order and sampling. A run that was killed is taken
 up where it was, and several processes may do different seeds.
@@ -19,9 +19,14 @@ from typing import Any, Final
 import click
 
 from agentworld_sim.types.json import canonical_json
-from agentworld_trainers.pocket._scores import continued, draw, fresh_samples, measured, table
-from agentworld_trainers.recipes import load_recipe
-from agentworld_trainers.recipes._load import shipped_recipes
+from agentworld_trainers.recipes import load_recipe, shipped_recipes
+from benchmarks.experiments.pocket_world_scores import (
+    continued,
+    draw,
+    fresh_samples,
+    measured,
+    table,
+)
 
 RECIPE: Final = "pocket-world"
 CARD: Final = "README.md"
@@ -87,8 +92,7 @@ def recorded(path: Path, now: dict[str, Any]) -> list[str]:
 
 def built(seed: int, folder: Path, data: Path) -> None:
     """Runs all stages of one seed, measures after each and writes that down."""
-    from agentworld_trainers.stages import Run, train_cpt, train_rl, train_sft
-    from agentworld_trainers.stages._threads import threads
+    from agentworld_trainers.stages import Run, threads, train_cpt, train_rl, train_sft
 
     recipe = load_recipe(RECIPE, overrides=[f"seed={seed}", f"output={folder}"])
     folder.mkdir(parents=True, exist_ok=True)
