@@ -17,6 +17,7 @@ from typing import Any, cast
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports.stores import WorldStore
 from agentworld_sim.runtime.commit import NO_CALL
+from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.files import FileEntry, FileTree, parent_of
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
@@ -348,7 +349,7 @@ class _Values:
                 new.append(key)
             elif key not in self._mine:
                 self._changes[key] = value
-            elif mine != value:
+            elif mine != value or _adds(key, mine):
                 self._both(key, mine, value)
         for key in sorted(new, key=lambda key: (_table(key), _number(self._theirs[key]), key)):
             self._new_record(key)
@@ -377,11 +378,12 @@ class _Values:
         """A value that both branches changed, each in its own way."""
         before = self._base.get(key)
         if _is_count(mine) and _is_count(value) and (before is None or _is_count(before)):
+            if _adds(key, mine):
+                self._changes[key] = mine + value - (before or 0)
+                return
             if key.startswith(TABLES):
                 self._changes[key] = max(mine, value)
-            else:
-                self._changes[key] = mine + value - (before or 0)
-            return
+                return
         numbered = _NUMBERED.fullmatch(key)
         if numbered and before is None and mine is not None and value is not None:
             self._changes[self._next(*numbered.groups())] = value
@@ -490,6 +492,12 @@ def _like(text: str, attempt: int) -> str:
     """Other hexadecimal digits in the places of those of `text`."""
     digits = iter(blake2b(f"{attempt}:{text}".encode(), digest_size=32).hexdigest())
     return "".join(one if one == "-" else next(digits, one) for one in text)
+
+
+def _adds(key: str, value: Any) -> bool:
+    """Whether a value counts something: what branches counted adds up, also where they counted the same."""
+    # The numbers of tables are the highest that there were, those of conditions are limits.
+    return _is_count(value) and not key.startswith((TABLES, CONDITIONS))
 
 
 def _is_count(value: Any) -> bool:

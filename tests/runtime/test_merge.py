@@ -215,6 +215,22 @@ def test_counters_add() -> None:
     assert merged({}, {"replay/x": 1}, {"replay/x": 2}) == ({"replay/x": 3}, [])
 
 
+def test_counters_add_where_both_counted_the_same_too() -> None:
+    assert merged({"n": 1}, {"n": 2}, {"n": 2}) == ({"n": 3}, [])
+    assert merged({}, {"n": 1}, {"n": 1}) == ({"n": 2}, [])
+
+
+def test_a_limit_is_no_counter() -> None:
+    assert merged({}, {"condition/free_bytes": 9}, {"condition/free_bytes": 9}) == (
+        {"condition/free_bytes": 9},
+        [],
+    )
+    assert merged({}, {"condition/free_bytes": 9}, {"condition/free_bytes": 7}) == (
+        {"condition/free_bytes": 7},
+        [("condition/free_bytes", "")],
+    )
+
+
 def test_lists_that_both_made_longer_follow_each_other() -> None:
     assert merged({"l": [1]}, {"l": [1, 2]}, {"l": [1, 3, 4]}) == ({"l": [1, 2, 3, 4]}, [])
     assert merged({"l": [1]}, {"l": [2]}, {"l": [1, 3]}) == ({"l": [1, 3]}, [("l", "")])
