@@ -75,9 +75,12 @@ def merge_of(store: WorldStore, tips: Iterable[WorldRef]) -> tuple[Turn, WorldSt
             raise UsageError(
                 f"the points {first} and {tip} have no point in common: they are of different worlds."
             )
-        known = {turn.ref for turn in store.lineage(common[-1])}
+        # Where an earlier merge was gone round, the branches share more than one last point.
+        above = {one for turn in lines[tip] if turn.ref in past for one in turn.parents}
+        parted = merge_of(store, [one for one in common if one not in above])
+        known = set(common)
         base = with_first_records(
-            store.state(common[-1]),
+            store.state(parted) if isinstance(parted, str) else parted[1],
             [turn for turn in turns if turn.ref not in known],
             [turn for turn in lines[tip] if turn.ref not in known],
         )
@@ -221,6 +224,15 @@ def _merged_files(
         if not both:
             lost.add(path)
     tree = dict(ours.replaced(changes))
+    for path, entry in list(changes.items()):
+        above = parent_of(path) if entry is not None else "/"
+        while above != "/":
+            mine, their = tree.get(above), theirs.get(above)
+            if mine and mine.kind != "directory" and their and their.kind == "directory":
+                # The later branch has something in the folder of which the other made something else.
+                tree[above] = changes[above] = their
+                lost.add(above)
+            above = parent_of(above)
     for path in sorted(tree):
         above = tree.get(parent_of(path))
         if path == "/" or (above is not None and above.kind == "directory"):

@@ -194,6 +194,17 @@ def test_what_lies_where_the_later_branch_has_a_file_is_lost_and_named() -> None
 # Sessions, seed
 
 
+def test_a_folder_that_the_later_branch_filled_stays_where_the_other_made_a_file_of_it() -> None:
+    base = state({"/d": FOLDER, "/d/f": file("f")})
+    ours, theirs = state({"/d": file("x")}), state({**base.files, "/d/g": file("g")})
+    after, conflicts = merge_states(base, ours, theirs, kept=TIP)
+    assert {path: after.files[path] for path in after.files if path != "/"} == {
+        "/d": FOLDER,
+        "/d/g": file("g"),
+    }
+    assert [one.key for one in conflicts] == ["/d"]
+
+
 def test_a_shell_session_is_the_later_branchs() -> None:
     base, ours = state(sessions={"s": "0", "t": "0"}), state(sessions={"s": "1", "t": "1"})
     theirs = state(sessions={"s": "2", "t": "0", "u": "3"})
