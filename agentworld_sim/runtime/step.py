@@ -145,6 +145,7 @@ class Pipeline:
             return await self._from_engine(step)
         control = self._controls[number]
         given: list[Observation] = []
+        failed: list[BaseException] = []
 
         async def next(inner: Step) -> Answer:
             try:
@@ -153,6 +154,7 @@ class Pipeline:
                 answer = await self._answer(number + 1, inner)
             except BaseException as error:
                 self._passed_on.append(error)
+                failed.append(error)
                 raise
             given.append(answer.observation)
             return answer
@@ -167,6 +169,10 @@ class Pipeline:
             raise control_failure(control, TypeError(f"it gave {answer!r}, which is no Answer"))
         if any(answer.observation is one for one in given):
             return answer
+        if failed and not given:
+            # A cancellation, or a model that did not answer, is no observation, whatever a control makes
+            # of it. What it gets from another try is.
+            raise failed[-1]
         return replace(answer, observation=replace(answer.observation, provenance="enforced"))
 
     def _require_possible(self, control: Control, call: ToolCall) -> None:
