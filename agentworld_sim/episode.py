@@ -146,14 +146,21 @@ class Episode:
         if call is None:
             self._last = replace(last, turn=None, terminated=True, reward=await self.reward())
             return self._last
+        before = self.world.ref
         observation, turn = await self._answered(call)
         steps = last.steps + 1
         truncated = self._max_steps is not None and steps >= self._max_steps
         reward, met = None, False
-        if truncated or (turn is not None and (turn.change.files or turn.change.values)):
-            # What did not change the world cannot have met its goals.
-            reward = await self.reward()
-            met = isinstance(self._reward, str) and reward is not None and _all_met(reward)
+        try:
+            if truncated or (turn is not None and (turn.change.files or turn.change.values)):
+                # What did not change the world cannot have met its goals.
+                reward = await self.reward()
+                met = isinstance(self._reward, str) and reward is not None and _all_met(reward)
+        except BaseException:
+            if turn is not None:
+                # The same call again shall find what this one found.
+                await self.world.rewind(before)
+            raise
         over = met or truncated
         self._last = EpisodeStep(
             observation=observation,
