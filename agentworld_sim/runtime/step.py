@@ -181,6 +181,14 @@ class Pipeline:
         except AgentworldError as error:
             raise control_failure(control, error) from error
 
+    def _require_fitting(self, tool: ToolSpec, call: ToolCall) -> None:
+        """What fits the tool as it is offered may not fit it as it is bound."""
+        try:
+            check_arguments(tool, call.arguments)
+        except AgentworldError as error:
+            lists = [one for one in self._controls if type(one).tools is not Control.tools]
+            raise control_failure(lists[-1], error) from error
+
     async def _from_engine(self, step: Step) -> Answer:
         asked = step.call is self._step.call
         tool, engine = (asked and self._own) or self._bound(step.call.name)
@@ -188,6 +196,8 @@ class Pipeline:
             raise UnknownToolError(
                 f"this world has no tool {tool.name!r} now: a control took it away, and none answered."
             )
+        if asked and self._listing[tool.name] is not tool:
+            self._require_fitting(tool, step.call)
         if tool is not step.tool:
             step = replace(step, tool=tool)
         context, begun = self._context, self._context.state

@@ -571,3 +571,22 @@ async def test_a_control_cannot_make_an_observation_of_a_step_that_failed(
         with pytest.raises(type(error)):
             await world.step(READ)
         assert world.ref == world.root
+
+
+class AnyArguments(Control):
+    """Offers tools that take anything, and passes calls on as they are."""
+
+    name = "any-arguments"
+
+    def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
+        return [replace(one, input_schema={"type": "object"}) for one in specs]
+
+    async def handle(self, step: Step, next: Next) -> Answer:
+        return await next(step)
+
+
+async def test_a_control_that_passes_on_what_does_not_fit_the_bound_tool_is_named() -> None:
+    async with await notes(AnyArguments()) as world:
+        with pytest.raises(ControlFailure, match=r"control 'any-arguments' failed .*line"):
+            await world.step(ToolCall("append"))
+        assert await said(world, adding("a")) == "line 1"
