@@ -89,15 +89,15 @@ class World:
         self._store = store
         self._root = record.root
         self._head = record.head
+        self._controls = ControlList(controls, declared_controls)
+        self.controls = self._controls.local
+        """Perturbations of this process, the outermost first."""
         self.model = model
         """The language world model, if there is one."""
         self._router = Router(engines)
         if model is not None:
             model.acquire(self)
         self._checks = tuple(checks)
-        self._controls = ControlList(controls, declared_controls)
-        self.controls = self._controls.local
-        """Perturbations of this process, the outermost first."""
         self._tools = dict(tools or {})
         self._live: dict[str, tuple[WorldRef, EngineSession]] = {}
         self._kept = KeptHistory(store)
