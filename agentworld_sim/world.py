@@ -322,8 +322,8 @@ class World:
         )
 
     def on_turn(self, tell: Callable[[Turn], None]) -> None:
-        """Calls `tell` with every turn that this object commits from now on, also at other points than the
-        head, in the order of the commits. Forks are not watched."""
+        """Calls `tell` with every turn that answers a call and that this object commits from now on, also at
+        other points than the head, in the order of the commits. Merges and forks are not watched."""
         self._told.append(tell)
 
     async def step(
