@@ -87,6 +87,7 @@ class Episode:
         self._max_steps = max_steps
         self._reward: WorldReward = reward
         self._world: World | None = None
+        self._tools: dict[str, ToolSpec] = {}
         self._last: EpisodeStep | None = None
         scenario = world.scenario
         if scenario is not None:
@@ -101,8 +102,9 @@ class Episode:
 
     @property
     def tools(self) -> dict[str, ToolSpec]:
-        """The tools that the agent has, by name."""
-        return offered_tools(self.world)
+        """The tools that the agent has after the last reset or step, by name; controls may change them."""
+        self.observe()
+        return dict(self._tools)
 
     @property
     def done(self) -> bool:
@@ -125,6 +127,7 @@ class Episode:
         world = await self._opened(seed)
         self._world = world
         require_goals(world.scenario, self._reward)
+        self._tools = await offered_tools(world)
         self._last = EpisodeStep(observation=Observation(text=world.scenario.instruction), steps=0)
         return self._last
 
@@ -146,15 +149,24 @@ class Episode:
         if call is None:
             self._last = replace(last, turn=None, terminated=True, reward=await self.reward())
             return self._last
+        before = self.world.ref
         observation, turn = await self._answered(call)
         steps = last.steps + 1
         truncated = self._max_steps is not None and steps >= self._max_steps
         reward, met = None, False
-        if truncated or (turn is not None and (turn.change.files or turn.change.values)):
-            # What did not change the world cannot have met its goals.
-            reward = await self.reward()
-            met = isinstance(self._reward, str) and reward is not None and _all_met(reward)
+        try:
+            tools = await offered_tools(self.world)
+            if truncated or (turn is not None and (turn.change.files or turn.change.values)):
+                # What did not change the world cannot have met its goals.
+                reward = await self.reward()
+                met = isinstance(self._reward, str) and reward is not None and _all_met(reward)
+        except BaseException:
+            if turn is not None:
+                # The same call again shall find what this one found.
+                await self.world.rewind(before)
+            raise
         over = met or truncated
+        self._tools = tools
         self._last = EpisodeStep(
             observation=observation,
             steps=steps,
@@ -207,7 +219,8 @@ class Episode:
         try:
             turn = await self.world.step(call)
         except UnknownToolError:
-            return Observation(text=unknown_tool(call.name, self.tools), is_error=True), None
+            tools = await offered_tools(self.world)
+            return Observation(text=unknown_tool(call.name, tools), is_error=True), None
         except ArgumentsError as error:
             return Observation(text=wrong_arguments(str(error)), is_error=True), None
         return turn.observation, turn
@@ -222,21 +235,22 @@ def _all_met(reward: Reward) -> bool:
     return bool(reward.parts) and all(part == 1 for part in reward.parts.values())
 
 
-def offered_tools(world: World, names: Sequence[str] | None = None) -> dict[str, ToolSpec]:
-    """The tools that an agent is given, by name.
+async def offered_tools(world: World, names: Sequence[str] | None = None) -> dict[str, ToolSpec]:
+    """The tools that an agent is given where the world stands, by name.
 
     Args:
         world: The world.
-        names: Which; by default all that the world answers.
+        names: Which, where controls offer them; by default all that the world answers.
 
     Raises:
         UsageError: the world has no such tool.
         AccessRefused: it does not answer one of them.
     """
-    known = world.tools
+    listed, bound = await world.listing(), world.tools
+    known = {**bound, **listed}
     answered = {name: tool for name, tool in known.items() if tool.access == "simulate"}
     if names is None:
-        return answered
+        return {name: answered[name] for name in listed if name in answered}
     for name in names:
         if name not in known:
             raise UsageError(
@@ -244,7 +258,7 @@ def offered_tools(world: World, names: Sequence[str] | None = None) -> dict[str,
             )
         if name not in answered:
             raise AccessRefused(world.refusal(name))
-    return {name: answered[name] for name in names}
+    return {name: answered[name] for name in names if name in listed}
 
 
 def unknown_tool(name: str, known: Iterable[str]) -> str:

@@ -89,15 +89,15 @@ class World:
         self._store = store
         self._root = record.root
         self._head = record.head
+        self._controls = ControlList(controls, declared_controls)
+        self.controls = self._controls.local
+        """Perturbations of this process, the outermost first."""
         self.model = model
         """The language world model, if there is one."""
         self._router = Router(engines)
         if model is not None:
             model.acquire(self)
         self._checks = tuple(checks)
-        self._controls = ControlList(controls, declared_controls)
-        self.controls = self._controls.local
-        """Perturbations of this process, the outermost first."""
         self._tools = dict(tools or {})
         self._live: dict[str, tuple[WorldRef, EngineSession]] = {}
         self._kept = KeptHistory(store)
@@ -325,8 +325,8 @@ class World:
         )
 
     def on_turn(self, tell: Callable[[Turn], None]) -> None:
-        """Calls `tell` with every turn that this object commits from now on, also at other points than the
-        head, in the order of the commits. Forks are not watched."""
+        """Calls `tell` with every turn that answers a call and that this object commits from now on, also at
+        other points than the head, in the order of the commits. Merges and forks are not watched."""
         self._told.append(tell)
 
     async def step(

@@ -60,7 +60,8 @@ class WorldSpec:
         """Refuses what cannot cross processes.
 
         Raises:
-            UsageError: the parts contradict each other, or one of them belongs to this process.
+            UsageError: the parts contradict each other, one of them belongs to this process, or a control
+                is not one that a scenario can ask for.
         """
         if self.id is None and self.ref is not None:
             raise UsageError("a ref names a point in a world's history: give the world's id, too.")
@@ -87,6 +88,7 @@ class WorldSpec:
                     " crosses processes. Declare it as data, as in a scenario's `controls`, or give it"
                     " to `World.create(controls=…)` where the world is made."
                 )
+        _with_controls(self.scenario, self.controls)
         self._forget_key()
 
     async def open(self) -> World:
@@ -154,15 +156,16 @@ def _with_controls(
         return scenario
     base = scenario or empty_scenario()
     try:
+        both = [*base.controls, *(dict(one) for one in controls)]
         checked = Scenario.model_validate(
-            {"name": base.name, "domains": base.domains, "controls": [dict(c) for c in controls]}
+            {"name": base.name, "domains": base.domains, "controls": both}
         )
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
         )
         raise UsageError(f"the controls of the WorldSpec cannot be used: {problems}") from None
-    return base.model_copy(update={"controls": (*base.controls, *checked.controls)})
+    return base.model_copy(update={"controls": checked.controls})
 
 
 @lru_cache(maxsize=8)

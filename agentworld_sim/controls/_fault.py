@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agentworld_sim.errors import UsageError
 from agentworld_sim.ports.controls import PREFIX, Control, Next, Step
 from agentworld_sim.types.turns import Observation
 
@@ -32,6 +33,16 @@ class Fault(Control):
     """How much longer the call takes, on the world's clock."""
     times: int | None = None
     """The most calls it strikes in one line of history; all by default."""
+
+    def __post_init__(self) -> None:
+        """Refuses what no call can have.
+
+        Raises:
+            UsageError: a number is negative.
+        """
+        for field, value in (("latency_us", self.latency_us), ("times", self.times)):
+            if value is not None and value < 0:
+                raise UsageError(f"{field} of the fault {self.name!r} is {value}: give 0 or more.")
 
     @property
     def key(self) -> str:

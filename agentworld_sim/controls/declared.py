@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.errors import ControlFailure
+from agentworld_sim.errors import ControlFailure, UsageError
 from agentworld_sim.ports.controls import PREFIX, Control
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
@@ -28,17 +28,45 @@ class ControlList:
         Args:
             local: The controls of this process, in order. They stand around the declared ones.
             read: Makes the declared ones.
+
+        Raises:
+            UsageError: one is no control, or two have one name.
         """
         self.local = tuple(local)
+        for control in self.local:
+            if not isinstance(getattr(control, "name", None), str) or isinstance(control, Mapping):
+                raise UsageError(
+                    f"{control!r} is no control: give objects that subclass Control, such as Fault(…)."
+                    " Data like this belongs into a scenario's `controls`."
+                )
+        _require_own_names(self.local)
         self._read_declared = read
         self._read: tuple[object, tuple[Control, ...]] = (None, self.local)
 
     def at(self, state: WorldState) -> tuple[Control, ...]:
-        """All that hold in `state`, the outermost first."""
+        """All that hold in `state`, the outermost first.
+
+        Raises:
+            UsageError: two have one name.
+        """
         declared: Sequence[Mapping[str, Any]] | None = state.values.get(DECLARED)
-        if declared is not self._read[0]:
-            self._read = declared, (*self.local, *self._read_declared(declared or ()))
-        return self._read[1]
+        read = self._read
+        if declared is not read[0]:
+            # Another thread may read for another state meanwhile.
+            read = declared, (*self.local, *self._read_declared(declared or ()))
+            _require_own_names(read[1])
+            self._read = read
+        return read[1]
+
+
+def _require_own_names(controls: Sequence[Control]) -> None:
+    names = [control.name for control in controls]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"{names.count(name)} controls are named {name!r}, and what a control keeps is kept"
+                " under its name. Rename all but one."
+            )
 
 
 def offered(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 from agentworld_sim.episode import offered_tools, remove_world, unknown_tool, wrong_arguments
-from agentworld_sim.errors import ArgumentsError
+from agentworld_sim.errors import ArgumentsError, UnknownToolError
 from agentworld_sim.rollouts.hermes import Malformed, parse_calls, tool_objects
 from agentworld_sim.rollouts.tasks import EnvironmentReply, Opening
 from agentworld_sim.scenario import Scenario
@@ -15,7 +16,7 @@ from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world
 from agentworld_sim.scoring.reward import Reward
 from agentworld_sim.scoring.samples import Message
 from agentworld_sim.types.refs import WorldRef
-from agentworld_sim.types.tools import ToolCall
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World
 from agentworld_sim.world_spec import WorldSpec
 
@@ -94,7 +95,8 @@ class WorldTask:
     async def environment(self, *, seed: int) -> WorldEnvironment:
         world = await self._opened()
         fork = await world.fork(at=self._at)
-        return WorldEnvironment(fork, world.scenario.instruction, self.settings)
+        tools = await offered_tools(fork, self.settings.tools)
+        return WorldEnvironment(fork, world.scenario.instruction, self.settings, tools)
 
     async def close(self) -> None:
         # A lock that was waited for belongs to its event loop; the next batch may have another.
@@ -118,11 +120,17 @@ class WorldTask:
 class WorldEnvironment:
     """Implements `Environment` with a world of its own, which is removed at the end."""
 
-    def __init__(self, world: World, instruction: str, settings: WorldTaskSettings) -> None:
+    def __init__(
+        self,
+        world: World,
+        instruction: str,
+        settings: WorldTaskSettings,
+        tools: Mapping[str, ToolSpec],
+    ) -> None:
         self.world = world
         self._instruction = instruction
         self._settings = settings
-        self._tools = offered_tools(world, settings.tools)
+        self._tools = dict(tools)
         self._invalid = 0
 
     async def open(self) -> Opening:
@@ -164,10 +172,17 @@ class WorldEnvironment:
         """What the agent reads, and whether the call was one."""
         if isinstance(call, Malformed):
             return call.problem, False
+        names = self._settings.tools
+        offered = await offered_tools(self.world)
+        offered = {name: one for name, one in offered.items() if names is None or name in names}
+        # What it was given and a control took away since, it may still call: the control answers.
+        self._tools.update(offered)
         if call.name not in self._tools:
-            return unknown_tool(call.name, self._tools), False
+            return unknown_tool(call.name, offered), False
         try:
             turn = await self.world.step(call)
+        except UnknownToolError:
+            return unknown_tool(call.name, offered), False
         except ArgumentsError as error:
             return wrong_arguments(str(error)), False
         return turn.observation.text, True

@@ -10,8 +10,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from agentworld_sim.controls.declared import DECLARED
 from agentworld_sim.errors import AgentworldError, StoreError
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldStore
+from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.exchanges import FailedStep
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
@@ -88,6 +90,20 @@ def reseeding(head: WorldRef, before: WorldState, seed: int) -> Turn:
         action=Action(""),
         observation=Observation(text="", provenance="enforced"),
         change=StateChange(clock_us=before.clock_us, seed=seed),
+    )
+
+
+def unhindered(head: WorldRef, before: WorldState) -> Turn | None:
+    """The turn after which no declared control and no condition holds any more; `None` where none does."""
+    hindering = [key for key in before.values if key == DECLARED or key.startswith(CONDITIONS)]
+    if not hindering:
+        return None
+    return Turn(
+        parent=head,
+        call=ToolCall(NO_CALL),
+        action=Action(""),
+        observation=Observation(text="", provenance="enforced"),
+        change=StateChange(clock_us=before.clock_us, values=dict.fromkeys(hindering)),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, cast
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports.stores import WorldStore
 from agentworld_sim.runtime.commit import NO_CALL
+from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.files import FileEntry, FileTree, parent_of
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
@@ -74,9 +75,12 @@ def merge_of(store: WorldStore, tips: Iterable[WorldRef]) -> tuple[Turn, WorldSt
             raise UsageError(
                 f"the points {first} and {tip} have no point in common: they are of different worlds."
             )
-        known = {turn.ref for turn in store.lineage(common[-1])}
+        # Where an earlier merge was gone round, the branches share more than one last point.
+        above = {one for turn in lines[tip] if turn.ref in past for one in turn.parents}
+        parted = merge_of(store, [one for one in common if one not in above])
+        known = set(common)
         base = with_first_records(
-            store.state(common[-1]),
+            store.state(parted) if isinstance(parted, str) else parted[1],
             [turn for turn in turns if turn.ref not in known],
             [turn for turn in lines[tip] if turn.ref not in known],
         )
@@ -220,6 +224,15 @@ def _merged_files(
         if not both:
             lost.add(path)
     tree = dict(ours.replaced(changes))
+    for path, entry in list(changes.items()):
+        above = parent_of(path) if entry is not None else "/"
+        while above != "/":
+            mine, their = tree.get(above), theirs.get(above)
+            if mine and mine.kind != "directory" and their and their.kind == "directory":
+                # The later branch has something in the folder of which the other made something else.
+                tree[above] = changes[above] = their
+                lost.add(above)
+            above = parent_of(above)
     for path in sorted(tree):
         above = tree.get(parent_of(path))
         if path == "/" or (above is not None and above.kind == "directory"):
@@ -348,7 +361,7 @@ class _Values:
                 new.append(key)
             elif key not in self._mine:
                 self._changes[key] = value
-            elif mine != value:
+            elif mine != value or _adds(key, mine):
                 self._both(key, mine, value)
         for key in sorted(new, key=lambda key: (_table(key), _number(self._theirs[key]), key)):
             self._new_record(key)
@@ -377,11 +390,12 @@ class _Values:
         """A value that both branches changed, each in its own way."""
         before = self._base.get(key)
         if _is_count(mine) and _is_count(value) and (before is None or _is_count(before)):
+            if _adds(key, mine):
+                self._changes[key] = mine + value - (before or 0)
+                return
             if key.startswith(TABLES):
                 self._changes[key] = max(mine, value)
-            else:
-                self._changes[key] = mine + value - (before or 0)
-            return
+                return
         numbered = _NUMBERED.fullmatch(key)
         if numbered and before is None and mine is not None and value is not None:
             self._changes[self._next(*numbered.groups())] = value
@@ -490,6 +504,12 @@ def _like(text: str, attempt: int) -> str:
     """Other hexadecimal digits in the places of those of `text`."""
     digits = iter(blake2b(f"{attempt}:{text}".encode(), digest_size=32).hexdigest())
     return "".join(one if one == "-" else next(digits, one) for one in text)
+
+
+def _adds(key: str, value: Any) -> bool:
+    """Whether a value counts something: what branches counted adds up, also where they counted the same."""
+    # The numbers of tables are the highest that there were, those of conditions are limits.
+    return _is_count(value) and not key.startswith((TABLES, CONDITIONS))
 
 
 def _is_count(value: Any) -> bool:

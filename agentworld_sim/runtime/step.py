@@ -145,6 +145,7 @@ class Pipeline:
             return await self._from_engine(step)
         control = self._controls[number]
         given: list[Observation] = []
+        failed: list[BaseException] = []
 
         async def next(inner: Step) -> Answer:
             try:
@@ -153,6 +154,7 @@ class Pipeline:
                 answer = await self._answer(number + 1, inner)
             except BaseException as error:
                 self._passed_on.append(error)
+                failed.append(error)
                 raise
             given.append(answer.observation)
             return answer
@@ -167,6 +169,10 @@ class Pipeline:
             raise control_failure(control, TypeError(f"it gave {answer!r}, which is no Answer"))
         if any(answer.observation is one for one in given):
             return answer
+        if failed and not given:
+            # A cancellation, or a model that did not answer, is no observation, whatever a control makes
+            # of it. What it gets from another try is.
+            raise failed[-1]
         return replace(answer, observation=replace(answer.observation, provenance="enforced"))
 
     def _require_possible(self, control: Control, call: ToolCall) -> None:
@@ -175,6 +181,14 @@ class Pipeline:
         except AgentworldError as error:
             raise control_failure(control, error) from error
 
+    def _require_fitting(self, tool: ToolSpec, call: ToolCall) -> None:
+        """What fits the tool as it is offered may not fit it as it is bound."""
+        try:
+            check_arguments(tool, call.arguments)
+        except AgentworldError as error:
+            lists = [one for one in self._controls if type(one).tools is not Control.tools]
+            raise control_failure(lists[-1], error) from error
+
     async def _from_engine(self, step: Step) -> Answer:
         asked = step.call is self._step.call
         tool, engine = (asked and self._own) or self._bound(step.call.name)
@@ -182,6 +196,8 @@ class Pipeline:
             raise UnknownToolError(
                 f"this world has no tool {tool.name!r} now: a control took it away, and none answered."
             )
+        if asked and self._listing[tool.name] is not tool:
+            self._require_fitting(tool, step.call)
         if tool is not step.tool:
             step = replace(step, tool=tool)
         context, begun = self._context, self._context.state

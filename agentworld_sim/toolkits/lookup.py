@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pkgutil import resolve_name
@@ -30,6 +31,8 @@ from agentworld_sim.toolkits.fitting import (
 from agentworld_sim.toolkits.known_tool import KnownTool
 from agentworld_sim.types.tools import ToolSpec
 from agentworld_sim.types.turns import Observation
+
+logger = logging.getLogger(__name__)
 
 Toolkit = tuple[KnownTool, ...]
 
@@ -67,7 +70,19 @@ toolkits = Registry[Toolkit](
 @lru_cache(maxsize=1)
 def known_tools() -> Mapping[str, KnownTool]:
     """All well-known tools by id, in the order in which they are tried."""
-    return {tool.id: tool for kit in toolkits.all().values() for tool in kit}
+    found: dict[str, KnownTool] = {}
+    for name, kit in toolkits.all().items():
+        for tool in kit:
+            if tool.id.startswith(f"{name}/"):
+                found[tool.id] = tool
+            else:
+                # It would take the place of another toolkit's tool, and nobody would see it.
+                logger.warning(
+                    "left out the tool %r: the ids of the toolkit %r begin with its name",
+                    tool.id,
+                    name,
+                )
+    return found
 
 
 def known_tool(binds_to: str | None) -> KnownTool | None:

@@ -230,8 +230,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A list of turns, oldest first, each the parent of the next; the branches that a merge brought
-    together stand one after another, in its order."""
+    """The turns that answer calls, oldest first; the branches that a merge brought together stand one
+    after another, in its order. The parent of a turn may be one that answers no call, such as a merge."""
 
     turns: tuple[Turn, ...] = ()
 

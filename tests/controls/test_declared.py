@@ -170,3 +170,20 @@ async def test_a_stored_world_whose_package_is_gone_says_what_to_install(
     monkeypatch.setattr(control_kinds, "_loaded", {})
     with pytest.raises(UsageError, match="install the package 'acme'"):
         await World.open("w", store=store)
+
+
+async def test_two_controls_of_one_name_are_refused() -> None:
+    twice = [Fault(name="f", tool="add"), Fault(name="f", tool="run")]
+    with pytest.raises(UsageError, match="2 controls are named 'f'"):
+        await World.create(model=False, controls=twice)
+    declared = [{"kind": "fault", "name": "f", "tool": "run"}]
+    lab = Scenario.model_validate({"name": "a", "domains": ["mcp"], "controls": declared})
+    async with await World.create(lab, model=False, controls=twice[:1]) as world:
+        with pytest.raises(UsageError, match="2 controls are named 'f'"):
+            await world.listing()
+
+
+async def test_data_among_the_controls_of_a_process_is_refused() -> None:
+    data: Any = {"kind": "fault", "name": "f", "tool": "run"}
+    with pytest.raises(UsageError, match=r"is no control: give objects that subclass Control"):
+        await World.create(model=False, controls=[data])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +27,7 @@ from agentworld_sim import (
     WorldState,
 )
 from agentworld_sim.controls import Next
-from agentworld_sim.errors import ControlFailure
+from agentworld_sim.errors import ControlFailure, EngineFailure
 from agentworld_sim.types import Conditions, FileTree
 from agentworld_sim.types.conditions import PREFIX
 
@@ -544,3 +545,48 @@ def test_two_changes_as_one_do_what_the_two_do(begin: Values, one: Values, two: 
     state = WorldState(files=FileTree.from_entries([]), clock_us=0, seed=1, values=begin)
     first, second = StateChange(clock_us=1, values=one), StateChange(clock_us=2, values=two, seed=7)
     assert state.after(first).after(second) == state.after(first.then(second))
+
+
+class Swallowing(Control):
+    """Makes an observation of whatever goes wrong."""
+
+    name = "swallowing"
+
+    async def handle(self, step: Step, next: Next) -> Answer:
+        try:
+            return await next(step)
+        except BaseException as error:  # noqa: BLE001  it is what is tested
+            return step.enforce(Observation(text=repr(error), is_error=True))
+
+
+@pytest.mark.parametrize("error", [EngineFailure("the model is down"), asyncio.CancelledError()])
+async def test_a_control_cannot_make_an_observation_of_a_step_that_failed(
+    error: BaseException,
+) -> None:
+    def broken(arguments: Mapping[str, Any], values: Values) -> Observation:
+        raise error
+
+    engine = FunctionEngine({"append": append, "read": broken})
+    async with await notes(Swallowing(), engine=engine) as world:
+        with pytest.raises(type(error)):
+            await world.step(READ)
+        assert world.ref == world.root
+
+
+class AnyArguments(Control):
+    """Offers tools that take anything, and passes calls on as they are."""
+
+    name = "any-arguments"
+
+    def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
+        return [replace(one, input_schema={"type": "object"}) for one in specs]
+
+    async def handle(self, step: Step, next: Next) -> Answer:
+        return await next(step)
+
+
+async def test_a_control_that_passes_on_what_does_not_fit_the_bound_tool_is_named() -> None:
+    async with await notes(AnyArguments()) as world:
+        with pytest.raises(ControlFailure, match=r"control 'any-arguments' failed .*line"):
+            await world.step(ToolCall("append"))
+        assert await said(world, adding("a")) == "line 1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,21 @@ async def test_a_reward_that_fails_leaves_the_episode_as_it_was() -> None:
     assert not episode.done
     fails.append(False)
     assert (await episode.step(None)).reward == Reward(1.0)
+    await episode.close()
+
+
+@pytest.mark.parametrize("error", [EngineFailure("the judge is down"), asyncio.CancelledError()])
+async def test_a_step_whose_reward_fails_moves_neither_episode_nor_world(
+    error: BaseException,
+) -> None:
+    async def judge(world: World) -> Reward:
+        raise error
+
+    episode = Episode(scenario(goals=[]), reward=judge)
+    await episode.reset()
+    with pytest.raises(type(error)):
+        await episode.step(SOLVED)
+    assert episode.observe().steps == 0 and len(await episode.world.trajectory()) == 0
     await episode.close()
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from agentworld_sim import Scenario, ToolCall, ToolSpec, World
+from agentworld_sim import Answer, Control, Observation, Scenario, Step, ToolCall, ToolSpec, World
+from agentworld_sim.controls import Next
 from agentworld_sim.goals import check_goals
+from agentworld_sim.types import Conditions
 
 
 async def world_with(*goals: dict[str, Any], command: str = "true") -> World:
@@ -71,3 +73,26 @@ async def test_goals_can_be_checked_at_an_earlier_point() -> None:
     ) as world:
         assert [result.met for result in await check_goals(world)] == [False]
         assert [result.met for result in await check_goals(world, at=world.root)] == [True]
+
+
+class Hindering(Control):
+    """Nothing can be written any more after the first call, and no call is answered after that."""
+
+    name = "hindering"
+
+    async def handle(self, step: Step, next: Next) -> Answer:
+        if Conditions.of(step.state.values).read_only:
+            return step.enforce(Observation(text="503", is_error=True))
+        return (await next(step)).with_values(Conditions(read_only=("/",)).to_values())
+
+
+async def test_controls_and_conditions_do_not_hinder_goals() -> None:
+    declared = {"kind": "fault", "name": "down", "tool": "goal-command", "error": "down"}
+    goal = {"command": "echo x > /tmp/x && cat /tmp/x", "stdout_equals": "x\n"}
+    lab = Scenario.model_validate(
+        {"name": "goals", "domains": ["terminal"], "goals": [goal], "controls": [declared]}
+    )
+    async with await World.create(lab, model=False, controls=[Hindering()]) as world:
+        world.add_tools([ToolSpec(name="run", binds_to="shell/run")])
+        await world.step(ToolCall("run", {"command": "true"}))
+        assert [(one.met, one.reason) for one in await check_goals(world)] == [(True, "")]

@@ -103,6 +103,18 @@ async def test_a_merge_of_merges_starts_where_the_branches_parted() -> None:
         assert len(await world.trajectory(met)) == 4
 
 
+async def test_branches_that_went_round_an_earlier_merge_have_all_that_it_had_in_common() -> None:
+    async with await sums() as world:
+
+        async def after(at: str, amount: int) -> str:
+            return (await world.step(adding(amount), at=at)).ref
+
+        one, two = await after(world.root, 1), await after(world.root, 10)
+        past = await after(await world.merge([one, two]), 100)
+        met = await world.merge([await after(one, 1000), await after(two, 10_000), past])
+        assert (await world.state(met)).values == {"total": 11_111}
+
+
 @pytest.mark.parametrize("kind", ["memory", "disk"])
 @settings(max_examples=10, deadline=None)
 @given(

@@ -9,6 +9,8 @@ from typing import Any
 from agentworld_sim import FunctionEngine, Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.controls import Fault
 from agentworld_sim.engines.shell import ShellEngine
+from agentworld_sim.records import state_diff
+from agentworld_sim.types import Conditions, FileTree, StateChange, WorldState
 from agentworld_sim.types.turns import Observation
 
 ID = {"type": "object", "properties": {"order_id": {"type": "integer"}}, "required": ["order_id"]}
@@ -117,3 +119,9 @@ async def test_what_engines_and_controls_count_for_themselves_is_no_difference()
         await world.step(ToolCall("run", {"command": "true"}))
         assert any(key.startswith("control/") for key in (await world.state()).values)
         assert not await world.diff()
+
+
+def test_what_a_machine_is_short_of_is_no_difference() -> None:
+    before = WorldState(files=FileTree.from_entries(()), clock_us=0, seed=1)
+    after = before.after(StateChange(clock_us=0, values=Conditions(offline=True).to_values()))
+    assert state_diff(before, after, scenario=SCENARIO, tools=()).values == ()

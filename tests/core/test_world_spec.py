@@ -140,6 +140,10 @@ def test_what_cannot_cross_processes_is_refused_at_once(
     assert "secret" not in str(error.value)
 
 
-async def test_a_declared_control_that_no_scenario_could_ask_for_is_refused() -> None:
+@pytest.mark.parametrize("name", ["kind", "name"])
+def test_a_declared_control_that_no_scenario_could_ask_for_is_refused_at_once(name: str) -> None:
+    fault = {"kind": "fault", "name": "f", "tool": "Bash"}
+    controls = [{**fault, "kind": "no-such-control"}] if name == "kind" else [fault]
+    own = Scenario.model_validate({"name": "a", "domains": ["swe"], "controls": [fault]})
     with pytest.raises(UsageError, match="the controls of the WorldSpec cannot be used"):
-        await spec_of(controls=[{"kind": "no-such-control"}]).open()
+        spec_of(scenario=own, controls=controls)

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agentworld_sim import SqliteStore, ToolCall, World, WorldSpec
+from agentworld_sim import (
+    Answer,
+    Control,
+    Episode,
+    SqliteStore,
+    Step,
+    ToolCall,
+    ToolSpec,
+    World,
+    WorldSpec,
+    WorldState,
+)
+from agentworld_sim.controls import Next
 from agentworld_sim.errors import AccessRefused, UsageError
 from agentworld_sim.rollouts import (
     RolloutEngine,
@@ -206,6 +220,47 @@ async def test_a_tool_that_is_not_there_is_told_with_the_nearest() -> None:
     task = WorldTask(scenario(), settings=settings(tools=("rum",)))
     with pytest.raises(UsageError, match=r"no tool 'rum'. Did you mean 'run'\? It has: run"):
         await played(task, "Done.")
+
+
+class Renamed(Control):
+    """After the first write, `run` is gone and `execute` is there; `sh` is there before."""
+
+    name = "renamed"
+
+    def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
+        other = "execute" if "/srv/out.txt" in state.files else "sh"
+        return [replace(one, name=other, binds_to=None) for one in specs] + (
+            [] if other == "execute" else list(specs)
+        )
+
+    async def handle(self, step: Step, next: Next) -> Answer:
+        if step.call.name == "run":
+            return await next(step)
+        return await next(replace(step, call=replace(step.call, name="run")))
+
+
+async def test_an_agent_has_the_tools_that_controls_leave_it_at_each_call() -> None:
+    async with await World.create(scenario(), model=False, controls=[Renamed()]) as world:
+        execute = run("cat /srv/out.txt").replace('"run"', '"execute"')
+        task = WorldTask.at(world)
+        environment = await task.environment(seed=1)
+        opening = await environment.open()
+        assert [tool["function"]["name"] for tool in opening.tools] == ["sh", "run"]
+        await environment.close()
+        (record,) = await played(task, COUNTS, run("ls"), execute, "Done.")
+        answers = [message["content"] for message in record.messages if message["role"] == "tool"]
+        assert answers[1] == "Error: there is no tool 'run'. There are: execute."
+        assert "5" in answers[2] and record.reward == 1.0
+
+
+async def test_an_episode_has_the_tools_that_controls_leave_it_at_each_step() -> None:
+    async with await World.create(scenario(), model=False, controls=[Renamed()]) as world:
+        episode = Episode(world)
+        await episode.reset()
+        assert list(episode.tools) == ["sh", "run"]
+        await episode.step(ToolCall("run", {"command": "echo 4 > /srv/out.txt"}))
+        assert list(episode.tools) == ["execute"]
+        await episode.close()
 
 
 async def test_a_tool_that_is_refused_cannot_be_offered() -> None:

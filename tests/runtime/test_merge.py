@@ -194,6 +194,17 @@ def test_what_lies_where_the_later_branch_has_a_file_is_lost_and_named() -> None
 # Sessions, seed
 
 
+def test_a_folder_that_the_later_branch_filled_stays_where_the_other_made_a_file_of_it() -> None:
+    base = state({"/d": FOLDER, "/d/f": file("f")})
+    ours, theirs = state({"/d": file("x")}), state({**base.files, "/d/g": file("g")})
+    after, conflicts = merge_states(base, ours, theirs, kept=TIP)
+    assert {path: after.files[path] for path in after.files if path != "/"} == {
+        "/d": FOLDER,
+        "/d/g": file("g"),
+    }
+    assert [one.key for one in conflicts] == ["/d"]
+
+
 def test_a_shell_session_is_the_later_branchs() -> None:
     base, ours = state(sessions={"s": "0", "t": "0"}), state(sessions={"s": "1", "t": "1"})
     theirs = state(sessions={"s": "2", "t": "0", "u": "3"})
@@ -213,6 +224,22 @@ def test_a_seed_that_both_changed_is_the_later_branchs_and_is_named() -> None:
 def test_counters_add() -> None:
     assert merged({"control/f": 2}, {"control/f": 3}, {"control/f": 4}) == ({"control/f": 5}, [])
     assert merged({}, {"replay/x": 1}, {"replay/x": 2}) == ({"replay/x": 3}, [])
+
+
+def test_counters_add_where_both_counted_the_same_too() -> None:
+    assert merged({"n": 1}, {"n": 2}, {"n": 2}) == ({"n": 3}, [])
+    assert merged({}, {"n": 1}, {"n": 1}) == ({"n": 2}, [])
+
+
+def test_a_limit_is_no_counter() -> None:
+    assert merged({}, {"condition/free_bytes": 9}, {"condition/free_bytes": 9}) == (
+        {"condition/free_bytes": 9},
+        [],
+    )
+    assert merged({}, {"condition/free_bytes": 9}, {"condition/free_bytes": 7}) == (
+        {"condition/free_bytes": 7},
+        [("condition/free_bytes", "")],
+    )
 
 
 def test_lists_that_both_made_longer_follow_each_other() -> None:

@@ -107,6 +107,16 @@ async def test_a_toolkit_of_a_package_answers_as_those_of_the_library_do(install
     assert told.text == "acme: no"
 
 
+def test_a_toolkit_cannot_take_the_place_of_anothers_tool(
+    install: Install, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = lookup.known_tools()["shell/run"]
+    source = TOOLKIT.replace('id=f"acme/{name}"', 'id="shell/run"')
+    install("toolkits", "acme_tools:TOOLS", source)
+    assert lookup.known_tools()["shell/run"] is own
+    assert "left out the tool 'shell/run': the ids of the toolkit 'acme'" in caplog.text
+
+
 async def test_an_operation_that_is_not_there_is_named(install: Install) -> None:
     install("toolkits", "acme_tools:TOOLS", TOOLKIT)
     async with await World.create(model=False) as world:
