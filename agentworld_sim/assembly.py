@@ -30,14 +30,13 @@ if TYPE_CHECKING:
 
 def new_world(
     world_id: str, scenario: Scenario, store: WorldStore
-) -> tuple[WorldRecord, WorldState]:
-    """Stores a world with its first state."""
+) -> tuple[WorldRecord, WorldState, NewBlobs]:
+    """The record, the first state and the contents of a world that is to be stored."""
     blobs = NewBlobs(store.blobs)
     state = initial_state(scenario, blobs)
     root = hashed("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
     record = record_of_world(world_id, root, stored_text(scenario))
-    store.create(record, state, blobs.new)
-    return record, state
+    return record, state, blobs
 
 
 def initial_state(scenario: Scenario, blobs: NewBlobs) -> WorldState:

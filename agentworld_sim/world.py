@@ -149,7 +149,8 @@ class World:
         store = store or MemoryStore()
         world_id = new_world_id() if id is None else id
         check_world_id(world_id)
-        record, state = await asyncio.to_thread(assembly.new_world, world_id, scenario, store)
+        made = await asyncio.to_thread(assembly.new_world, world_id, scenario, store)
+        record, state, blobs = made
         world = cls(
             record,
             scenario,
@@ -160,6 +161,8 @@ class World:
             controls=controls,
             access=access,
         )
+        # Stored when its tools are bound: a world that cannot be made leaves its id free.
+        await asyncio.to_thread(store.create, record, state, blobs.new)
         world._kept.keep(record.root, state)
         return world
 

@@ -448,3 +448,15 @@ async def test_what_a_binding_needs_is_asked_for_even_where_the_tools_schema_doe
         with pytest.raises(ArgumentsError, match="'command' is a required property"):
             await world.step(ToolCall("sh", {}))
         assert (await world.step(ToolCall("sh", {"command": "echo hi"}))).observation.text == "hi\n"
+
+
+async def test_a_world_whose_tools_cannot_be_bound_leaves_its_id_free() -> None:
+    store = MemoryStore()
+    wrong = Scenario.parse(
+        "name: s\ndomains: [swe]\ntools: [{name: run, binds_to: terminal/bash,"
+        " input_schema: {type: object, properties: {cmd: {type: string}}, required: [cmd]}}]\n"
+    )
+    with pytest.raises(UsageError, match="terminal/bash"):
+        await World.create(wrong, id="w", store=store, model=False)
+    async with await World.create(id="w", store=store, model=False) as world:
+        assert store.worlds() and world.id == "w"

@@ -187,13 +187,10 @@ def group_ids(machine: Machine) -> dict[str, int]:
 
 
 def status_text(package: Package) -> str:
-    """A package as `dpkg -s` shows it."""
+    """A package in the list of those installed."""
     return (
         f"Package: {package.name}\n"
         "Status: install ok installed\n"
-        f"Priority: {package.priority}\n"
-        f"Section: {package.section}\n"
-        f"Installed-Size: {package.installed_kib}\n"
         "Maintainer: Debian Developers <debian-devel@lists.debian.org>\n"
         f"Architecture: {package.arch}\n"
         f"Version: {package.version}\n"

@@ -38,7 +38,7 @@ useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delg
 chsh chfn visudo su newgrp
 fdisk parted mkfs mkfs.ext4 mke2fs fsck umount losetup blkid lsof fuser iostat vmstat mpstat sar iotop
 htop btop dstat lspci lsusb lsmod modprobe insmod rmmod sysctl dmidecode swapon swapoff mkswap
-smartctl hdparm
+smartctl hdparm stty tput top w last lscpu lsblk dmesg mount whereis bc csplit dpkg dpkg-query apt-cache
 nginx apache2 apache2ctl a2ensite a2dissite httpd caddy haproxy traefik certbot
 gpg gpg2 age sops pass keytool ssh-keyscan
 ffmpeg ffprobe convert magick identify mogrify exiftool sox inkscape pandoc pdflatex xelatex latexmk

@@ -101,7 +101,7 @@ class CommandNames:
         """What the shell has and does not answer."""
         self.absent = MISSING - self.programs
         """What is not there for those who ask, though the embedded shell has it."""
-        self._known = (mine - MISSING) | BUILTINS.keys() | self.programs
+        self._known = (mine - MISSING) | frozenset(BUILTINS) | self.programs
         self.simple = not self.overridden & SIMPLE_COMMANDS
         """Whether the scripts that are run without care can be."""
 

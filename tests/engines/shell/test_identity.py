@@ -71,18 +71,21 @@ def test_os_release_names_debian(machine_shell: MachineShell) -> None:
 
 def test_memory_disk_and_processors_agree(make_machine: MakeMachine) -> None:
     shell = make_machine(machine=Machine(cpus=4, memory_kib=8_000_000, disk_kib=20_000_000))
-    assert shell.out("nproc; grep -c ^processor /proc/cpuinfo; lscpu | grep '^CPU(s):'") == (
-        "4\n4\nCPU(s):                 4\n"
-    )
+    assert shell.out("nproc; grep -c ^processor /proc/cpuinfo") == "4\n4\n"
     assert shell.out("free | awk '/Mem:/{print $2}'; awk '/MemTotal/{print $2}' /proc/meminfo") == (
         "8000000\n8000000\n"
     )
-    assert shell.out("df --output / 2>/dev/null | wc -l; df / | awk 'NR==2{print $1,$2,$6}'") == (
+    assert shell.out("df -T / | wc -l; df / | awk 'NR==2{print $1,$2,$6}'") == (
         "2\noverlay 20000000 /\n"
     )
 
 
 def test_free_and_df_are_laid_out_as_procps_and_coreutils_do(machine_shell: MachineShell) -> None:
+    assert machine_shell.out("df -P / | head -n 1; df -x tmpfs -T | tail -n 1; df -h /dev/shm") == (
+        "Filesystem     1024-blocks    Used Available Capacity Mounted on\n"
+        "overlay        overlay  40972512 3124880  35799007   9% /\n"
+        "Filesystem      Size  Used Avail Use% Mounted on\nshm              64M     0   64M   0% /dev/shm\n"
+    )
     assert machine_shell.out("free -h; df -h /") == (
         "               total        used        free      shared  buff/cache   available\n"
         "Mem:           3.8Gi       548Mi       2.7Gi       3.2Mi       744Mi       3.3Gi\n"
@@ -125,7 +128,9 @@ def test_a_missing_command_is_reported_on_its_own_line(machine_shell: MachineShe
     assert machine_shell.fails("type curl") == ("bash: line 1: type: curl: not found\n", 1)
 
 
-@pytest.mark.parametrize("name", ["git", "node", "docker", "gcc", "pip", "systemctl", "python3"])
+@pytest.mark.parametrize(
+    "name", ["git", "node", "docker", "pip", "python3", "bc", "tput", "dpkg", "help"]
+)
 def test_a_command_nobody_has_gets_no_advice(machine_shell: MachineShell, name: str) -> None:
     assert machine_shell.fails(name) == (f"bash: line 1: {name}: command not found\n", 127)
 
@@ -175,15 +180,12 @@ def test_apt_is_there_and_has_no_network(machine_shell: MachineShell) -> None:
     assert (result.stderr, result.exit_code) == ("E: Unable to locate package nginx\n", 100)
     result = machine_shell.run("apt-get update")
     assert "Temporary failure resolving 'ftp.debian.org'" in result.stderr
-    assert machine_shell.out("dpkg -l bash | tail -n 1") == (
-        "ii  bash           5.2.15-2+b7  amd64        GNU Bourne Again SHell\n"
+    assert machine_shell.out("apt-get install bash | tail -n 2") == (
+        "bash is already the newest version (5.2.15-2+b7).\n"
+        "0 upgraded, 0 newly installed, 0 to remove and 0 not upgraded.\n"
     )
-    assert machine_shell.fails("dpkg -s nginx") == (
-        (
-            "dpkg-query: package 'nginx' is not installed and no information is available\n"
-            "Use dpkg --info (= dpkg-deb --info) to examine archive files.\n"
-        ),
-        1,
+    assert machine_shell.out("apt list bash 2>/dev/null") == (
+        "Listing...\nbash/now 5.2.15-2+b7 amd64 [installed,local]\n"
     )
 
 

@@ -95,7 +95,6 @@ def test_a_fork_bomb_runs_out_of_processes(script: str) -> None:
         "eval " * 500 + "echo deep",
         f"jq -n '{'(' * 20_000}1{')' * 20_000}'",
         f"find . {'! ' * 20_000} -name a",
-        f"echo '{'(' * 20_000}1{')' * 20_000}' | bc",
         f"test {'! ' * 20_000} a",
         "jq -n 'reduce range(100000) as $i (0; [.]) | length'",
     ],

@@ -80,38 +80,6 @@ DIFF = (
     "diff -y a a",
 )
 
-PATCH = (
-    "printf 'a\nb\nc\nd\ne\nf\ng\nh\n' > o; sed 's/c/C/; s/g/G/' o > n; touch -d 2024-01-01 o n; diff -u o n > p; patch o < p; cat o",
-    "patch o < p; ls",
-    "patch -R o < p; cat o",
-    "patch -p0 < p; cat o",
-    "patch -R -p0 --dry-run < p",
-    "patch -Rs < p; cat o",
-    "sed -i '1i new' o; patch < p; ls",
-    "patch -R < p",
-    "sed -i s/c/X/ o; patch < p; ls; cat o.rej",
-    "mkdir -p a b; diff -u /dev/null o | sed 's,+++ o,+++ b/newf,' > q; patch -p1 < q; cat newf",
-    "patch -p1 -R < q; ls newf",
-    "patch -d a < q; ls a",
-    "patch < /dev/null",
-    "patch -N o < p",
-    "patch -i nope",
-    "echo junk | patch",
-)
-
-CSPLIT = (
-    "seq 10 > t; csplit t 4; cat xx00; rm xx*",
-    "csplit t /5/ /8/; wc -l xx*",
-    "csplit -s t '/[37]/' '{*}'; wc -l xx0*",
-    "csplit t 20; ls xx*",
-    "csplit t /zz/",
-    "csplit -f p -n 3 t 3 6; ls p*",
-    "csplit t",
-    "csplit nope 3",
-    "csplit t 3 '{2}'",
-    "csplit -k t %4% 8",
-)
-
 EXPR = (
     "expr 1 +",
     "expr",
@@ -143,54 +111,11 @@ EXPR = (
     "expr length",
     "expr aaa : 'a*' + 1",
     "expr a : '\\(a'",
-)
-
-BC = (
-    "echo '3.5 * 2' | bc",
-    "bc <<< '2^64'",
-    "echo 'sqrt(2)' | bc -l",
-    "echo '1/0' | bc",
-    "echo 'scale=2; 10/3' | bc",
-    "echo '10/3' | bc",
-    "echo '10 % 3; -7/2; -7%2; 2^-1; 0.5; -.5; 1.10+2.205' | bc",
-    "echo '1.5 > 1' | bc",
-    "echo '(1 == 1) && (2 < 1); 1 || 0; !1' | bc",
-    "echo 'obase=16; 255' | bc",
-    "echo 'ibase=2; 1011' | bc",
-    "echo 'ibase=16; FF; A.8' | bc",
-    "echo 'obase=2; 10; 0.5' | bc",
-    "echo 'x=5; x*2; x++; x; ++x' | bc",
-    "echo 'define f(n) { if (n <= 1) return 1; return n * f(n-1); } f(20)' | bc",
-    "printf 'define f(x) {\\n auto y\\n y = x*x\\n return (y)\\n}\\nf(3)\\n' | bc",
-    "echo 'for (i=0; i<3; i++) i' | bc",
-    "echo 'i=0; while (i<3) { i; i=i+1 }' | bc",
-    'echo \'print "a", 3, "\\n"; "hi"\' | bc',
-    "echo 'e(1); l(10); s(1); c(1); a(1)' | bc -l",
-    "echo 'scale=10; e(2.5); 4*a(1)' | bc -l",
-    "echo '2^200' | bc",
-    "echo '2^300' | BC_LINE_LENGTH=0 bc",
-    "echo 'foo(' | bc",
-    "echo '1 +' | bc",
-    "echo '1 $ 2' | bc",
-    "echo 'nosuch(1)' | bc",
-    "echo 'quit' | bc",
-    "echo '5; quit; 6' | bc",
-    "bc nofile",
-    "echo 'scale=4; 1.23456*1; 1.5*1.25; 100/7; .1+.2' | bc",
-    'echo "scale=2; (45.67 * 100) / 100" | bc -l',
-    "echo '' | bc",
-    "echo 'if (1) 2 else 3' | bc",
-    "echo 'last; 4; last+1; .' | bc",
-    "echo '3 * (2 + 1' | bc",
-    "echo '10 - 2 - 3; 2^3^2; -2^2' | bc",
-    "echo '0.1 * 0.1; 0/5; 0.00' | bc",
-    "echo 'scale=5; 22/7' | bc | tr -d '\\n'",
-    "echo '100000000000000000000 / 3' | bc",
-    "echo '8/3*3' | bc -l",
-    "echo 'x = 3; x += 2; x' | bc",
-    "echo '1e3' | bc",
-    "echo '7 > 3 ; 7 < 3' | bc",
-    "echo 'obase=8; 64; obase=20; 45' | bc",
+    "expr 12a : '[[:digit:]]*'",
+    "expr 'f(1)' : 'f(\\([0-9]\\{1,2\\}\\))'",
+    "expr a+b : 'a+'",
+    "expr substr length abc 1",
+    "expr length + length; expr match a; expr a :; expr 3 \\<= 3",
 )
 
 XARGS = (
@@ -297,8 +222,8 @@ ARCHIVES = (
 
 @pytest.mark.parametrize(
     "story",
-    [DIFF, PATCH, CSPLIT, EXPR, BC, XARGS],
-    ids=["diff", "patch", "csplit", "expr", "bc", "xargs"],
+    [DIFF, EXPR, XARGS],
+    ids=["diff", "expr", "xargs"],
 )
 def test_text_tools_are_the_real_ones(tmp_path: Path, story: tuple[str, ...]) -> None:
     assert_same_story(tmp_path, story)
@@ -331,30 +256,6 @@ def test_the_differences_chosen_are_those_of_gnu_diff(
     assert [word for word in shown if word[0] == "+"] == [
         f"+{line + 1}" for change in found for line in range(change.new_start, change.new_end)
     ]
-
-
-NUMBERS = st.decimals(-999, 999, allow_nan=False, places=3).map(lambda n: f"({n})".replace("+", ""))
-
-
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    terms=st.lists(st.tuples(st.sampled_from("+-*/%"), NUMBERS), min_size=1, max_size=4),
-    first=NUMBERS,
-    scale=st.integers(0, 12),
-)
-def test_bc_reckons_as_the_real_one(
-    tmp_path: Path, terms: list[tuple[str, str]], first: str, scale: int
-) -> None:
-    program = f"scale={scale}; {first}" + "".join(f" {sign} {number}" for sign, number in terms)
-    simulated = SimulatedMachine()
-    try:
-        real = RealMachine(tmp_path)(f"echo '{program}' | bc")
-        ours = simulated(f"echo '{program}' | bc")
-    finally:
-        simulated.live.close()
-    assert (program, ours.stdout, bool(ours.stderr)) == (program, real.stdout, bool(real.stderr))
 
 
 def test_archives_pass_through_pipes_byte_by_byte() -> None:

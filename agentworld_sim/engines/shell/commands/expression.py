@@ -1,4 +1,4 @@
-"""`expr` of GNU coreutils."""
+"""`expr` of GNU coreutils: the embedded one reckons wrong when there is more than one operator."""
 
 from __future__ import annotations
 
@@ -6,154 +6,114 @@ import re
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command
-from agentworld_sim.engines.shell.commands._basic_regex import compiled
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, tool
 
-_FAILED = 2
-_HOLDS = {
-    "<": (-1,), "<=": (-1, 0), "=": (0,), "==": (0,), "!=": (-1, 1), ">=": (0, 1), ">": (1,),
-}  # fmt: skip
-"""Which orders of two values (-1, 0, 1) each comparison accepts."""
+_LEVELS = (("|",), ("&",), ("<", "<=", "=", "==", "!=", ">=", ">"), ("+", "-"), ("*", "/", "%"),
+           (":",))  # fmt: skip
+"""Binary operators, from the one that binds least."""
+
+_CLASSES = {"alpha": "A-Za-z", "digit": "0-9", "alnum": "A-Za-z0-9", "upper": "A-Z", "lower": "a-z",
+            "space": r"\s", "blank": r" \t", "punct": r"!-/:-@\[-`{-~"}  # fmt: skip
 
 
-class _Expression:
-    def __init__(self, running: Tool) -> None:
-        self.tool = running
-        self.words = list(running.call.argv)
-        self.before = ""
+@tool
+def expr(running: Tool) -> None:
+    words = list(running.call.argv)[running.call.argv[:1] == ["--"] :]
+    if not words:
+        hint = f"Try '{running.name} --help' for more information."
+        raise UsageError(f"{running.name}: missing operand\n{hint}\n", 2)
+    value = _value(running, words, 0)
+    if words:
+        raise _refused(running, f"syntax error: unexpected argument {running.quote(words[0])}")
+    running.say(value)
+    running.code = int(_is_null(value))
 
-    def refuse(self, text: str) -> UsageError:
-        return UsageError(f"{self.tool.name}: {text}\n", _FAILED)
 
-    def run(self) -> None:
-        if self.words[:1] == ["--"]:
-            self.words.pop(0)
-        if not self.words:
-            name = self.tool.name
-            hint = f"Try '{name} --help' for more information."
-            raise UsageError(f"{name}: missing operand\n{hint}\n", _FAILED)
-        value = self.either()
-        if self.words:
-            raise self.refuse(f"syntax error: unexpected argument {self.tool.quote(self.words[0])}")
-        self.tool.say(value)
-        self.tool.code = 1 if _is_null(value) else 0
+def _refused(running: Tool, text: str) -> UsageError:
+    return UsageError(f"{running.name}: {text}\n", 2)
 
-    def take(self, *words: str) -> str | None:
-        if self.words and self.words[0] in words:
-            self.before = self.words.pop(0)
-            return self.before
-        return None
 
-    def need(self) -> None:
-        if not self.words:
-            raise self.refuse(
-                f"syntax error: missing argument after {self.tool.quote(self.before)}"
-            )
+def _value(running: Tool, words: list[str], level: int) -> str:
+    """The value of what `words` begin with; its words are taken away."""
+    if level == len(_LEVELS):
+        return _operand(running, words)
+    left = _value(running, words, level + 1)
+    while words and words[0] in _LEVELS[level]:
+        operator = words.pop(0)
+        left = _applied(running, operator, left, _value(running, words, level + 1))
+    return left
 
-    def either(self) -> str:
-        left = self.both()
-        while self.take("|"):
-            right = self.both()
-            left = left if not _is_null(left) else ("0" if _is_null(right) else right)
-        return left
 
-    def both(self) -> str:
-        left = self.compare()
-        while self.take("&"):
-            right = self.compare()
-            left = "0" if _is_null(left) or _is_null(right) else left
-        return left
-
-    def compare(self) -> str:
-        left = self.add()
-        while operator := self.take("<", "<=", "=", "==", "!=", ">=", ">"):
-            right = self.add()
-            a, b = _number(left), _number(right)
-            pair = (a, b) if a is not None and b is not None else None
-            order = _order(pair or (left, right))
-            left = str(int(order in _HOLDS[operator]))
-        return left
-
-    def add(self) -> str:
-        left = self.multiply()
-        while operator := self.take("+", "-"):
-            a, b = self.integers(left, self.multiply())
-            left = str(a + b if operator == "+" else a - b)
-        return left
-
-    def multiply(self) -> str:
-        left = self.match()
-        while operator := self.take("*", "/", "%"):
-            a, b = self.integers(left, self.match())
-            if operator == "*":
-                left = str(a * b)
-                continue
-            if b == 0:
-                raise self.refuse("division by zero")
-            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-            left = str(quotient if operator == "/" else a - quotient * b)
-        return left
-
-    def integers(self, left: str, right: str) -> tuple[int, int]:
-        a, b = _number(left), _number(right)
-        if a is None or b is None:
-            raise self.refuse("non-integer argument")
-        return a, b
-
-    def match(self) -> str:
-        left = self.primary()
-        while self.take(":"):
-            left = self.matched(left, self.primary())
-        return left
-
-    def matched(self, text: str, pattern: str) -> str:
-        try:
-            regex = compiled(pattern)
-        except re.error as error:
-            raise self.refuse(_complaint(str(error))) from None
-        found = regex.match(text)
-        if regex.groups:
-            return (found[1] or "") if found else ""
-        return str(len(found[0])) if found else "0"
-
-    def primary(self) -> str:
-        self.need()
-        word = self.words.pop(0)
-        self.before = word
-        if word == "(":
-            value = self.either()
-            if self.take(")") is None:
-                after = self.words[0] if self.words else self.before
-                said = "instead of" if self.words else "after"
-                raise self.refuse(f"syntax error: expecting ')' {said} {self.tool.quote(after)}")
-            return value
-        if word == ")":
-            raise self.refuse("syntax error: unexpected ')'")
-        if word == "+":
-            self.need()
-            self.before = self.words.pop(0)
-            return self.before
-        if word == "length":
-            return str(len(self.primary()))
-        if word == "match":
-            return self.matched(self.primary(), self.primary())
-        if word == "index":
-            text, letters = self.primary(), self.primary()
-            return str(next((i for i, c in enumerate(text, 1) if c in letters), 0))
-        if word == "substr":
-            text, start, length = self.primary(), _number(self.primary()), _number(self.primary())
-            if start is None or length is None or start < 1 or length < 1:
-                return ""
-            return text[start - 1 : start - 1 + length]
+def _operand(running: Tool, words: list[str]) -> str:
+    if not words:
+        last = running.quote(running.call.argv[-1])
+        raise _refused(running, f"syntax error: missing argument after {last}")
+    word = words.pop(0)
+    wanted = {"(": 1, "+": 1, "length": 1, "match": 2, "index": 2, "substr": 3}.get(word, 0)
+    if word == "(":
+        value = _value(running, words, 0)
+        if words[:1] != [")"]:
+            after = f"instead of {running.quote(words[0])}" if words else (
+                f"after {running.quote(running.call.argv[-1])}")  # fmt: skip
+            raise _refused(running, f"syntax error: expecting ')' {after}")
+        words.pop(0)
+        return value
+    if word == ")":
+        raise _refused(running, "syntax error: unexpected ')'")
+    if not wanted:
         return word
+    if word == "+" and words:
+        return words.pop(0)
+    text, *more = [_operand(running, words) for _ in range(wanted)]
+    match word:
+        case "length":
+            return str(len(text))
+        case "match":
+            return _applied(running, ":", text, more[0])
+        case "index":
+            return str(next((n for n, char in enumerate(text, 1) if char in more[0]), 0))
+        case _:
+            start, length = (max(_number(one) or 0, 0) for one in more)
+            return text[start - 1 : start - 1 + length] if start else ""
 
 
-def _order(pair: tuple[int, int] | tuple[str, str]) -> int:
-    a, b = pair
-    if a == b:
-        return 0
-    return -1 if min(pair) == a else 1  # pyright: ignore[reportArgumentType] -- of one type
+def _applied(running: Tool, operator: str, left: str, right: str) -> str:
+    if operator == "|":
+        return left if not _is_null(left) else "0" if _is_null(right) else right
+    if operator == "&":
+        return "0" if _is_null(left) or _is_null(right) else left
+    if operator == ":":
+        return _matched(running, left, right)
+    a, b = _number(left), _number(right)
+    if operator in _LEVELS[2]:
+        pair = (left, right) if a is None or b is None else (a, b)
+        order = "=" if pair[0] == pair[1] else "<" if pair[0] == min(pair) else ">"  # pyright: ignore[reportArgumentType] -- of one type
+        return str(int((order in operator) != (operator == "!=")))
+    if a is None or b is None:
+        raise _refused(running, "non-integer argument")
+    if operator in "+-*":
+        return str(a + b if operator == "+" else a - b if operator == "-" else a * b)
+    if b == 0:
+        raise _refused(running, "division by zero")
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return str(quotient if operator == "/" else a - quotient * b)
+
+
+def _matched(running: Tool, text: str, pattern: str) -> str:
+    # Of a basic regular expression: there the backslash gives what it takes away in Python.
+    pattern = re.sub(r"\\([(){}|+?])|([(){}|+?])", lambda m: m[1] or f"\\{m[2]}", pattern)
+    pattern = re.sub(r"\[:(\w+):\]", lambda m: _CLASSES.get(m[1], m[0]), pattern)
+    try:
+        regex = re.compile(pattern)
+    except re.error as error:
+        open_group = "subpattern" in str(error)
+        said = "Unmatched ( or \\(" if open_group else "Invalid preceding regular expression"
+        raise _refused(running, said) from None
+    found = regex.match(text)
+    if regex.groups:
+        return (found[1] or "") if found else ""
+    return str(len(found[0])) if found else "0"
 
 
 def _number(text: str) -> int | None:
@@ -162,21 +122,6 @@ def _number(text: str) -> int | None:
 
 def _is_null(text: str) -> bool:
     return text == "" or re.fullmatch(r"-?0+", text) is not None
-
-
-def _complaint(error: str) -> str:
-    if "missing )" in error or "unterminated subpattern" in error:
-        return "Unmatched ( or \\("
-    if "unbalanced parenthesis" in error:
-        return "Unmatched ) or \\)"
-    if "unterminated character set" in error:
-        return "Unmatched [, [^, [:, [., or [="
-    return "Invalid preceding regular expression"
-
-
-@tool
-def expr(running: Tool) -> None:
-    _Expression(running).run()
 
 
 COMMANDS: Mapping[str, Command] = {"expr": expr}

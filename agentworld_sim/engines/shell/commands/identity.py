@@ -54,9 +54,9 @@ def arch(t: Tool) -> None:
     t.say(t.call.machine.arch)
 
 
-_HOSTNAME = Options("aAdfFiIsvyV", {
+_HOSTNAME = Options("aAdfFiIsvV", {
     "alias": "a", "all-fqdns": "A", "domain": "d", "fqdn": "f", "long": "f", "ip-address": "i",
-    "all-ip-addresses": "I", "short": "s", "yp": "y", "nis": "y",
+    "all-ip-addresses": "I", "short": "s",
 }, help_hint=False)  # fmt: skip
 
 
@@ -68,17 +68,13 @@ def hostname(t: Tool) -> None:
         t.complain("you must be root to change the host name")
         return
     name = host_name(t.call)
-    asked = parsed.last("a", "A", "d", "f", "i", "I", "s", "y")
+    asked = parsed.last("a", "d", "i", "I", "s")
     if asked == "i":
         t.say("127.0.1.1")
     elif asked == "I":
         t.say("10.0.2.15 ")
-    elif asked == "A":
-        t.say(f"{name} ")
     elif asked in ("d", "a"):
         t.say(name.partition(".")[2])
-    elif asked == "y":
-        t.complain("Local domain name not set")
     else:
         t.say(name.partition(".")[0] if asked == "s" else name)
 
@@ -201,12 +197,6 @@ def _database(call: CommandCall, name: str) -> list[tuple[set[str], str]]:
     return found
 
 
-@described
-def tty(call: CommandCall) -> CommandResult:
-    silent = any(word in ("-s", "--silent", "--quiet") for word in call.argv)
-    return CommandResult("" if silent else "not a tty\n", "", 1)
-
-
 _LOCALE_NAMES = (
     "CTYPE NUMERIC TIME COLLATE MONETARY MESSAGES PAPER NAME ADDRESS TELEPHONE MEASUREMENT"
     " IDENTIFICATION"
@@ -220,9 +210,6 @@ def locale(t: Tool) -> None:
     words = [word for word in t.call.argv if not word.startswith("-")]
     if "-a" in t.call.argv:
         t.out.append("C\nC.utf8\nPOSIX\n")
-        return
-    if "-m" in t.call.argv:
-        t.out.append("ANSI_X3.4-1968\nISO-8859-1\nISO-8859-15\nUTF-8\n")
         return
     if words:
         for word in words:
@@ -280,21 +267,14 @@ def _is_program(call: CommandCall, path: str) -> bool:
     return found.kind == "file" and bool(found.mode & 0o111)
 
 
-@described
-def hostid(call: CommandCall) -> CommandResult:
-    return CommandResult("007f0101\n")
-
-
 COMMANDS: Mapping[str, Command] = {
     "arch": arch,
     "getent": getent,
     "groups": groups_,
-    "hostid": hostid,
     "hostname": hostname,
     "id": id_,
     "locale": locale,
     "logname": logname,
-    "tty": tty,
     "uname": uname,
     "which": which,
     "whoami": whoami,

@@ -1,4 +1,4 @@
-"""Processes: `ps`, `top`, `pgrep` and their kin. The machine runs one shell and what it is asked."""
+"""Processes: `ps` and `watch`. The machine runs one shell and what it is asked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from agentworld_sim.engines.shell._command import Command, CommandCall, CommandR
 from agentworld_sim.engines.shell._volatile import up_seconds
 from agentworld_sim.engines.shell.commands._accounts import current
 from agentworld_sim.engines.shell.commands._usage import described
-from agentworld_sim.engines.shell.commands.resources import memory_use, uptime_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def running(call: CommandCall) -> list[Process]:
     asked = " ".join((name, *call.argv))
     return [
         Process(1, 0, "bash", shell_us, user, state="Ss"),
-        Process(OWN_PID, 1, asked, now_us, user, 8100, 4096, "R+" if name == "top" else "R"),
+        Process(OWN_PID, 1, asked, now_us, user, 8100, 4096, "R"),
     ]
 
 
@@ -242,78 +241,12 @@ def _table(processes: Sequence[Process], asked: _Asked, call: CommandCall) -> li
 
 
 @described
-def top(call: CommandCall) -> CommandResult:
-    flat = "".join(call.argv)
-    if "b" not in flat:
-        return CommandResult("", "top: failed tty get\n", 1)
-    processes = running(call)
-    total, used, free, _, cache, available = memory_use(call.machine)
-    mib = 1024.0
-    lines = [
-        f"top -{uptime_line(call)}",
-        (
-            f"Tasks: {len(processes):>3} total,   1 running, {len(processes) - 1:>3} sleeping,"
-            "   0 stopped,   0 zombie"
-        ),
-        "%Cpu(s):  0.0 us,  0.0 sy,  0.0 ni,100.0 id,  0.0 wa,  0.0 hi,  0.0 si,  0.0 st ",
-        (
-            f"MiB Mem : {total / mib:>8.1f} total, {free / mib:>8.1f} free, {used / mib:>8.1f} used,"
-            f" {cache / mib:>8.1f} buff/cache     "
-        ),
-        (
-            f"MiB Swap: {0:>8.1f} total, {0:>8.1f} free, {0:>8.1f} used. {available / mib:>8.1f}"
-            " avail Mem "
-        ),
-        "",
-        "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND",
-    ]
-    for p in processes:
-        share = p.rss * 100 / call.machine.memory_kib
-        lines.append(
-            f"{p.pid:>7} {p.user:<8}  20   0 {p.vsz:>7} {p.rss:>6} {p.rss * 4 // 5:>6} {p.state[0]}"
-            f"   0.0 {share:>5.1f}   0:00.01 {p.name}"
-        )
-    return CommandResult("\n".join(lines) + "\n")
-
-
-@described
-def pgrep(call: CommandCall) -> CommandResult:
-    name = call.name.rpartition("/")[2]
-    full = list_names = False
-    pattern: str | None = None
-    for word in call.argv:
-        if word.startswith("-") and len(word) > 1:
-            full |= "f" in word
-            list_names |= "l" in word or "a" in word
-        else:
-            pattern = word
-    if pattern is None:
-        return CommandResult(
-            "",
-            f"{name}: no matching criteria specified\nTry `{name} --help' for more information.\n",
-            2,
-        )
-    try:
-        wanted = re.compile(pattern)
-    except re.error:
-        return CommandResult("", f"{name}: Invalid regular expression: {pattern}\n", 2)
-    # A process looking for others does not find itself.
-    others = [p for p in running(call) if p.pid != OWN_PID]
-    found = [p for p in others if wanted.search(p.command if full else p.name)]
-    out = "".join(f"{p.pid} {p.command}\n" if list_names else f"{p.pid}\n" for p in found)
-    return CommandResult("" if name == "pkill" else out, "", 0 if found else 1)
-
-
-@described
 def watch(call: CommandCall) -> CommandResult:
     terminal = call.env.get("TERM", "unknown")
     return CommandResult("", f"Error opening terminal: {terminal}.\n", 1)
 
 
 COMMANDS: Mapping[str, Command] = {
-    "pgrep": pgrep,
-    "pkill": pgrep,
     "ps": ps,
-    "top": top,
     "watch": watch,
 }

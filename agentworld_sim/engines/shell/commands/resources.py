@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._volatile import MOUNTS, memory, up_seconds
+from agentworld_sim.engines.shell._volatile import memory, up_seconds
+from agentworld_sim.engines.shell.commands import _figures
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool
 from agentworld_sim.engines.shell.commands._usage import described
@@ -37,7 +38,7 @@ def free(t: Tool) -> None:
     numbers = memory_use(t.call.machine)
 
     def shown(kib: int) -> str:
-        return human(kib * 1024, "free") if unit == "h" else str(int(kib / _FREE_DIVISORS[unit]))
+        return human(kib * 1024) if unit == "h" else str(int(kib / _FREE_DIVISORS[unit]))
 
     titles = ("total", "used", "free", "shared", "buff/cache", "available")
     t.say(f"{'':8}{titles[0]:>12}{''.join(f'{title:>12}' for title in titles[1:])}")
@@ -47,28 +48,18 @@ def free(t: Tool) -> None:
         t.say("Total:  " + "".join(f"{shown(number):>12}" for number in numbers[:3]))
 
 
-def human(size: int, style: str) -> str:
-    """A size as `free -h` (`free`) or `df -h` (`df`) shows it."""
-    units = ("B", "Ki", "Mi", "Gi", "Ti") if style == "free" else ("", "K", "M", "G", "T")
+def human(size: int) -> str:
+    """A size as `free -h` shows it."""
     value, index = float(size), 0
-    while value >= 1024 and index < len(units) - 1:
-        value /= 1024
-        index += 1
-    if index == 0:
-        return f"{size}{units[0]}"
-    if style == "free":
-        return f"{value:.1f}{units[index]}" if value < 10 else f"{int(value)}{units[index]}"
-    # df rounds up, so that no disk looks emptier than it is.
-    tenths = -int(-value * 10 // 1)
-    return (
-        f"{tenths / 10:.1f}{units[index]}" if tenths < 100 else f"{-int(-value // 1)}{units[index]}"
-    )
+    while value >= 1024:
+        value, index = value / 1024, index + 1
+    unit = ("B", "Ki", "Mi", "Gi", "Ti")[index]
+    return f"{value:.1f}{unit}" if index and value < 10 else f"{int(value)}{unit}"
 
 
-_DF = Options("aB:hHiklPTt:x:v", {
-    "all": "a", "block-size": "B", "human-readable": "h", "si": "H", "inodes": "i", "local": "l",
-    "output": "::", "portability": "P", "print-type": "T", "total": "", "type": "t",
-    "exclude-type": "x", "sync": "", "no-sync": "",
+_DF = Options("ahHiklPTt:x:", {
+    "all": "a", "human-readable": "h", "si": "H", "inodes": "i", "local": "l",
+    "portability": "P", "print-type": "T", "type": "t", "exclude-type": "x",
 })  # fmt: skip
 
 
@@ -77,73 +68,43 @@ _DF = Options("aB:hHiklPTt:x:v", {
 def df(t: Tool) -> None:
     parsed = _DF.parse(t.name, t.call.argv)
     machine = t.call.machine
-    every = [
-        ("overlay", "overlay", machine.disk_kib, machine.disk_used_kib, "/"),
-        ("tmpfs", "tmpfs", 65_536, 0, "/dev"),
-        ("shm", "tmpfs", 65_536, 0, "/dev/shm"),
-    ]
-    rows = every
+    root = ("overlay", "overlay", machine.disk_kib, machine.disk_used_kib, "/")
+    rows = [root, ("tmpfs", "tmpfs", 65_536, 0, "/dev"), ("shm", "tmpfs", 65_536, 0, "/dev/shm")]
+    for operand in parsed.operands:
+        if not t.exists(operand):
+            t.complain(f"{operand}: No such file or directory")
     if parsed.operands:
-        rows = list[tuple[str, str, int, int, str]]()
-        for operand in parsed.operands:
-            if not t.exists(operand):
-                t.complain(f"{operand}: No such file or directory")
-                continue
-            full = t.files.realpath(t.path(operand))
-            rows.append(next(r for r in (every[2], every[1], every[0]) if _below(full, r[4])))
+        places = [t.files.realpath(t.path(name)) for name in parsed.operands if t.exists(name)]
+        rows = [next((r for r in rows[:0:-1] if f"{place}/".startswith(f"{r[4]}/")), root)
+                for place in places]  # fmt: skip
     wanted, hidden = parsed.values("t"), parsed.values("x")
     rows = [r for r in rows if (not wanted or r[1] in wanted) and r[1] not in hidden]
     if not rows:
         if not t.err:
             t.complain("no file systems processed")
         return
-    t.out.append(_df_table(rows, parsed.last("h", "H", "k", "B"), parsed.value("B"),
-                           typed="T" in parsed, inodes="i" in parsed,
-                           posix="P" in parsed))  # fmt: skip
-
-
-def _below(path: str, point: str) -> bool:
-    return point == "/" or path == point or path.startswith(point + "/")
-
-
-_BLOCKS = {"K": 1024, "M": 1024**2, "G": 1024**3, "1": 1, "KB": 1000, "MB": 1000**2}
-
-
-def _df_table(
-    rows: list[tuple[str, str, int, int, str]],
-    unit: str | None,
-    block: str | None,
-    *,
-    typed: bool,
-    inodes: bool,
-    posix: bool,
-) -> str:
-    size = _BLOCKS.get((block or "K").removeprefix("1") or "1", 1024) if unit == "B" else 1024
-
-    def shown(kib: int) -> str:
-        if unit in ("h", "H") and not inodes:
-            return human(kib * 1024, "df")
-        return str(kib) if inodes else str(-(-kib * 1024 // size))
-
+    base = {"h": 1024, "H": 1000}.get(parsed.last("h", "H", "k") or "")
+    inodes = "i" in parsed
+    titles = ["Filesystem", "1K-blocks", "Used", "Available", "Use%", "Mounted on"]
+    if base:
+        titles[1:4] = ["Size", "Used", "Avail"]
+    elif "P" in parsed:
+        titles[1:5] = ["1024-blocks", "Used", "Available", "Capacity"]
     if inodes:
-        titles = ["Filesystem", "Inodes", "IUsed", "IFree", "IUse%", "Mounted on"]
-    else:
-        sized = {"h": "Size", "H": "Size"}.get(unit or "", "1024-blocks" if posix else "1K-blocks")
-        sized = f"1{block.removeprefix('1')}-blocks" if unit == "B" and block else sized
-        short = "Avail" if unit in ("h", "H") else "Available"
-        titles = ["Filesystem", sized, "Used", short, "Capacity" if posix else "Use%", "Mounted on"]
+        titles[1:5] = ["Inodes", "IUsed", "IFree", "IUse%"]
     table = [titles]
     for name, _, total, used, point in rows:
         if inodes:
             total, used = total // 16, max(1, used // 60)
         # A twentieth is kept for root, as ext4 does.
         left = total - used - (total // 20 if name == "overlay" and not inodes else 0)
-        share = f"{-(-used * 100 // max(1, used + left))}%"
-        table.append([name, shown(total), shown(used), shown(left), share, point])
-    if typed:
-        table = [[r[0], k, *r[1:]] for r, k in zip(table, ["Type", *(r[1] for r in rows)],
-                                                   strict=True)]  # fmt: skip
-    return _aligned(table, left=2 if typed else 1)
+        sizes = [_figures.human(n * 1024, base=base) if base and not inodes else str(n)
+                 for n in (total, used, left)]  # fmt: skip
+        table.append([name, *sizes, f"{-(-used * 100 // max(1, used + left))}%", point])
+    if "T" in parsed:
+        kinds = ["Type", *(row[1] for row in rows)]
+        table = [[row[0], kind, *row[1:]] for row, kind in zip(table, kinds, strict=True)]
+    t.out.append(_aligned(table, left=2 if "T" in parsed else 1))
 
 
 def _aligned(table: list[list[str]], *, left: int) -> str:
@@ -198,96 +159,14 @@ def uptime(call: CommandCall) -> CommandResult:
         said = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n]
         return CommandResult(f"up {', '.join(said)}\n")
     if any(word in ("-s", "--since") for word in call.argv):
-        from datetime import UTC, datetime
-
-        started = datetime.fromtimestamp(call.clock.now_us() // 1_000_000 - seconds, UTC)
+        started = _figures.moment(call.clock.now_us() - seconds * 1_000_000)
         return CommandResult(f"{started:%Y-%m-%d %H:%M:%S}\n")
     return CommandResult(uptime_line(call) + "\n")
 
 
-@described
-def w(call: CommandCall) -> CommandResult:
-    return CommandResult(
-        f"{uptime_line(call)}\nUSER     TTY      FROM             LOGIN@   IDLE   JCPU   PCPU WHAT\n"
-    )
-
-
-@described
-def who(call: CommandCall) -> CommandResult:
-    """Nobody is logged in: an agent's shell is no login."""
-    del call
-    return CommandResult()
-
-
-@described
-def last(call: CommandCall) -> CommandResult:
-    del call
-    return CommandResult("\nwtmp begins Sat Sep 14 12:00:00 2024\n")
-
-
-@described
-def mount(call: CommandCall) -> CommandResult:
-    if [word for word in call.argv if not word.startswith("-")]:
-        target = call.argv[-1]
-        return CommandResult("", f"mount: {target}: permission denied.\n", 32)
-    return CommandResult(
-        "".join(f"{what} on {where} type {kind} ({how})\n" for what, where, kind, how in MOUNTS)
-    )
-
-
-@described
-def lsblk(call: CommandCall) -> CommandResult:
-    size = human(call.machine.disk_kib * 1024, "df")
-    return CommandResult(
-        "NAME   MAJ:MIN RM  SIZE RO TYPE MOUNTPOINTS\n"
-        f"sda      8:0    0 {size:>5}  0 disk \n"
-        f"└─sda1   8:1    0 {size:>5}  0 part \n"
-    )
-
-
-@described
-def dmesg(call: CommandCall) -> CommandResult:
-    del call
-    return CommandResult("", "dmesg: read kernel buffer failed: Operation not permitted\n", 1)
-
-
-@described
-def lscpu(call: CommandCall) -> CommandResult:
-    cpus = call.machine.cpus
-    listed = ",".join(map(str, range(cpus))) if cpus < 3 else f"0-{cpus - 1}"
-    rows = (
-        ("Architecture", call.machine.arch),
-        ("CPU op-mode(s)", "32-bit, 64-bit"),
-        ("Address sizes", "46 bits physical, 48 bits virtual"),
-        ("Byte Order", "Little Endian"),
-        ("CPU(s)", cpus),
-        ("On-line CPU(s) list", listed),
-        ("Vendor ID", "GenuineIntel"),
-        ("Model name", "Intel(R) Xeon(R) Platinum 8259CL CPU @ 2.50GHz"),
-        ("CPU family", 6),
-        ("Model", 85),
-        ("Thread(s) per core", 1),
-        ("Core(s) per socket", cpus),
-        ("Socket(s)", 1),
-        ("Stepping", 7),
-        ("BogoMIPS", "4999.99"),
-        ("NUMA node(s)", 1),
-        ("NUMA node0 CPU(s)", listed),
-    )
-    return CommandResult("".join(f"{name + ':':<24}{value}\n" for name, value in rows))
-
-
 COMMANDS: Mapping[str, Command] = {
     "df": df,
-    "dmesg": dmesg,
     "free": free,
-    "last": last,
-    "lsblk": lsblk,
-    "lscpu": lscpu,
-    "mount": mount,
     "nproc": nproc,
     "uptime": uptime,
-    "users": who,
-    "w": w,
-    "who": who,
 }
