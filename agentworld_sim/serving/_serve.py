@@ -10,8 +10,6 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-import httpx2
-
 from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.serving._command import ServerCommand
 from agentworld_sim.serving._plan import plan_server
@@ -76,6 +74,9 @@ def free_port() -> int:
 def _wait_until_healthy(
     process: subprocess.Popen[bytes], command: ServerCommand, timeout: float
 ) -> None:
+    # Here, since `agentworld serve --help` has no need of an HTTP client.
+    import httpx2
+
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         with suppress(httpx2.HTTPError):
