@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph import func
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  langgraph is a namespace
@@ -466,6 +466,30 @@ def test_a_tool_that_cannot_be_replaced_does_not_run(
     with pytest.raises(SimulationInterrupted, match="the real tool 'add' was about to run"):
         simulated(graph_of(work), lab.world()).invoke(go)
     assert lab.ran == []
+
+
+@pytest.mark.promise("called-tools")
+@pytest.mark.parametrize("method", ["invoke", "ainvoke", "run", "arun"])
+def test_a_tool_with_a_way_of_its_own_to_run_is_refused_before_anything_runs(
+    lab: Lab, go: Any, method: str
+) -> None:
+    def really(self: Any, *arguments: Any, **options: Any) -> str:
+        lab.ran.append("add")
+        return "really"
+
+    kind: Any = type("Own", (StructuredTool,), {method: really, "__module__": "mine"})
+    add = kind.from_function(cast("Any", lab.tools()[0]).func, name="add", description="Adds.")
+
+    def work(state: Any) -> Any:
+        return said(add.invoke({"item": "x"}))
+
+    with pytest.raises(AccessRefused, match=f"'add', whose class has a '{method}' of its own"):
+        simulated(graph_of(work), lab.world())
+    simulated(graph_of(work), lab.world(), access={"add": "real"}).invoke(go)
+    assert lab.ran == (["add"] if method in ("invoke", "run") else [])
+    # A tool node is given the simulated tool in its place.
+    asked: Any = {"messages": [lab.adds("x")]}
+    assert lab.answers(simulated(graph_of(ToolNode([add])), lab.world()).invoke(asked)) == ["x"]
 
 
 def test_the_world_of_a_graph_can_be_read(lab: Lab) -> None:
