@@ -20,7 +20,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
 
 from agentworld_graphs._batches import Batch
-from agentworld_graphs._levels import ref_of_copy, write_ref_around
+from agentworld_graphs._levels import levels, ref_of_copy, write_ref, write_ref_around
 from agentworld_graphs._place import RESUMING_KEY, RUNNER_KEY, AnyFuture, Place
 from agentworld_graphs._refs import marks_of, ref_in
 from agentworld_sim import WorldRef
@@ -105,7 +105,10 @@ def place_in_function(call: str) -> Place | None:
 
 def ref_of_function() -> WorldRef | None:
     """Where the copy of a graph stands whose function calls; `None` where there is none."""
-    return ref_of_copy(get_config())
+    # A tool node of the same graph writes `sim_ref`, if the state has it.
+    level = next(iter(levels()), None)
+    own = level.ref(fresh=True) if level is not None and level.has_channel else ""
+    return own or ref_of_copy(get_config())
 
 
 def follow_agents(batch: Batch) -> None:
@@ -123,6 +126,7 @@ def write_ref_of_function(batch: Batch) -> None:
     with _guard:
         _written[batch] = batch.tip
         write_ref_around(get_config(), batch.tip, own=True)
+        write_ref(get_config(), batch.tip)
 
 
 _written: WeakKeyDictionary[Batch, WorldRef] = WeakKeyDictionary()

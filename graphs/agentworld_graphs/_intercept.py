@@ -18,12 +18,13 @@ from langgraph.types import Command
 from agentworld_graphs._access import Choice, Tools
 from agentworld_graphs._batches import Pass
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._levels import has_channel, ref_around, write_ref_around
+from agentworld_graphs._levels import has_channel, ref_around, ref_of_copy, write_ref_around
 from agentworld_graphs._patch import reach_called_tools, reach_nested_nodes
 from agentworld_graphs._place import place_of
 from agentworld_graphs._refs import CHANNEL, MARK, Mark, channel_in, messages_in, ref_in
 from agentworld_graphs._seat import seat_of
 from agentworld_graphs._simulate import SimulatedTool
+from agentworld_graphs._tips import joined
 from agentworld_graphs._watch import let_through, running, watch_from_here
 from agentworld_sim import AccessRefused, AgentworldError, WorldRef
 
@@ -167,6 +168,10 @@ class Interceptor:
         def base() -> WorldRef | None:
             world = self._choice.world.id
             own = ref_in(request.state, world=world, key=self._key)
+            # A function of the same graph leaves no mark: where it left the world stands in the copy.
+            hidden = ref_of_copy(config) if own and not has_channel(config) else None
+            if own and hidden:
+                return joined("", (own, hidden))
             return own or ref_around(config, world=world, key=self._key)
 
         batch, attempt = self._seat.enter(place, base, self._choice.start)
@@ -176,7 +181,7 @@ class Interceptor:
             with self._seat.within(batch, attempt, place):
                 yield lambda result: self._finished(result, request, attempt, place.call)
             if place.call in attempt.refs and not self._seat.is_inside(place):
-                write_ref_around(config, batch.tip)
+                write_ref_around(config, batch.tip, own=True)
         except GraphBubbleUp as left:
             attempt.left[place.call] = left
             raise

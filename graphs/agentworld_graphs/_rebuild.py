@@ -22,7 +22,7 @@ from langgraph.pregel.remote import (  # pyright: ignore[reportMissingTypeStubs]
 
 from agentworld_graphs._access import Choice, Refusals
 from agentworld_graphs._patch import is_simulated, shadow
-from agentworld_graphs._search import reachable, trouble_of
+from agentworld_graphs._search import own_method_of, reachable, trouble_of
 from agentworld_graphs._shells import starts_real_shell
 
 # Generic classes, tested for without their parameters.
@@ -123,6 +123,14 @@ class Rebuild:
                     self._nodes.append(one)
             elif isinstance(one, BaseTool):
                 self._called.append(one)
+                method = own_method_of(one)
+                if method is not None and not self._choice.may_run(one.name):
+                    self._refuse(
+                        f"the node {where!r} calls the tool {one.name!r}, whose class has a"
+                        f" {method!r} of its own that nothing can take the place of. Define `_run`"
+                        " and `_arun` instead, give the tool to a ToolNode, or let it run"
+                        f" (access={{{one.name!r}: 'real'}})."
+                    )
             elif (reason := trouble_of(one)) is not None:
                 self._refuse(f"the node {where!r}: {reason}")
 

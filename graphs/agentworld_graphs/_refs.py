@@ -104,7 +104,7 @@ def ref_in(state: object, *, world: str | None = None, key: str = "messages") ->
     ref = marks[-1]["ref"]
     for _ in marks:
         ref = after.get(ref, ref)
-    return _with_branches(ref, messages, world)
+    return ref if channel else _with_branches(ref, messages, world or marks[-1]["world"])
 
 
 def _with_branches(ref: WorldRef, messages: Sequence[BaseMessage], world: str | None) -> WorldRef:

@@ -103,6 +103,15 @@ def trouble_of(one: Any) -> str | None:
     return None
 
 
+def own_method_of(tool: BaseTool) -> str | None:
+    """The method of a tool's own class that runs it past LangChain's `run`; `None` where there is none."""
+    for name in ("invoke", "ainvoke", "run", "arun"):
+        home = next(kind for kind in type(tool).__mro__ if name in vars(kind))
+        if not home.__module__.startswith(LIBRARIES):
+            return name
+    return None
+
+
 class _DictTool:
     """A provider-side tool that an agent keeps as a dict."""
 

@@ -138,10 +138,16 @@ class SimulationWatch(BaseCallbackHandler):
             self._note(run.around, run.call, ours)
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """The same call may have failed before, and was tried again."""
+        """The same call may have failed before, and was tried again.
+
+        Raises:
+            SimulationInterrupted: a call in it got no answer, and the failure was caught.
+        """
         run = self._runs.pop(run_id, None)
-        if run is not None and run.call is not None:
-            self._note(run.around, run.call, None)
+        if run is None or run.call is None:
+            return
+        _require_answered(run, f"the tool {run.call[0]!r}")
+        self._note(run.around, run.call, None)
 
     def on_chain_start(
         self,
@@ -166,14 +172,9 @@ class SimulationWatch(BaseCallbackHandler):
             SimulationInterrupted: a call in it got no answer, and the failure was caught.
         """
         run = self._runs.pop(run_id, None)
-        if run is None or not run.failures:
-            return
-        (name, _), error = next(iter(run.failures.items()))
-        where = "a function" if run.node is None else f"the node {run.node!r}"
-        raise SimulationInterrupted(
-            error,
-            f"{where} caught that {name!r} got no answer, and would have gone on: {error}",
-        )
+        if run is not None:
+            where = "a function" if run.node is None else f"the node {run.node!r}"
+            _require_answered(run, where)
 
     def _note(self, around: UUID | None, call: Call, error: AgentworldError | None) -> None:
         """Tells all that is around a call what became of it."""
@@ -183,6 +184,19 @@ class SimulationWatch(BaseCallbackHandler):
             else:
                 run.failures[call] = error
             around = run.around
+
+
+def _require_answered(run: _Run, where: str) -> None:
+    """
+    Raises:
+        SimulationInterrupted: a call in it got no answer, and the failure was caught.
+    """
+    if run.failures:
+        (name, _), error = next(iter(run.failures.items()))
+        raise SimulationInterrupted(
+            error,
+            f"{where} caught that {name!r} got no answer, and would have gone on: {error}",
+        )
 
 
 _running: ContextVar[SimulationWatch | None] = ContextVar("agentworld_running", default=None)

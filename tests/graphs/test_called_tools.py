@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph import func
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  langgraph is a namespace
@@ -17,6 +17,7 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  langgr
     MessagesState,
     StateGraph,
 )
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
 from agentworld_graphs import (
@@ -42,9 +43,11 @@ async def run(graph: Any, way: str, given: Any, *config: Any) -> Any:
     return graph.invoke(given, *config) if way == "invoke" else await graph.ainvoke(given, *config)
 
 
-def graph_of(*nodes: Any, saver: Any = None, parallel: bool = False) -> Any:
+def graph_of(
+    *nodes: Any, saver: Any = None, parallel: bool = False, state: Any = MessagesState
+) -> Any:
     """A graph of functions, one after another or side by side."""
-    graph: Any = StateGraph(MessagesState)
+    graph: Any = StateGraph(state)
     for number, node in enumerate(nodes):
         graph.add_node(f"node{number}", node)
         graph.add_edge(START if parallel or not number else f"node{number - 1}", f"node{number}")
@@ -287,6 +290,43 @@ async def test_the_world_follows_the_thread(lab: Lab, go: Any, way: str) -> None
 
 
 @WAYS
+@pytest.mark.parametrize("with_ref", [False, True])
+async def test_tool_nodes_and_functions_of_one_graph_see_what_the_other_did(
+    lab: Lab, go: Any, way: str, with_ref: bool
+) -> None:
+    add = lab.tools()[0]
+
+    def asking(item: str) -> Any:
+        def ask(state: Any) -> Any:
+            return {"messages": [lab.adds(item)]}
+
+        return ask
+
+    def work(state: Any) -> Any:
+        return said(add.invoke({"item": "f"}))
+
+    nodes = (work, asking("a"), ToolNode([add]), work, asking("b"), ToolNode([add]), work)
+    graph = simulated(graph_of(*nodes, state=lab.states[with_ref]), lab.world())
+    answers = [text for text in texts(await run(graph, way, go)) if text]
+    assert answers == ["f", "f,a", "f,a,f", "f,a,f,b", "f,a,f,b,f"]
+
+
+def test_a_function_goes_on_where_an_agent_before_it_left_the_world(lab: Lab, go: Any) -> None:
+    add, look, _ = lab.tools()
+    model = ScriptedChatModel(script=[lab.adds("a"), AIMessage("done")])
+
+    def work(state: Any) -> Any:
+        return said(add.invoke({"item": "f"}))
+
+    def ask(state: Any) -> Any:
+        return {"messages": [lab.asks(lab.call("look", "2"))]}
+
+    nodes = (lab.create_agent(model, lab.tools()), work, ask, ToolNode([look]))
+    final = simulated(graph_of(*nodes), lab.world()).invoke(go)
+    assert [text for text in texts(final) if text] == ["a", "done", "a,f", "a,f"]
+
+
+@WAYS
 async def test_nodes_side_by_side_each_begin_where_the_step_began(
     lab: Lab, go: Any, way: str
 ) -> None:
@@ -382,6 +422,33 @@ async def test_tools_that_a_real_tool_calls_are_answered_where_it_stands(
 
 
 @pytest.mark.promise("called-tools")
+@WAYS
+@pytest.mark.parametrize("by", ["node", "middleware"])
+async def test_a_refusal_that_a_real_tool_catches_stops_the_run_all_the_same(
+    lab: Lab, go: Any, way: str, by: str
+) -> None:
+    look = lab.tools()[1]
+
+    def careless() -> str:
+        """Looks, whatever happens."""
+        with contextlib.suppress(Exception):
+            return look.invoke({})
+        return "it failed"
+
+    script = [lab.asks(lab.call("careless")), AIMessage("done")]
+    tools, access = [*lab.tools(), lab.tool(careless)], {"careless": "real", "look": "refuse"}
+    if by == "node":
+        node = SimToolNode(tools, world=lab.world(), access=cast("Any", access))
+        graph = lab.agent(node, *script)
+    else:
+        middleware = [SimulatedTools(lab.world(), access=cast("Any", access))]
+        graph = lab.create_agent(ScriptedChatModel(script=script), tools, middleware=middleware)
+    with pytest.raises(SimulationInterrupted, match="'careless' caught that 'look' got no answer"):
+        await run(graph, way, go)
+    assert lab.ran == []
+
+
+@pytest.mark.promise("called-tools")
 def test_a_tool_that_cannot_be_replaced_does_not_run(
     lab: Lab, go: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,6 +466,30 @@ def test_a_tool_that_cannot_be_replaced_does_not_run(
     with pytest.raises(SimulationInterrupted, match="the real tool 'add' was about to run"):
         simulated(graph_of(work), lab.world()).invoke(go)
     assert lab.ran == []
+
+
+@pytest.mark.promise("called-tools")
+@pytest.mark.parametrize("method", ["invoke", "ainvoke", "run", "arun"])
+def test_a_tool_with_a_way_of_its_own_to_run_is_refused_before_anything_runs(
+    lab: Lab, go: Any, method: str
+) -> None:
+    def really(self: Any, *arguments: Any, **options: Any) -> str:
+        lab.ran.append("add")
+        return "really"
+
+    kind: Any = type("Own", (StructuredTool,), {method: really, "__module__": "mine"})
+    add = kind.from_function(cast("Any", lab.tools()[0]).func, name="add", description="Adds.")
+
+    def work(state: Any) -> Any:
+        return said(add.invoke({"item": "x"}))
+
+    with pytest.raises(AccessRefused, match=f"'add', whose class has a '{method}' of its own"):
+        simulated(graph_of(work), lab.world())
+    simulated(graph_of(work), lab.world(), access={"add": "real"}).invoke(go)
+    assert lab.ran == ["add"]
+    # A tool node is given the simulated tool in its place.
+    asked: Any = {"messages": [lab.adds("x")]}
+    assert lab.answers(simulated(graph_of(ToolNode([add])), lab.world()).invoke(asked)) == ["x"]
 
 
 def test_the_world_of_a_graph_can_be_read(lab: Lab) -> None:

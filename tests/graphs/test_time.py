@@ -212,6 +212,22 @@ def test_marks_of_other_worlds_are_passed_over(lab: Lab, go: Any) -> None:
     assert ref_in(final) == ref_in(final, world=one.id) == one.ref
     assert ref_in(final, world=other.id) is None
     assert ref_in(go) is None
-    more = lab.agent(SimToolNode(lab.tools(), world=other), *script, *script)
+    later = [lab.adds("b"), lab.asks()]
+    more = lab.agent(SimToolNode(lab.tools(), world=other), *script, *later)
     given = {"messages": [*final["messages"], ("user", "go on")]}
-    assert lab.answers(more.invoke(given))[-1] == "a"
+    mixed = more.invoke(given)
+    assert lab.answers(mixed)[-1] == "b"
+    # A point of the world that answered last, and of no other.
+    assert ref_in(mixed) == ref_in(mixed, world=other.id) == other.ref
+
+
+def test_calls_go_on_from_a_ref_that_was_written_by_hand(lab: Lab, go: Any) -> None:
+    node = SimToolNode(lab.tools(), world=lab.world())
+    script = [one for item in "abc" for one in (lab.adds(item), AIMessage("done"))]
+    graph = lab.agent(node, *script, saver=InMemorySaver(), state=lab.states[True])
+    graph.invoke(go, lab.thread())
+    graph.update_state(lab.thread(), {"sim_ref": node.world.root})
+    graph.invoke(go, lab.thread())
+    final = graph.invoke(go, lab.thread())
+    assert lab.answers(final) == ["a", "b", "b,c"]
+    assert ref_in(final) == final["sim_ref"]

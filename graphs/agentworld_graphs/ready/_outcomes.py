@@ -27,7 +27,8 @@ class Outcome(TypedDict):
     differs: list[str]
     """Files, records and values that are otherwise in the end than without a control."""
     struck: bool
-    """Whether the control did anything at all."""
+    """Whether the control did anything at all, as far as the number of its calls and the clock tell: an agent
+    that takes other steps of its own accord takes other time, and then this is true, too."""
     stopped: bool
     """Whether the agent had to be stopped."""
     said: str
