@@ -160,12 +160,13 @@ class _Asking(Generic[T]):
         return reason
 
     def _unusable(self, reason: str) -> UnusableReply:
+        from agentworld_sim.llm.failures import shown
         from agentworld_sim.redaction.records import Redaction
 
         settings = self.model.settings
         about = Redaction().text(self.question.about)
         return UnusableReply(
-            f"{settings.model or 'the model'} at {settings.url} gave no usable answer about"
+            f"{settings.model or 'the model'} at {shown(settings.url)} gave no usable answer about"
             f" {about!r} in {settings.reasks + 1} tries. The last one:"
             f" {reason.rstrip('.')}. The world is unchanged. `agentworld prompt show WORLD --failed`"
             " shows what the model said, if the world is kept; `exchanges` of this error has it. A"

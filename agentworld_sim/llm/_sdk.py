@@ -159,7 +159,9 @@ def understood(error: BaseException) -> TransportError:
         return TransportError("lost", "the connection was closed in the middle of an answer")
     told = below or found(httpx2.HTTPError) or error
     unreached = isinstance(told, aiohttp.ClientConnectorError | httpx2.ConnectError)
-    return TransportError("cannot reach" if unreached else "lost", str(told) or type(told).__name__)
+    # As text, such an error names the whole URL, in which a key may stand.
+    said = told.message if isinstance(told, aiohttp.ClientResponseError) else str(told)
+    return TransportError("cannot reach" if unreached else "lost", said or type(told).__name__)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -164,6 +164,9 @@ class Failures:
 
 def shown(url: str) -> str:
     """A URL without what may be secret: user, password, query and fragment."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "(no URL)"
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", "")).rstrip("/")

@@ -20,7 +20,8 @@ _CALL = re.compile(
     re.escape(OPEN) + r"(.*?)(?:" + re.escape(CLOSE) + r"|(?=<tool_call>)|\Z)", re.DOTALL
 )
 
-_THINKING_END = "</think>"
+_THINKING = re.compile(r"<think>", re.IGNORECASE)
+_THINKING_END = re.compile(r".*</think>", re.IGNORECASE | re.DOTALL)
 
 FORM = '{"name": "tool name", "arguments": {"argument": "value"}}'
 """What stands between the tags, as a policy is told."""
@@ -36,8 +37,8 @@ class Malformed:
 
 def parse_calls(text: str) -> list[ToolCall | Malformed]:
     """The calls of a turn, in order. What is said in thinking is no call."""
-    _, closed, rest = text.rpartition(_THINKING_END)
-    said = rest if closed else text.partition("<think>")[0]
+    thought = _THINKING_END.match(text)
+    said = text[thought.end() :] if thought else _THINKING.split(text, maxsplit=1)[0]
     if CLOSE in said and OPEN not in said:
         return [Malformed(f"Error: {CLOSE} without {OPEN} before it. {_step()}")]
     return [_call(found[1], closed=found[0].endswith(CLOSE)) for found in _CALL.finditer(said)]

@@ -479,6 +479,18 @@ async def test_steps_that_failed_count_against_the_budget(imagining: Open) -> No
         await opened.world.step(OSLO)
 
 
+@pytest.mark.promise("key-stays-secret")
+async def test_a_key_in_the_query_of_the_url_is_not_told_with_an_unusable_reply(
+    imagining: Open,
+) -> None:
+    with ScriptedModelServer(always(ScriptedReply(content=""))) as server:
+        opened = await imagining([], reasks=0, url=f"{server.url}?api-key=k-123")
+        with pytest.raises(UnusableReply) as raised:
+            await opened.world.step(OSLO)
+    assert "k-123" not in str(raised.value)
+    assert "k-123" not in repr(await opened.world.failures())
+
+
 async def test_what_is_chosen_for_the_model_wins_over_the_scenario(imagining: Open) -> None:
     scenario = Scenario.parse(
         "name: limits\ndomains: [mcp]\nmodel: {max_tokens: 500, token_budget: 9000}\n"

@@ -275,6 +275,13 @@ async def test_a_redirect_says_where_it_leads(connect: Connect) -> None:
             await connect(raw.url).ask(asked())
 
 
+async def test_a_redirect_to_what_is_no_url_is_told_without_it(connect: Connect) -> None:
+    moved = response(b"", "location: http://[::1", status="302 Found")
+    async with raw_server(moved) as raw:
+        with pytest.raises(ModelRefused, match=r"answers with 302 and points to '\(no URL\)'"):
+            await connect(raw.url).ask(asked())
+
+
 async def test_a_wrong_model_lists_what_is_served(connect: Connect) -> None:
     with ScriptedModelServer(model=(MODEL, "tiny")) as server:
         told = re.escape(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agentworld_sim.errors import AgentworldError, ModelRefused, UsageError
+from agentworld_sim.errors import AgentworldError, ModelRefused, ModelUnavailable, UsageError
 from agentworld_sim.llm.scripted import (
     Disconnect,
     ErrorReply,
@@ -127,3 +127,11 @@ def test_one_that_no_header_can_carry_is_refused_without_being_shown(
     with pytest.raises(UsageError, match="characters that no HTTP header can carry") as raised:
         connect("http://127.0.0.1:9/v1", api_key=key)
     assert SECRET not in "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.promise("key-stays-secret")
+async def test_one_in_the_query_of_the_url_is_in_no_error(connect: Connect) -> None:
+    async with raw_server(b"\x00garbage\r\n\r\n") as raw:
+        with pytest.raises(ModelUnavailable, match="broke off") as raised:
+            await connect(f"{raw.url}?api-key={SECRET}", retries=0).ask(asked())
+    assert SECRET not in str(raised.value)

@@ -78,3 +78,8 @@ def test_one_malformed_call_does_not_spoil_the_next() -> None:
     broken, call = parse_calls("<tool_call>{\n" + write_call(good))
     assert isinstance(broken, Malformed)
     assert call == good
+
+
+@pytest.mark.parametrize("end", ["</THINK>Done.", ""])
+def test_a_call_drafted_in_thinking_whose_tags_are_in_capitals_is_no_call(end: str) -> None:
+    assert parse_calls(f"<THINK>{write_call(ToolCall('run', {}))}{end}") == []

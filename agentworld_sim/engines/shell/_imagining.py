@@ -200,6 +200,6 @@ class ImaginingSession(ShellEngineSession):
         if problem is not None:
             words = " ".join(unanswered.question.argv)
             raise EngineFailure(
-                f"The imaginer's answer to the command {words[:300]!r} cannot be used: {problem}."
-                " It has to ask `validate` before it gives an answer."
+                f"The recorded or imagined answer to the command {words[:300]!r} cannot be used:"
+                f" {problem}. It cannot be carried out here: record it anew."
             )

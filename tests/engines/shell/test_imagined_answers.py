@@ -206,7 +206,9 @@ async def test_an_answer_that_cannot_be_used_is_a_failure_of_the_imaginer() -> N
     engine = ShellEngine(imaginer=careless)
     async with await World.create(MACHINE, engines=[engine]) as world:
         world.add_tools(TOOLS)
-        with pytest.raises(EngineFailure, match="'kit a' cannot be used: the exit code is 256"):
+        with pytest.raises(
+            EngineFailure, match=r"'kit a' cannot be used: the exit code is 256.*record it anew"
+        ):
             await ImaginedWorld(world, FunctionImaginer()).turn("kit a")
 
 

@@ -237,6 +237,21 @@ async def test_the_world_model_is_reached_through_a_proxy(
     assert guard.violations == ()
 
 
+async def test_a_completion_of_the_named_model_may_be_asked_for_by_way_of_a_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = b'{"choices": [{"index": 0, "text": "fine", "finish_reason": "stop"}]}'
+    async with raw_server(response(body, content_type="application/json")) as proxy:
+        monkeypatch.setenv("http_proxy", f"http://localhost:{proxy.port}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        url = f"http://{NAME}/v1"
+        client = ChatClient(ModelSettings(url=url, model=MODEL, retries=0))
+        with Guard(writable=[tmp_path], urls=[url]) as guard:
+            await client.complete({"prompt": "x"})
+        await client.close()
+    assert guard.violations == ()
+
+
 def test_a_model_on_this_machine_answers(tmp_path: Path) -> None:
     with ScriptedModelServer(["hello"]) as server, Guard(writable=[tmp_path]) as guard:
         assert httpx2.get(f"{server.url}/models", trust_env=False).status_code == 200
