@@ -8,8 +8,8 @@ from typing import Any
 
 from agentworld_sim.engines.table._outputs import Answers, answers_of
 from agentworld_sim.engines.table._shapes import enum_of, item_of, kind_of, properties
-from agentworld_sim.engines.table.reading import READS, Reading
-from agentworld_sim.engines.table.words import plural, singular, singulars, snake, words
+from agentworld_sim.engines.table.reading import Reading
+from agentworld_sim.engines.table.words import plural, singulars, snake, words
 
 STRONG = ("id", "uuid", "guid", "number", "key", "slug", "ref", "sid", "iid")
 """Kinds of name that only ever name a record."""
@@ -245,13 +245,3 @@ def link_problem(read: Reading) -> str | None:
         if joined and read.does == "create":
             return f"its argument {name!r} names one that is there already, so it makes none"
     return None
-
-
-def reads_of(group: Group) -> list[Reading]:
-    """The tools that only look."""
-    return [read for read in group.readings if read.does in READS]
-
-
-def last_word(name: str) -> str:
-    """The last word of a name, for one."""
-    return singular(words(name)[-1]) if words(name) else ""

@@ -74,12 +74,6 @@ def stored_in(values: Mapping[str, Any], table: str) -> list[Stored]:
     return sorted(found, key=lambda one: one.number)
 
 
-def stored_at(values: Mapping[str, Any], table: str, key: str) -> Stored | None:
-    """The record with this `KEY`."""
-    value = values.get(record_path(table, key))
-    return None if value is None else _stored(key, value)
-
-
 def tables_in(values: Mapping[str, Any]) -> list[str]:
     """The tables that the state has, by name."""
     rests = (path.removeprefix(ROOT) for path in values if path.startswith(ROOT))
