@@ -77,14 +77,14 @@ def _listing(world: World, tools: Any, folder: Path, without: Collection[str]) -
         said = cast("Mapping[str, Any]", tools)
         if not isinstance(said.get("tools"), list):
             raise UsageError(
-                f"world_server was given a mapping with {', '.join(map(repr, said)) or 'nothing'}. The result"
+                f"the tools of the server are a mapping with {', '.join(map(repr, said)) or 'nothing'}. The result"
                 " of `tools/list` has a list 'tools'."
             )
         return _tools(said["tools"])
     if isinstance(tools, Sequence):
         return _tools(cast("Sequence[Any]", tools))
     raise UsageError(
-        f"world_server was given {type(tools).__name__}: give it the file of a snapshot, the result of"
+        f"the tools of the server are of type {type(tools).__name__!r}: give the file of a snapshot, the result of"
         " `tools/list`, or a list of tools."
     )
 
@@ -114,6 +114,6 @@ def _tool(tool: Any) -> dict[str, Any]:
     if isinstance(tool, Mapping):
         return dict(cast("Mapping[str, Any]", tool))
     raise UsageError(
-        f"world_server was given the tool {tool!r:.80}. A tool is an object of `tools/list`, an mcp.types.Tool"
+        f"among the tools of the server is {tool!r:.80}. A tool is an object of `tools/list`, an mcp.types.Tool"
         " or a ToolSpec."
     )

@@ -167,12 +167,15 @@ def test_only_who_knows_the_secret_of_the_test_is_served(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("offered", "message"),
     [
-        ("3", "world_server was given int: give it the file of a snapshot, the result of"),
+        (
+            "3",
+            "the tools of the server are of type 'int': give the file of a snapshot, the result of",
+        ),
         (
             "{'tool': []}",
-            "world_server was given a mapping with 'tool'. The result of `tools/list` has a list",
+            "the tools of the server are a mapping with 'tool'. The result of `tools/list` has a list",
         ),
-        ("[3]", "world_server was given the tool 3. A tool is an object of `tools/list`"),
+        ("[3]", "among the tools of the server is 3. A tool is an object of `tools/list`"),
         ("'nowhere.json'", "there is no snapshot"),
         ("None, binds_to={'a': 'terminal/bash'}", "binds_to goes with tools that are given"),
     ],
