@@ -75,7 +75,9 @@ class ShellEngineSession:
         try:
             return await asyncio.shield(asyncio.wrap_future(computing, loop=loop))
         except asyncio.CancelledError:
-            self._live.cancel()
+            # What was closed meanwhile was stopped then, and may be gone.
+            if not self._freed:
+                self._live.cancel()
             raise
 
     def close(self) -> None:
