@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
+from agentworld_sim.llm.settings import KEY_VARIABLE
 from agentworld_sim.scenario import Scenario, empty_scenario
 from agentworld_sim.store.home import open_store
 from agentworld_sim.store.memory import MemoryStore
@@ -23,8 +24,6 @@ from agentworld_sim.world import World
 
 if TYPE_CHECKING:
     from agentworld_sim.ports.stores import WorldStore
-
-KEY_VARIABLE = "AGENTWORLD_API_KEY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.ports import Answer
 from agentworld_sim.ports.controls import PREFIX, Control, Next, Step
 from agentworld_sim.types.turns import Observation
-
-if TYPE_CHECKING:
-    from agentworld_sim.ports import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
+from agentworld_sim.ports.engines import Answer
 from agentworld_sim.types.conditions import Conditions
+from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
-
-if TYPE_CHECKING:
-    from agentworld_sim.ports import Answer
-    from agentworld_sim.types.refs import WorldRef
 
 PREFIX = "control/"
 """What the keys of the values begin with that controls keep in the state."""
@@ -54,8 +52,6 @@ class Step:
 
     def enforce(self, observation: Observation) -> Answer:
         """An answer that changes nothing, without an engine."""
-        from agentworld_sim.ports import Answer
-
         return Answer(observation, StateChange(clock_us=self.state.clock_us))
 
     def after(self, answer: Answer) -> Step:
