@@ -18,7 +18,7 @@ TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train record-servers check lint types docs bench bench-train pocket soak fidelity clean
+.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train record-servers check lint types docs bench bench-train pocket soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,8 +35,11 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## a scripted agent fixes a failing test in a simulated machine
 	@$(BIN)/agentworld demo
 
-test: $(READY) ## all tests, on two processes
-	$(BIN)/pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+test: $(READY) ## the tests of every day, on two processes
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow' $(PYTEST_ARGS)
+
+test-full: $(READY) ## what `make test` leaves out: the slow tests, and every property with all its examples
+	HYPOTHESIS_PROFILE=full $(BIN)/pytest -n 2 --dist worksteal -m 'slow or hypothesis' $(PYTEST_ARGS)
 
 test-wheel: $(READY) ## the wheel, installed alone, outside the clone
 	$(BIN)/python tests/packaging/wheel_leg.py

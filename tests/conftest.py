@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.properties import examples
+
 pytest_plugins = ["pytester"]
 
 # A slow or busy host is no fault of the code: time is judged by benchmarks, not by tests.
-settings.register_profile("any host", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "any host",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=examples(100),
+)
 settings.load_profile("any host")
 
 

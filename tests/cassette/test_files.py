@@ -18,6 +18,7 @@ from agentworld_sim.cassette.file import TapeFile, read_tape, write_tape
 from agentworld_sim.errors import UsageError
 from agentworld_sim.llm.scripted import ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import Studio, command, numbered
+from tests.properties import examples
 
 ODD = list(" \t\n\r\"'#:-{}[],&*!|>%@`?ab\0\x1b\x7f\x85\u2028\ufeff\ufffe\ud800\udfff😀é")
 
@@ -45,7 +46,7 @@ def test_what_is_written_is_read_back(value: Any) -> None:
     assert _exact(yaml.load(document, loader())) == _exact({"value": value})
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(values)
 def test_what_is_written_is_read_back_without_the_fast_parser(value: Any) -> None:
     document = "\n".join(mapping_lines({"value": value})) + "\n"
@@ -79,7 +80,7 @@ def test_huge_texts_are_read_back(text: str, tmp_path: Path) -> None:
     assert found.entries[0].answer["text"] == text
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(texts, st.dictionaries(texts, texts, max_size=2), texts), max_size=2))
 def test_whole_files_are_read_back(calls: list[tuple[str, dict[str, str], str]]) -> None:
     from tempfile import TemporaryDirectory

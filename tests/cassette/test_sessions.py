@@ -18,6 +18,7 @@ from agentworld_sim.cassette import TapeMode, TapeReport
 from agentworld_sim.llm.scripted import ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import Answering, Recording, Studio, command
 from tests.imagination.test_records import CLOSED, SCENARIO, TOOLS, said
+from tests.properties import examples
 
 SCRIPTS = (
     "tool",
@@ -98,7 +99,7 @@ def loop() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves)
 def test_a_recorded_session_is_replayed_to_the_letter(
     loop: asyncio.Runner, moves: list[Move]

@@ -24,6 +24,7 @@ from agentworld_sim.engines.shell import (
 from agentworld_sim.ports import Imagined, Question, TurnContext
 from agentworld_sim.types.state import WorldState
 from tests.engines.shell.imagining import command_of
+from tests.properties import examples
 
 MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
 
@@ -127,7 +128,7 @@ async def probed(world: World, ref: str) -> Turn:
 
 
 @settings(
-    max_examples=10,
+    max_examples=examples(10),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -206,7 +207,7 @@ async def test_every_point_with_imagined_commands_reopens_with_nobody_to_ask(
         again.close()
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=st.lists(imagined_calls, max_size=3), call=imagined_calls)
 @example(
     before=[call_of("session", "git status; git status | cat"), call_of("run", "kit one > made")],
@@ -234,7 +235,7 @@ async def test_a_reopened_world_asks_and_answers_as_the_live_one(
     assert there.ref == here.ref
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(session=st.lists(calls, min_size=1, max_size=8))
 async def test_a_session_run_twice_gives_the_same_bytes(session: list[ToolCall]) -> None:
     lines: list[list[str]] = []

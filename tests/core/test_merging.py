@@ -28,6 +28,7 @@ from agentworld_sim.types.turns import Trajectory
 from tests.core.test_law import COMMANDS, MACHINE, PROBE, TOOLS
 from tests.core.test_world import ADD, SCENARIO, add, adding, sums
 from tests.engines.table.desk import opened, planned
+from tests.properties import examples
 
 
 def shell(command: str) -> ToolCall:
@@ -116,7 +117,7 @@ async def test_branches_that_went_round_an_earlier_merge_have_all_that_it_had_in
 
 
 @pytest.mark.parametrize("kind", ["memory", "disk"])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(
     branches=st.lists(
         st.lists(st.sampled_from(COMMANDS), min_size=1, max_size=2), min_size=2, max_size=3

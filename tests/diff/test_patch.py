@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from agentworld_sim.diff.patch import patch_text, tree_diff
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs
+from tests.properties import examples
 
 GIT = shutil.which("git")
 ENVIRONMENT = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -121,7 +122,7 @@ def without_conflicts(files: dict[str, Content]) -> dict[str, Content]:
 FILES = st.dictionaries(PATH, CONTENT, max_size=6).map(without_conflicts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(before=FILES, after=FILES)
 def test_git_apply_turns_the_tree_before_into_the_tree_after_and_back(
     before: dict[str, Content], after: dict[str, Content]
@@ -129,7 +130,7 @@ def test_git_apply_turns_the_tree_before_into_the_tree_after_and_back(
     check_round_trip(before, after)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(before=TEXT, after=TEXT, more=st.integers(0, 12))
 def test_git_apply_accepts_edits_of_one_text(before: bytes, after: bytes, more: int) -> None:
     padding = b"".join(b"line %d\n" % n for n in range(more))

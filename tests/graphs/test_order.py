@@ -14,6 +14,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs import SimToolNode, _batches, simulate
+from tests.properties import examples
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -25,7 +26,9 @@ ORDERS = given(order=st.permutations(ITEMS))
 
 # The lab only builds: examples share nothing that could tell them apart.
 EXAMPLES = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 EXPECTED = ["a", "a,b", "a,b,c", "a,b,c,d", "a,b,c,d,e"]

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim.imagination.parsing import Parsed, parse_reply
+from tests.properties import examples
 
 O, C = "<predicted_observation>", "</predicted_observation>"
 MARKER = "**Environment Observation:**"
@@ -208,7 +209,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(PIECES | st.text(max_size=3)).map("".join))
 def test_any_reply_is_read_and_nothing_is_invented(content: str) -> None:
     parsed = parse_reply(content)
@@ -218,7 +219,7 @@ def test_any_reply_is_read_and_nothing_is_invented(content: str) -> None:
         assert parsed.text.strip() == content.strip()
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(st.sampled_from(["<think>", "</think>", "a", "b "]), max_size=12).map("".join))
 def test_no_thinking_in_front_of_a_tagged_answer_ever_reaches_it(before: str) -> None:
     # An opening tag that is never closed ends where the answer begins.

@@ -24,6 +24,7 @@ from agentworld_sim import (
 from agentworld_sim.store import Origin, WorldRecord
 from agentworld_sim.store._records import SNAPSHOT_EVERY
 from agentworld_sim.types import blob_id
+from tests.properties import examples
 
 ROOT = "a" * 40
 SHARED = b"in every world"
@@ -480,7 +481,9 @@ _STEPS = st.lists(
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=examples(60),
+    deadline=None,
 )
 @given(_STEPS)
 def test_a_store_holds_just_what_its_worlds_need(

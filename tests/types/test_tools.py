@@ -15,6 +15,7 @@ from agentworld_sim import ArgumentsError, ToolSpec, UsageError
 from agentworld_sim.schema.validate import check_arguments, fits_plainly, schema_problem
 from agentworld_sim.toolkits import known_tools
 from agentworld_sim.types.json import canonical_json
+from tests.properties import examples
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -101,7 +102,7 @@ _NAMES = st.sampled_from(["a", "b", "c"])
         _NAMES, st.sampled_from(["a", 1, 1.0, 1.5, True, None, []]), max_size=3
     ),
 )
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_plain_schemas_are_held_as_by_jsonschema(
     schema: dict[str, Any], arguments: dict[str, Any]
 ) -> None:
@@ -126,7 +127,7 @@ _BINDINGS: list[Mapping[str, Any]] = [
 
 
 @given(data=st.data(), schema=st.sampled_from(_BINDINGS))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_what_fits_a_binding_plainly_fits_by_jsonschema(
     data: st.DataObject, schema: Mapping[str, Any]
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agentworld_sim.engines.shell.commands._modes import changed, is_mode
 from tests.engines.shell.conftest import MakeMachine
 from tests.engines.shell.real_tools import assert_same_story, real_output
+from tests.properties import examples
 
 FILES = (
     "cp -v a b",
@@ -246,7 +247,9 @@ MODES = st.lists(CLAUSES, min_size=1, max_size=2).map(",".join) | st.text(
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(mode=MODES, old=st.integers(0, 0o7777), folder=st.booleans())
 def test_modes_are_read_as_the_real_chmod_reads_them(

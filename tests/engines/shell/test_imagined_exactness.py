@@ -25,6 +25,7 @@ from tests.engines.shell.imagining import (
     ImaginedWorld,
     echoed,
 )
+from tests.properties import examples
 
 
 def kit(call: CommandCall) -> CommandResult:
@@ -89,7 +90,7 @@ async def answers(engine: ShellEngine, session: list[tuple[str, str]]) -> list[A
     return found
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(session=calls)
 async def test_a_world_with_imagined_commands_is_one_that_had_them_all_along(
     session: list[tuple[str, str]],

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agentworld_sim.engines.shell._epilogue import merged, redirects_in
 from tests.engines.shell.limited import Kept
+from tests.properties import examples
 
 STEPS = [
     ["x=1; y=(a b c); declare -A m=([k]=v); f() { echo F $1; }", "echo $x ${y[1]} ${m[k]}; f 2"],
@@ -156,7 +157,10 @@ SCRIPTS = st.lists(COMMANDS, min_size=1, max_size=4).map("; ".join)
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 @given(st.lists(SCRIPTS, min_size=2, max_size=5))
 def test_a_shell_reopened_from_bytes_goes_on_as_the_live_one(scripts: list[str]) -> None:

@@ -12,6 +12,7 @@ from agentworld_sim.engines.shell.commands._name_order import version_key
 from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
 from tests.engines.shell.conftest import MakeMachine
 from tests.engines.shell.real_tools import ENVIRONMENT, assert_same_story, real_output
+from tests.properties import examples
 
 LS = (
     'mkdir d d/e; echo 1 > a; echo 12345 > b.txt; echo > d/x; ln -s a l; ln -s nope broken; echo > .h',
@@ -263,7 +264,9 @@ PLAIN_NAMES = st.text("ab '\"\\\n\t$!~#{}=é\x01", min_size=1, max_size=6)
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(name=NAMES | PLAIN_NAMES)
 def test_names_in_messages_are_quoted_as_gnu_quotes_them(tmp_path: Path, name: str) -> None:
@@ -279,7 +282,9 @@ def test_names_in_messages_are_quoted_as_gnu_quotes_them(tmp_path: Path, name: s
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(names=st.lists(st.text("ab1290.-_", min_size=1, max_size=8), min_size=2, max_size=8))
 def test_version_order_agrees_with_the_real_one(tmp_path: Path, names: list[str]) -> None:

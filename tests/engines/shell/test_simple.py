@@ -13,6 +13,7 @@ from agentworld_sim.engines.shell._simple import is_simple, words_alone
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.session import ShellSession
 from tests.engines.shell.conftest import MachineShell, MakeMachine
+from tests.properties import examples
 
 SETUP = (
     "mkdir -p /srv/d/e /srv/empty; cd /srv; echo 1 > a; echo 12345 > b.txt; echo x > d/.hidden;"
@@ -88,7 +89,9 @@ def _said(run: ShellRun) -> ShellRun:
     merge=st.booleans(),
 )
 @settings(
-    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=examples(150),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 def test_a_command_alone_answers_as_in_a_shell(
     make_machine: MakeMachine, words: list[str], merge: bool

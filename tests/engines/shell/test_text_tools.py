@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agentworld_sim.engines.shell.commands._difference import changes
 from tests.engines.shell.real_tools import RealMachine, SimulatedMachine, assert_same_story
+from tests.properties import examples
 
 DIFF = (
     "printf 'a\nb\nc\n' > a; printf 'a\nB\nc\nd' > b; mkdir x y x/s y/s; echo 1 > x/f; echo 2 > y/f; echo o > x/only; echo s > y/s/n; mkdir y/dd; touch -d '2024-01-01' a b; touch -d 2024-02-01 x/* y/*; ln -s f x/l",
@@ -237,7 +238,9 @@ LINES = st.lists(st.sampled_from("abcd"), max_size=14)
 
 
 @settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(120),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(old=LINES, new=LINES)
 def test_the_differences_chosen_are_those_of_gnu_diff(

@@ -12,6 +12,7 @@ from agentworld_sim import ToolCall, ToolSpec
 from agentworld_sim.engines.table import Argument, Does, Operation, Output, Plan, Role, Table
 from agentworld_sim.errors import AgentworldError, CannotCompute
 from agentworld_sim.schema.validate import schema_problem
+from tests.properties import examples
 
 from .desk import opened
 
@@ -109,7 +110,7 @@ def plans(draw: st.DrawFn) -> tuple[Plan, tuple[ToolSpec, ...]]:
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

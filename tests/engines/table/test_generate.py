@@ -18,6 +18,7 @@ from agentworld_sim.engines.table._regular import text_for
 from agentworld_sim.engines.table.initial_rows import beginning
 from agentworld_sim.engines.table.operation import Plan, Table
 from agentworld_sim.schema.validate import schema_problem
+from tests.properties import examples
 
 CLOCK_US = 1_770_000_000_000_000
 
@@ -84,7 +85,7 @@ DEFS: Mapping[str, Any] = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(schema=schemas(), name=NAMES, seed=st.integers(0, 99), new=st.booleans())
 def test_a_value_fits_its_schema(schema: Any, name: str, seed: int, new: bool) -> None:
     whole = {"$defs": DEFS, "allOf": [schema]}

@@ -15,6 +15,7 @@ from agentworld_sim.engines.table import Plan, infer, plan_of
 from agentworld_sim.engines.table.words import plural, singular, words
 from agentworld_sim.types.tools import ToolSpec
 from tests.engines.table.listings import LISTINGS, specs, written
+from tests.properties import examples
 
 
 def pascal(parts: Sequence[str]) -> str:
@@ -54,14 +55,14 @@ def test_the_case_style_of_names_does_not_matter(listing: str, style: str) -> No
 
 
 @given(listing=st.sampled_from(sorted(LISTINGS)), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_order_of_tools_does_not_matter(listing: str, data: st.DataObject) -> None:
     tools = specs(listing)
     assert plan_of(data.draw(st.permutations(tools))) == plan_of(tools)
 
 
 @given(listing=st.sampled_from(sorted(LISTINGS)), other=st.sampled_from(sorted(LISTINGS)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_tools_about_something_else_do_not_matter(listing: str, other: str) -> None:
     tools = specs(listing)
     plan = plan_of(tools)
@@ -153,7 +154,7 @@ TOOLS = st.builds(
 
 
 @given(st.lists(TOOLS, min_size=1, max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_no_valid_schema_makes_inference_raise(tools: list[ToolSpec]) -> None:
     for tool in tools:
         Draft202012Validator.check_schema(dict(tool.input_schema))

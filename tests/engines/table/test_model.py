@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agentworld_sim import MemoryStore, ToolCall, World
 from agentworld_sim.types.turns import Observation
+from tests.properties import examples
 
 from .desk import TOOLS, PlannedEngine, opened, planned
 
@@ -231,7 +232,7 @@ def visible(record: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if not name.endswith("_at")}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(CALLS, min_size=1, max_size=25))
 async def test_random_calls_are_answered_as_a_plain_model_answers_them(
     calls: list[tuple[str, dict[str, Any]]],

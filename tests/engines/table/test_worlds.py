@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from agentworld_sim import MemoryStore, SqliteStore, ToolCall, World
 from agentworld_sim.types.values import Values, changed_keys, merged
+from tests.properties import examples
 
 from .desk import TOOLS, PlannedEngine, opened, planned, said, shown
 from .test_model import CALLS
@@ -28,7 +29,7 @@ PROBES = (
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(session=st.lists(STEPS, min_size=1, max_size=8), branch=st.integers(0, 7))
 async def test_every_point_reopens_as_it_was(
     session: list[tuple[str, dict[str, Any]]], branch: int

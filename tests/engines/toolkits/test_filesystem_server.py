@@ -13,6 +13,7 @@ from agentworld_sim.engines.shell.toolkits._minimatch import matches
 from agentworld_sim.engines.shell.toolkits._node import collation_key
 from agentworld_sim.engines.shell.toolkits._two_files_patch import two_files_patch
 from tests.engines.toolkits.recordings import RECORDINGS
+from tests.properties import examples
 
 LIBRARIES: dict[str, list[Any]] = json.loads(
     (RECORDINGS / "libraries.json").read_text(encoding="utf-8")
@@ -35,7 +36,7 @@ def test_names_are_sorted_as_the_library_sorts_them() -> None:
 
 
 @given(st.text("ab*?[]{}()|!+@/\\.,-#", max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_no_pattern_breaks_or_hangs(pattern: str) -> None:
     assert matches("aaaaaaaaaaaaaaaaaaaaaaaa/b", pattern) in (True, False)
 

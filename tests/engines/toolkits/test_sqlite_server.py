@@ -13,6 +13,7 @@ from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.engines.toolkits._server_tool import Kept, ServerTurn
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.toolkits import known_tools, resolved
+from tests.properties import examples
 
 TOOLS = [tool for tool in known_tools().values() if tool.toolkit == "sqlite"]
 RUN = {tool.name: resolved(tool.operation) for tool in TOOLS}
@@ -180,7 +181,7 @@ def _literal(value: Any) -> str:
 
 
 @given(st.lists(st.tuples(_CELL, _CELL), min_size=1, max_size=8))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_rows_come_back_as_they_were(rows: list[tuple[Any, Any]]) -> None:
     database = Database()
     database("create_table", "CREATE TABLE t (a, b)")

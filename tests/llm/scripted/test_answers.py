@@ -19,6 +19,7 @@ from agentworld_sim.llm.scripted import (
     count_tokens,
 )
 from agentworld_sim.llm.scripted._generation import told
+from tests.properties import examples
 
 Ask = Callable[..., httpx2.Response]
 MODEL = "Qwen/Qwen-AgentWorld-35B-A3B"
@@ -119,7 +120,7 @@ TEXTS = st.text(max_size=60)
 """Without surrogates: they are no text of a reply."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     content=TEXTS,
     thinking=TEXTS,

@@ -16,12 +16,15 @@ from agentworld_mcp_shim.wrapping._jsonc import read_jsonc
 from agentworld_mcp_shim.wrapping._toml import read_toml
 from agentworld_mcp_shim.wrapping._yaml import read_yaml
 from agentworld_sim.errors import UsageError
+from tests.properties import examples
 
 CHOICE = WrapChoice(
     interpreter="/opt/py/bin/python", world="lab", variables={"AGENTWORLD_MODEL": "m"}
 )
 JSON = Path("/x/.mcp.json")
-unhurried = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 words = st.text(
     st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), min_size=0, max_size=8

@@ -19,6 +19,7 @@ from agentworld_trainers.pocket._mixed import APART, mixed
 from agentworld_trainers.pocket._script import Script
 from agentworld_trainers.pocket.world import FRESH_FROM, PocketSessions, session
 from agentworld_trainers.pocket.world_tasks import TEST, TRAIN, WEIGHTS
+from tests.properties import examples
 
 PROMPTS = Path(__file__).resolve().parents[3] / "fixtures" / "pocket-world" / "prompts"
 
@@ -44,7 +45,7 @@ def test_train_and_test_templates_are_disjoint() -> None:
     assert 15 <= len(TRAIN) <= 45
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(min_value=0))
 def test_no_test_session_is_a_train_session(seed: int) -> None:
     def commands(name: str) -> tuple[str, ...]:
@@ -55,7 +56,7 @@ def test_no_test_session_is_a_train_session(seed: int) -> None:
     assert not {commands(name) for name in TEST} & {commands(name) for name in TRAIN}
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(min_value=0), st.sampled_from(sorted({**TRAIN, **TEST})))
 def test_every_template_writes_a_short_session(seed: int, name: str) -> None:
     script = Script(Random(seed))
@@ -71,7 +72,7 @@ KIND = re.compile(
 """What kind of command one is, as far as the test templates put kinds together."""
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.integers(min_value=0))
 def test_no_mixed_session_has_what_the_test_templates_put_together(seed: int) -> None:
     script = Script(Random(seed))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agentworld_sim.errors import UsageError
 from agentworld_sim.rollouts import Opening, TurnTokens, opening_tag, tool_objects
 from agentworld_sim.scoring import Message
+from tests.properties import examples
 from tests.scoring.samples import sample
 from tests.trainers.policies.tokenizers import TINY_CHAT, bundled, tokenizer
 
@@ -74,7 +75,7 @@ def test_tool_calls_and_answers_are_as_the_template_of_qwen3_writes_them() -> No
 
 
 @given(texts=st.lists(st.text(max_size=30), min_size=1, max_size=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_what_was_sampled_stands_in_the_conversation_as_it_was_sampled(texts: list[str]) -> None:
     tokens = TurnTokens(tokenizer())
     ids = list(tokens.opening_ids(Opening(messages=(QUESTION,))))

@@ -20,6 +20,7 @@ from agentworld_trainers.stages._rendering import (
     render_prediction,
     verify_template,
 )
+from tests.properties import examples
 from tests.trainers.stages import tiny
 
 ANSWER = "<predicted_observation>\n7\n</predicted_observation><|im_end|>"
@@ -83,7 +84,7 @@ OBSERVATIONS = st.text(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     observation=OBSERVATIONS,
     thinking=st.text(max_size=40) | st.just("a</think>b"),
@@ -161,7 +162,7 @@ def test_blanks_that_a_template_trims_are_no_part_of_a_document() -> None:
     assert tokenizer.decode(counted).startswith("x<|im_end|>")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(keep=st.floats(0, 1), seed=st.integers(0, 2**32))
 def test_the_asked_fraction_of_an_observations_tokens_counts(keep: float, seed: int) -> None:
     tokenizer = tiny.tokenizer("tiny_chat")
