@@ -36,14 +36,14 @@ def stub_data(name: str, given: object) -> StubData:
     Raises:
         UsageError: it is none of these.
     """
-    if isinstance(given, type) and issubclass(given, BaseException):
-        given = given()
+    if isinstance(given, type) and issubclass(cast("type[Any]", given), BaseException):
+        given = cast("type[BaseException]", given)()
     if isinstance(given, BaseException):
         return {"error": str(given) or type(given).__name__}
     if isinstance(given, str):
         return {"text": given}
     if callable(given):
-        of = given if hasattr(given, "__qualname__") else type(given)
+        of: Any = cast("Any", given if hasattr(cast("Any", given), "__qualname__") else type(given))
         return {"function": f"{of.__module__}:{of.__qualname__}"}
     try:
         return {"value": json.loads(json.dumps(given, allow_nan=False))}

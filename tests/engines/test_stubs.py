@@ -32,6 +32,19 @@ async def forecast(city: str) -> dict[str, str]:
     return {"city": city, "sky": "clear"}
 
 
+def rain(city: str) -> str:
+    return f"rain in {city}"
+
+
+def unknown_city(city: str) -> ValueError:
+    return ValueError("no such city")
+
+
+def no_arguments() -> str: ...
+def another_function(city: str) -> object:
+    return rain
+
+
 async def answered(value: object, **arguments: Any) -> Observation:
     async with await World.create(answers={"get_weather": value}) as world:
         (tool,) = bind(world, [get_weather])
@@ -45,7 +58,7 @@ async def answered(value: object, **arguments: Any) -> Observation:
         ("", ""),
         ({"sky": "grün"}, '{"sky": "grün"}'),
         (None, "null"),
-        (lambda city: f"rain in {city}", "rain in Oslo"),
+        (rain, "rain in Oslo"),
         (forecast, '{"city": "Oslo", "sky": "clear"}'),
     ],
 )
@@ -53,9 +66,7 @@ async def test_texts_values_and_functions_are_answers(value: object, text: str) 
     assert await answered(value) == Observation(text=text, provenance="computed")
 
 
-@pytest.mark.parametrize(
-    "value", [ValueError("no such city"), lambda city: ValueError("no such city")]
-)
+@pytest.mark.parametrize("value", [ValueError("no such city"), unknown_city])
 async def test_the_tool_fails_with_an_exception(value: object) -> None:
     assert await answered(value) == Observation(text="no such city", is_error=True)
     assert await answered(KeyError) == Observation(text="KeyError", is_error=True)
@@ -83,9 +94,9 @@ async def test_what_a_function_raises_is_no_answer() -> None:
     ):
         await answered(broken)
     with pytest.raises(EngineFailure, match="raised TypeError"):
-        await answered(lambda: "takes nothing")
+        await answered(no_arguments)
     with pytest.raises(EngineFailure, match="gave another function"):
-        await answered(lambda city: bash)
+        await answered(another_function)
 
 
 async def test_a_stub_wins_over_every_engine_and_stands_beside_them() -> None:
