@@ -273,19 +273,17 @@ class World:
         self._router, self._tools = self._router.with_answers({name: value}, self._tools)
         self._discard()
 
-    def refusal(self, name: str) -> str:
-        """Why the tool `name` is refused, for people."""
+    def refusal(self, name: str, *, brief: bool = False) -> str:
+        """Why the tool `name` is refused, with what to do about it for people, or `brief` for agents."""
         tool = self._find(name)[0]
         if self._rule(tool) == "refuse":
             whose = "" if access_for(tool, self._access) else "scenario's "
             return f"{name!r} is refused: the {whose}access rules say so."
         if tool.access == "real":
-            return (
-                f"{name!r} is set to 'real': the adapter that holds the real tool calls it, the"
-                " world does not."
-            )
-        why = self._router.refusal(tool, rule_for(name, self.scenario.routes.tools))
-        return f"{name!r} is refused, because it binds to nothing. {why}"
+            return f"{name!r} is set to 'real': the adapter that holds it calls it, the world does not."
+        route = rule_for(name, self.scenario.routes.tools)
+        why = "" if brief else f" {self._router.refusal(tool, route)}"
+        return f"{name!r} is refused, because it binds to nothing.{why}"
 
     async def state(self, at: WorldRef | None = None) -> WorldState:
         """The content of the world at a point; at its own by default."""
@@ -313,7 +311,7 @@ class World:
         return [turn for turn in turns if turn.merged]
 
     async def asked(self, batch: str) -> list[tuple[str, Turn]]:
-        """The turns of this world in one batch of an `Origin`: its `call` and the turn, oldest first."""
+        """The turns of one batch of an `Origin`: its `call` and the turn, oldest first."""
         return await off_loop(self._store, lambda: self._store.asked(self.id, batch))
 
     async def failures(self) -> list[FailedStep]:
@@ -584,7 +582,10 @@ class World:
         """A tool that may be answered, and what answers it."""
         tool, engine = self._find(name)
         if engine is None or tool.access != "simulate":
-            raise AccessRefused(self.refusal(name))
+            refused = AccessRefused(self.refusal(name, brief=True))
+            # Shown in tracebacks, not to the agent.
+            refused.add_note(self.refusal(name))
+            raise refused
         return tool, engine
 
     def _discard(self) -> None:

@@ -95,7 +95,7 @@ class Router:
         return route in (None, engine.route) or (engine is self._stubs and route != "refuse")
 
     def refusal(self, tool: ToolSpec, route: Route | None = None) -> str:
-        """Why no engine answers `tool`."""
+        """Why no engine answers `tool`, and what to write so that one does."""
         if route == "refuse":
             return "The scenario's routes say so."
         asked = [engine for engine in self.engines if route in (None, engine.route)]
@@ -104,10 +104,17 @@ class Router:
                 f"Its route is {route!r}, and this world has no engine for that."
                 f"{_NO_MODEL if route == 'imagine' else ''}"
             )
-        return " ".join(why for engine in asked if (why := engine.refusal(tool)))
+        known = " ".join(why for engine in asked if (why := engine.refusal(tool)))
+        model = "" if any(one.route == "imagine" for one in self.engines) else _OR_A_MODEL
+        return (
+            f"Give it an answer (answers={{{tool.name!r}: …}}), say which known tool it is (binds_to=…){model}."
+            f" {known}"
+        ).rstrip()
 
 
 _ENGINES = frozenset({"function", "model", "replay", "stub", "table"})
 """What bindings of the library's own engines begin with, also where a world does not have them."""
+
+_OR_A_MODEL = ", or name a language world model (AGENTWORLD_MODEL_URL, model=…)"
 
 _NO_MODEL = " Name a language world model: AGENTWORLD_MODEL_URL, or `model=`."

@@ -164,16 +164,22 @@ MEMORY_TOOLS: tuple[KnownTool, ...] = (
     _memory_tool("open_nodes", "Shows entities by name.", _GRAPH, names=STRINGS),
 )
 
-SQLITE_TOOLS: tuple[KnownTool, ...] = tuple(
-    _sqlite(name, description, schema(arguments, **dict.fromkeys(arguments.split(), STRING)))
-    for name, description, arguments in (
-        ("read_query", "Runs a SELECT query.", "query"),
-        ("write_query", "Runs any other statement.", "query"),
-        ("create_table", "Makes a table.", "query"),
-        ("list_tables", "Lists the tables.", ""),
-        ("describe_table", "Shows the columns of a table.", "table_name"),
-        ("append_insight", "Adds an insight to the memo.", "insight"),
-    )
+SQLITE_TOOLS: tuple[KnownTool, ...] = (
+    *(
+        _sqlite(name, description, schema(arguments, **dict.fromkeys(arguments.split(), STRING)))
+        for name, description, arguments in (
+            ("read_query", "Runs a SELECT query.", "query"),
+            ("write_query", "Runs any other statement.", "query"),
+            ("create_table", "Makes a table.", "query"),
+            ("list_tables", "Lists the tables.", ""),
+            ("describe_table", "Shows the columns of a table.", "table_name"),
+            ("append_insight", "Adds an insight to the memo.", "insight"),
+            # LangChain's toolkit for SQL, on the same database.
+            ("sql_db_query", "Runs a query and gives its rows.", "query"),
+            ("sql_db_schema", "Shows how tables were made, and rows of each.", "table_names"),
+        )
+    ),
+    _sqlite("sql_db_list_tables", "Lists the tables by name.", schema(tool_input=STRING)),
 )
 
 _MOMENT = schema(

@@ -1,5 +1,5 @@
-"""Shells of no maker: a terminal that takes keystrokes, bash that takes a command, and a shell with its
-streams apart, which is for the command line and for programs."""
+"""Tools of no maker: a terminal that takes keystrokes, bash that takes a command, a shell with its streams apart,
+which is for the command line and for programs, and what many agents have beside their shell."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ _shell = Maker(
     domain="terminal",
     operations="agentworld_sim.engines.shell.toolkits.plain",
     failing="failing",
+)
+
+_common = Maker(
+    toolkit="common",
+    domain="mcp",
+    operations="agentworld_sim.engines.toolkits.common",
+    engine="toolkits",
+    # Other tools have these names, too: `usual_names.py` says when one of them is meant.
+    for_agents=False,
 )
 
 _KEYSTROKES = {
@@ -67,4 +76,10 @@ SHELL_TOOLS: tuple[KnownTool, ...] = (
         operation="run_in_session",
         keeps="all",
     ),
+)
+
+COMMON_TOOLS: tuple[KnownTool, ...] = (
+    _common("now", "Tells the date and the time.", schema()),
+    _common("today", "Tells the date.", schema()),
+    _common("think", "Notes a thought.", schema("thought", thought=STRING)),
 )

@@ -175,7 +175,7 @@ class Answers:
                 f"{tool.name!r} was not called, and nothing was changed: {problem}. This is for the"
                 " author of that server to mend."
             )
-        refusal = f"{tool.name!r} was not called, and nothing was changed. {world.refusal(tool.world_name)}"
+        refusal = f"{tool.name!r} was not called, and nothing was changed. {world.refusal(tool.world_name, brief=True)}"
         if rule_for(tool.world_name, world.scenario.access) is None:
             refusal += (
                 " Here that is an option: if it does what a known tool does, start with"

@@ -17,9 +17,9 @@ from agentworld_sim.engines.browser.history import (
     normal_url,
     serves_pages,
 )
-from agentworld_sim.errors import CannotCompute, EngineFailure, nearest
+from agentworld_sim.errors import CannotCompute, EngineFailure
 from agentworld_sim.ports import Answer, Imaginer, TurnContext
-from agentworld_sim.toolkits import arguments_of, binding_for, known_tool, known_tools
+from agentworld_sim.toolkits import arguments_of, binding_for, bound_to, known_tool, unknown_to
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -49,12 +49,9 @@ class BrowserEngine:
         self._imaginer = imaginer
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        found = binding_for(tool)
-        if found is None or found.engine != self.name:
-            return None
         if tool.binds_to is None and self._imaginer is None:
             return None
-        return replace(tool, domain="web", binds_to=tool.binds_to or found.id)
+        return bound_to(tool, self.name)
 
     def refusal(self, tool: ToolSpec) -> str:
         found = binding_for(tool)
@@ -63,14 +60,7 @@ class BrowserEngine:
                 f"The browser has no pages to show: {tool.name!r} needs a language world model"
                 " (AGENTWORLD_MODEL_URL, or model=…), or pages that are given to it."
             )
-        names = [
-            name
-            for known in known_tools().values()
-            if known.engine == self.name
-            for name in known.names
-        ]
-        near = nearest(tool.name, names)
-        return near and f"The browser has no such tool.{near}"
+        return unknown_to(tool, self.name)
 
     async def open(self, state: WorldState, blobs: Blobs) -> BrowserSession:
         return BrowserSession(self._imaginer)

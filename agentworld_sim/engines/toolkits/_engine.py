@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Literal
 
 from agentworld_sim.engines.toolkits._server_tool import Kept, ServerTurn
-from agentworld_sim.errors import EngineFailure, nearest
+from agentworld_sim.errors import EngineFailure
 from agentworld_sim.ports import Answer, TurnContext
 from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.toolkits import (
     KnownTool,
     arguments_of,
-    binding_for,
+    bound_to,
     known_tool,
-    known_tools,
     resolved,
+    unknown_to,
 )
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
@@ -34,17 +34,10 @@ class ToolkitEngine:
     route: Literal["compute"] = "compute"
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        found = binding_for(tool)
-        if found is None or found.engine != self.name:
-            return None
-        return replace(tool, domain=found.domain, binds_to=tool.binds_to or found.id)
+        return bound_to(tool, self.name)
 
     def refusal(self, tool: ToolSpec) -> str:
-        names = [one.name for one in known_tools().values() if one.engine == self.name]
-        if tool.name in names:
-            return f"Of the servers that are computed, {tool.name!r} has other arguments."
-        near = nearest(tool.name, names)
-        return near and f"No MCP server that is computed has it.{near}"
+        return unknown_to(tool, self.name)
 
     async def open(self, state: WorldState, blobs: Blobs) -> ToolkitSession:
         return ToolkitSession()

@@ -1,6 +1,7 @@
-"""The tools of `mcp-server-sqlite`, release 2025.4: SQL on a database in the world's state.
+"""The tools of `mcp-server-sqlite`, release 2025.4, and of LangChain's toolkit for SQL, on a database in the world's
+state.
 
-Held against recordings of the real server. As there, every call has a connection of its own. Nothing is
+The first are held against recordings of the real server. As there, every call has a connection of its own. Nothing is
 read or written outside memory, and what would depend on the host is answered from the world.
 """
 
@@ -177,6 +178,76 @@ def _list(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
 
 def _describe(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     return str(_Database(turn).run(f"PRAGMA table_info({arguments['table_name']})"))
+
+
+MAX_CELL = 300
+"""Characters of a text that LangChain shows."""
+
+_SAMPLE = 3
+"""Rows of a table that LangChain shows with its schema."""
+
+_ERROR_PAGES = {
+    "DatabaseError": "4xp6",
+    "DataError": "9h9h",
+    "IntegrityError": "gkpj",
+    "InterfaceError": "rvf5",
+    "NotSupportedError": "tw8g",
+    "OperationalError": "e3q8",
+    "ProgrammingError": "f405",
+}
+"""SQLAlchemy's pages about errors."""
+
+
+def sql_db_query(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    query: str = arguments["query"]
+    try:
+        rows = _Database(turn).run(query)
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        kind = type(error).__name__
+        page = _ERROR_PAGES.get(kind, "dbapi")
+        return Observation(
+            text=f"Error: (sqlite3.{kind}) {error}\n[SQL: {query}]\n(Background on this error at:"
+            f" https://sqlalche.me/e/20/{page})"
+        )
+    if not rows or query.strip().upper().startswith(_WRITES):
+        return Observation(text="")
+    return Observation(text=str([tuple(map(_cell, row.values())) for row in rows]))
+
+
+def sql_db_list_tables(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    return Observation(text=", ".join(_statements(turn)))
+
+
+def sql_db_schema(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    wanted = {name.strip() for name in arguments["table_names"].split(",")}
+    statements = _statements(turn)
+    missing = wanted - statements.keys()
+    if missing:
+        listed = ", ".join(map(repr, sorted(missing)))
+        return Observation(text=f"Error: table_names {{{listed}}} not found in database")
+    parts: list[str] = []
+    for name in (one for one in statements if one in wanted):
+        quoted = '"' + name.replace('"', '""') + '"'
+        columns = _Database(turn).run(f"PRAGMA table_info({quoted})")
+        rows = _Database(turn).run(f"SELECT * FROM {quoted} LIMIT {_SAMPLE}")
+        lines = [[column["name"] for column in columns]]
+        lines += [[str(value)[:100] for value in row.values()] for row in rows]
+        sample = "\n".join("\t".join(line) for line in lines)
+        parts.append(f"\n{statements[name]}\n\n/*\n{_SAMPLE} rows from {name} table:\n{sample}\n*/")
+    return Observation(text="\n\n".join(parts))
+
+
+def _statements(turn: ServerTurn) -> dict[str, str]:
+    """The statement that made each table, by name."""
+    schema: _sqlite_state.Schema = turn.kept.get("schema", [])
+    made = {name: sql for kind, name, _, sql in schema if kind == "table"}
+    return {name: made[name] for name in sorted(made) if not name.startswith("sqlite_")}
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, str) or len(value) <= MAX_CELL:
+        return value
+    return value[: MAX_CELL - 3].rsplit(" ", 1)[0] + "..."
 
 
 def _append(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:

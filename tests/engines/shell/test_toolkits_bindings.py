@@ -67,7 +67,7 @@ def test_a_schema_is_one(identity: str) -> None:
         (tool("terminal", "commands", commands="string"), "langchain/terminal"),
         (tool("terminal", "commands", commands="array"), "langchain/terminal"),
         (tool("terminal", "commands", commands="integer"), None),
-        (tool("terminal", "command", command="string"), None),
+        (tool("terminal", "command", command="string"), "terminal/bash"),
         (tool("shell", command="string", restart="boolean"), "langchain/shell"),
         (tool("bash", "command", command="string"), "terminal/bash"),
         (tool("bash", "command machine", command="string", machine="string"), None),
@@ -115,7 +115,7 @@ def test_a_schema_is_one(identity: str) -> None:
             "qwen-code/run_shell_command",
         ),
         (tool("Bash", "command", command="string", timeout="integer"), "claude-code/Bash"),
-        (tool("bash_", "command", command="string"), None),
+        (tool("bash2", "command", command="string"), None),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
