@@ -178,11 +178,8 @@ def _mapping(binds_to: str) -> tuple[Names, Mapping[str, Any]]:
         found = _PART.fullmatch(part) if inside.endswith(")") else None
         own, name = found.group("own", "name") if found else (None, None)
         name = name or (found and found["left_out"])
-        if (
-            not name
-            or name in names
-            or own in (one for one in (*names.values(), *constants) if one)
-        ):
+        taken = {*names.values(), *constants} - {None}
+        if not name or name in names or own in taken:
             raise UsageError(
                 f"binds_to={binds_to!r} is not of the form 'toolkit/tool(theirs=yours, -left_out)', each"
                 " argument once, for example 'terminal/bash(command=cmd)'."
