@@ -4,7 +4,7 @@ which is for the command line and for programs, and what many agents have beside
 from __future__ import annotations
 
 from agentworld_sim.toolkits.known_tool import KnownTool, Maker
-from agentworld_sim.toolkits.schemas import NUMBER, STRING, STRINGS, schema
+from agentworld_sim.toolkits.schemas import STRING, STRINGS, schema
 
 _terminal = Maker(
     toolkit="terminal",
@@ -30,7 +30,7 @@ _common = Maker(
 
 _KEYSTROKES = {
     "type": "array",
-    "items": schema("keystrokes", keystrokes=STRING, duration=NUMBER),
+    "items": schema("keystrokes duration?:number"),
 }
 _COMMAND = {**STRING, "description": "Any bash text."}
 _WORDS = {**STRINGS, "description": "`$0`, `$1`, …"}
@@ -48,7 +48,7 @@ TERMINAL_TOOLS: tuple[KnownTool, ...] = (
     _terminal(
         "bash",
         "Runs a command in one bash session that stays open between calls.",
-        schema("command", command=STRING),
+        schema("command"),
         keeps="all",
     ),
     _terminal(
@@ -64,7 +64,7 @@ SHELL_TOOLS: tuple[KnownTool, ...] = (
     _shell(
         "run",
         "Runs a script as `bash -c` does: a fresh shell, streams apart.",
-        schema("command", command=_COMMAND, arguments=_WORDS, stdin=_STDIN),
+        schema("command arguments? stdin?", command=_COMMAND, arguments=_WORDS, stdin=_STDIN),
         names=("shell_run",),
         operation="run_script",
     ),
@@ -81,5 +81,5 @@ SHELL_TOOLS: tuple[KnownTool, ...] = (
 COMMON_TOOLS: tuple[KnownTool, ...] = (
     _common("now", "Tells the date and the time.", schema()),
     _common("today", "Tells the date.", schema()),
-    _common("think", "Notes a thought.", schema("thought", thought=STRING)),
+    _common("think", "Notes a thought.", schema("thought")),
 )

@@ -10,8 +10,8 @@ from jsonschema.validators import validator_for
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.toolkits import binding_for, known_tools, schema_fits, toolkit
-from agentworld_sim.toolkits.document import document
 from agentworld_sim.types.tools import ToolSpec
+from tests.toolkits.bindings_page import document
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "bindings.md"
 
@@ -42,7 +42,7 @@ def bound(spec: ToolSpec) -> str | None:
 
 def test_the_page_is_made_from_the_bindings() -> None:
     command = (
-        "python -c 'from agentworld_sim.toolkits.document import document;"
+        "python -c 'from tests.toolkits.bindings_page import document;"
         ' print(document(), end="")\' > docs/reference/bindings.md'
     )
     assert PAGE.read_text(encoding="utf-8") == document(), f"run: {command}"
