@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check, CheckInput
-from agentworld_sim.checks.paths import clean_path, path_of
+from agentworld_sim.checks.file_calls import clean_path, path_of
 from agentworld_sim.domains import domain
 from agentworld_sim.engines.model_binding import TURN_US
 from agentworld_sim.imagination.conversation import MARKER

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-from agentworld_sim.checks.paths import words_of
+from agentworld_sim.checks.file_calls import words_of
 from agentworld_sim.ports.checks import CheckInput
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation
