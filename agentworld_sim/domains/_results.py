@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from agentworld_sim.domains.text import json_value, sendable
-from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
 
 ERROR_FORM = '{"content": [{"type": "text", "text": "the message"}], "isError": true}'
@@ -45,6 +45,11 @@ def read_result(text: str, tool: ToolSpec) -> Observation:
         return _observed(text)
     structured, text = _structured(text, tool)
     return _observed(text, structured=structured)
+
+
+def read_answer(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
+    """Implements `ReadObservation`: a plain text, JSON for a tool with an output schema, or an envelope."""
+    return read_result(text, tool)
 
 
 def write_result(observation: Observation) -> str:

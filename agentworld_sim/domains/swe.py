@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from agentworld_sim.domains import Domain
 from agentworld_sim.domains._results import read_result
-from agentworld_sim.domains.text import called, sendable
+from agentworld_sim.domains.text import json_action, sendable
 from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Action, Observation
+from agentworld_sim.types.turns import Observation
 
 _ERROR = re.compile(r"<tool_use_error>|Error (?:executing|calling) tool ")
 """How coding agents begin the text of a call that failed."""
@@ -20,11 +20,6 @@ _EXIT_CODE = re.compile(r"Exit code [1-9]\d*(?:\n|\Z)")
 
 _ERROR_LINE = re.compile(r"Error: .+\Z")
 """How tools that are no shells say that they could not do it. A shell's output may begin so too."""
-
-
-def action(call: ToolCall, tool: ToolSpec) -> Action:
-    """The call as JSON."""
-    return Action(called(call))
 
 
 def write(observation: Observation) -> str:
@@ -65,7 +60,7 @@ def _shown(block: object) -> str:
 
 DOMAIN = Domain(
     name="swe",
-    action=action,
+    action=json_action,
     write=write,
     read=read,
     fence="json",

@@ -7,7 +7,8 @@ import re
 from math import isfinite
 from typing import Any, cast
 
-from agentworld_sim.types.tools import ToolCall
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _DEEPEST = 100
@@ -50,9 +51,19 @@ def _indented(value: object, line: str) -> str:
     return _encoded(value)
 
 
-def called(call: ToolCall) -> str:
-    """A call as JSON: `{"name": …, "arguments": …}`."""
-    return action_json({"name": call.name, "arguments": dict(call.arguments)})
+def json_action(call: ToolCall, tool: ToolSpec) -> Action:
+    """Implements `WriteAction`: `{"name": …, "arguments": …}`."""
+    return Action(action_json({"name": call.name, "arguments": dict(call.arguments)}))
+
+
+def plain_text(observation: Observation) -> str:
+    """Implements `WriteObservation`: the text as it is."""
+    return sendable(observation.text)
+
+
+def read_screen(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
+    """Implements `ReadObservation`: the text as it is."""
+    return Observation(text=sendable(text).strip("\n"), provenance="imagined")
 
 
 def json_value(text: str) -> Any:
