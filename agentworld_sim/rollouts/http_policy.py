@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from agentworld_sim.errors import ModelFailure, UsageError
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import KEY_VARIABLE, MODEL_VARIABLE, URL_VARIABLE, ModelSettings
-from agentworld_sim.rollouts.policy import Completion
+from agentworld_sim.rollouts.policies import Completion
 
 NO_TOKEN_IDS = (
     "A policy is trained on exactly the tokens that it sampled: serve it with vLLM 0.10.2 or newer,"

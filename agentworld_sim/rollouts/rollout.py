@@ -1,4 +1,4 @@
-"""One rollout: a policy and an environment take turns until something ends it."""
+"""One rollout: a policy and an environment take turns until something ends it. With its limits, and how far it is."""
 
 from __future__ import annotations
 
@@ -8,19 +8,102 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, WorldFailure
-from agentworld_sim.rollouts.policy import Completion, Policy
-from agentworld_sim.rollouts.progress import UnderWay
-from agentworld_sim.rollouts.record import RolloutRecord, StopReason
-from agentworld_sim.rollouts.settings import RolloutSettings
+from agentworld_sim.rollouts.policies import Completion, Policy
+from agentworld_sim.rollouts.rollout_log import RolloutRecord, StopReason
 from agentworld_sim.rollouts.tasks import Environment, EnvironmentReply, Opening, Task
 from agentworld_sim.rollouts.turn_tokens import TurnTokens
-from agentworld_sim.scoring.reward import Reward
-from agentworld_sim.scoring.samples import Message
+from agentworld_sim.scoring.samples import Message, Reward
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutSettings:
+    """Limits of rollouts, and how many there are at a time."""
+
+    max_turns: int = 8
+    """Turns of the policy. The environment still answers the last one: it takes effect."""
+    max_turn_tokens: int = 1024
+    """Tokens of one turn. A turn that reaches them ends its rollout with `max_tokens` and is not
+    answered: what was cut off says nothing that could be acted on."""
+    max_rollout_tokens: int = 8192
+    """Tokens of the prompt and of everything after it."""
+    in_flight: int = 64
+    """Rollouts under way at a time."""
+    rollout_seconds: float = 600.0
+    """Deadline of one rollout, on the host's clock."""
+    heartbeat_seconds: float = 30.0
+    """How often a batch reports how far it is."""
+    template: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Variables of the chat template, for example `{"enable_thinking": False}`."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_turns", "max_turn_tokens", "max_rollout_tokens", "in_flight"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be 1 or more, not {getattr(self, name)!r}.")
+        for name in ("rollout_seconds", "heartbeat_seconds"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} must be more than 0, not {getattr(self, name)!r}.")
+
+
+@dataclass(slots=True, eq=False)
+class UnderWay:
+    """A rollout that has begun and not ended."""
+
+    task: str
+    index: int
+    began: float = field(default_factory=time.monotonic)
+    """Host time, seconds."""
+    waits_for: Literal["environment", "policy"] = "environment"
+    since: float = field(default_factory=time.monotonic)
+    """When it began to wait for that."""
+    turns: int = 0
+
+    def waiting(self, what: Literal["environment", "policy"]) -> None:
+        """Notes what it waits for from now on."""
+        self.waits_for = what
+        self.since = time.monotonic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a batch of rollouts stands."""
+
+    finished: int
+    failed: int
+    """Of those, with `env_error`."""
+    total: int
+    seconds: float
+    """Since it began."""
+    slowest: tuple[str, ...]
+    """The rollouts that have been waiting longest, in words."""
+
+    def __str__(self) -> str:
+        text = f"batch: {self.finished} of {self.total} rollouts after {self.seconds:.0f} s"
+        if self.failed:
+            text += f", {self.failed} failed"
+        if self.slowest:
+            text += "; waiting: " + ", ".join(self.slowest)
+        return text
+
+
+OnHeartbeat = Callable[[Progress], None]
+
+_SHOWN = 3
+
+
+def slowest_of(under_way: list[UnderWay]) -> tuple[str, ...]:
+    """Those that have been waiting longest."""
+    now = time.monotonic()
+    return tuple(
+        f"{one.task} number {one.index} (turn {one.turns + 1}, for the {one.waits_for},"
+        f" {now - one.since:.0f} s)"
+        for one in sorted(under_way, key=lambda one: one.since)[:_SHOWN]
+    )
+
 
 T = TypeVar("T")
 

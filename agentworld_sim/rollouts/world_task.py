@@ -13,8 +13,7 @@ from agentworld_sim.rollouts.hermes import Malformed, parse_calls, tool_objects
 from agentworld_sim.rollouts.tasks import EnvironmentReply, Opening
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward
-from agentworld_sim.scoring.reward import Reward
-from agentworld_sim.scoring.samples import Message
+from agentworld_sim.scoring.samples import Message, Reward
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World

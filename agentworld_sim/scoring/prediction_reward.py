@@ -16,7 +16,7 @@ After Qwen-AgentWorld's report (arXiv 2606.24597): rule 0 or 25, rubric the mean
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agentworld_sim.checks import (
     Check,
@@ -25,24 +25,93 @@ from agentworld_sim.checks import (
     NoPretenceCheck,
     judge_all,
 )
-from agentworld_sim.scoring.evidence import check_input, checks_of, turns_of_prompt
-from agentworld_sim.scoring.judge import Judge, Unreadable
-from agentworld_sim.scoring.judge_appeals import NoAppealCheck, fold_text
-from agentworld_sim.scoring.judgement import DIMENSIONS
-from agentworld_sim.scoring.prediction_text import (
-    Refused,
-    answer_of,
-    is_computed,
-    last_observation,
-    observation_of,
+from agentworld_sim.imagination.parsing import ANSWER_TAG, MARKER, THINKING_TAG, parse_reply
+from agentworld_sim.imagination.reply_validation import reply_fault
+from agentworld_sim.llm.chat import ChatReply
+from agentworld_sim.scoring.evidence import (
+    check_input,
+    checks_of,
+    read_observation,
+    turns_of_prompt,
 )
-from agentworld_sim.scoring.reward import Reward
-from agentworld_sim.scoring.samples import PredictionSample
+from agentworld_sim.scoring.judge import DIMENSIONS, Judge, Unreadable
+from agentworld_sim.scoring.judge_appeals import NoAppealCheck, fold_text
+from agentworld_sim.scoring.samples import PredictionSample, Reward
 from agentworld_sim.scoring.similarity import agreement, is_exact
 from agentworld_sim.types.files import FileTree, MemoryBlobs
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
+
+LENGTH_FACTOR, LENGTH_FLOOR = 4, 2_000
+"""An answer may have four times the characters of the truth and 2,000 more. Longer ones earn nothing and
+reach no judge: one that overflows the judge's context would not be judged at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a text earns nothing."""
+
+    name: str
+    """`no-tag`, `cut`, `unreadable`, `form`, `too-long`, `empty`, `copied`, or a check's name."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
+
+
+def answer_of(sample: PredictionSample, text: str) -> str | Refused:
+    """The text inside the answer's tag, the last one that was opened.
+
+    Stricter than a world is: the tag must be there and closed, and thinking must have ended before it.
+    A policy is trained on the whole form, where a world takes what it can get.
+
+    Args:
+        sample: What was asked.
+        text: What the policy wrote, thinking included.
+    """
+    if _is_lost_in_thought(text):
+        return Refused("cut", "the thinking does not end")
+    known = "\n".join(one["content"] for one in sample.messages if one["role"] != "system")
+    parsed = parse_reply(text, known=known)
+    if not parsed.tagged:
+        return Refused("no-tag", f"nothing stands inside <{ANSWER_TAG}>")
+    if not parsed.closed:
+        return Refused("cut", f"<{ANSWER_TAG}> is not closed")
+    fault = reply_fault(ChatReply(content=text, finish_reason="stop"), parsed, known=known)
+    if fault is not None:
+        return Refused("unreadable", fault)
+    most = LENGTH_FACTOR * len(sample.observation) + LENGTH_FLOOR
+    if len(parsed.text) > most:
+        return Refused("too-long", f"{len(parsed.text)} characters, and {most} are enough")
+    return parsed.text
+
+
+def _is_lost_in_thought(text: str) -> bool:
+    lowered = text.lstrip()[: len(THINKING_TAG) + 2].lower()
+    return lowered == f"<{THINKING_TAG}>" and f"</{THINKING_TAG}>" not in text.lower()
+
+
+def observation_of(sample: PredictionSample, text: str) -> Observation | Refused:
+    """A text as the domain reads it: its normalisation is the one that a world's answers get."""
+    try:
+        return read_observation(sample, text)
+    except ValueError as error:
+        return Refused("form", str(error))
+
+
+def last_observation(sample: PredictionSample) -> str | None:
+    """What the environment said on the turn before; `None` on the first."""
+    for message in reversed(sample.messages):
+        if message["role"] == "assistant":
+            return message["content"].removeprefix(MARKER).removeprefix("\n")
+    return None
+
+
+def is_computed(sample: PredictionSample) -> bool:
+    """Whether an engine computed the truth: all of its content is deterministic."""
+    return sample.evidence is not None and sample.evidence.get("provenance") == "computed"
+
 
 FULL = 25.0
 """The most that a prediction can earn."""

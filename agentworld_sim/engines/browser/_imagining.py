@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import domain
-from agentworld_sim.engines.browser._clicks import Way
 from agentworld_sim.engines.browser.history import BrowserHistory, Page, normal_url, visits_in
+from agentworld_sim.engines.browser.page import Way
 from agentworld_sim.engines.call_question import CallQuestion
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.ports import Answer, Imagined, TurnContext, whole_answer

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any
 
-from agentworld_sim.engines.toolkits import _sqlite_functions, _sqlite_state
+from agentworld_sim.engines.toolkits import sqlite_database
 from agentworld_sim.engines.toolkits._server_tool import ServerTurn
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.types.turns import Observation
@@ -56,7 +56,7 @@ class _Database:
             CannotCompute: it asks for what a world does not have, or for too much.
             sqlite3.Error: the database's own error.
         """
-        with closing(_sqlite_state.connected(self._turn.kept)) as connection:
+        with closing(sqlite_database.connected(self._turn.kept)) as connection:
             try:
                 return self._run(connection, query)
             except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
@@ -68,11 +68,11 @@ class _Database:
 
     def _run(self, connection: sqlite3.Connection, query: str) -> list[Any]:
         connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute(f"PRAGMA max_page_count = {_sqlite_state.MAX_BYTES // 4096}")
+        connection.execute(f"PRAGMA max_page_count = {sqlite_database.MAX_BYTES // 4096}")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 2)
         turn = self._turn
-        _sqlite_functions.install(connection, clock_us=turn.clock_us, seed=turn.seed)
+        sqlite_database.install(connection, clock_us=turn.clock_us, seed=turn.seed)
         connection.set_authorizer(self._authorise)
         connection.set_progress_handler(self._count, _STEP)
         connection.row_factory = sqlite3.Row
@@ -89,7 +89,7 @@ class _Database:
         connection.rollback()
         self._unwatch(connection)
         if connection.total_changes or query.lstrip()[:6].upper() != "SELECT":
-            _sqlite_state.dump(connection, turn.kept)
+            sqlite_database.dump(connection, turn.kept)
         return rows
 
     def _fetched(self, cursor: sqlite3.Cursor) -> list[Any]:
@@ -239,7 +239,7 @@ def sql_db_schema(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation
 
 def _statements(turn: ServerTurn) -> dict[str, str]:
     """The statement that made each table, by name."""
-    schema: _sqlite_state.Schema = turn.kept.get("schema", [])
+    schema: sqlite_database.Schema = turn.kept.get("schema", [])
     made = {name: sql for kind, name, _, sql in schema if kind == "table"}
     return {name: made[name] for name in sorted(made) if not name.startswith("sqlite_")}
 

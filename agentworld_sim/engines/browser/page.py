@@ -1,17 +1,20 @@
-"""What is read off a page, with BeautifulSoup over lxml as in the real tools."""
+"""What is read off a page, with BeautifulSoup over lxml as in the real tools, and where a click on it leads."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urljoin
+from urllib.parse import urldefrag, urlencode, urljoin, urlsplit, urlunsplit
 
 from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
+if TYPE_CHECKING:
+    from bs4 import Tag
 
 EXTRA = "browser"
 
@@ -158,3 +161,98 @@ def _is_visible(element: Tag) -> bool:
         return False
     around = [element, *element.parents]
     return not any(one.name in _NOT_SHOWN or _hides(one) for one in around)
+
+
+_BUTTONS = frozenset(["submit", "image"])
+_NOT_SENT = frozenset(["submit", "image", "button", "reset", "file"])
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A request that a click makes."""
+
+    url: str
+    """Absolute."""
+    method: str = "GET"
+    fields: tuple[tuple[str, str], ...] = ()
+    """What a form sends in its body."""
+    new_tab: bool = False
+
+
+def way_of(element: Tag, url: str) -> Way | None:
+    """The way that leads on from the page at `url`; `None` when the page alone does not say so."""
+    anchor = _around(element, "a")
+    if anchor is not None and anchor.get("href") is not None:
+        target = urljoin(url, (_attribute(anchor, "href") or "").strip())
+        if urlsplit(target).scheme not in ("http", "https"):
+            return None
+        return Way(target, new_tab=(_attribute(anchor, "target") or "") == "_blank")
+    button = _around(element, "button") or (element if element.name == "input" else None)
+    form = None if button is None else _around(button, "form")
+    if button is None or form is None:
+        return None
+    usual = "submit" if button.name == "button" else "text"
+    if ((_attribute(button, "type") or "") or usual).lower() not in _BUTTONS:
+        return None
+    return _sent(form, button, url)
+
+
+def stays(target: str, url: str) -> bool:
+    """Whether `target` is another place on the same page."""
+    return "#" in target and urldefrag(target).url == urldefrag(url).url
+
+
+def _sent(form: Tag, button: Tag, url: str) -> Way | None:
+    action = urljoin(
+        url, (_attribute(button, "formaction") or "") or (_attribute(form, "action") or "") or url
+    )
+    if urlsplit(action).scheme not in ("http", "https"):
+        return None
+    fields = tuple(_fields(form, button))
+    method = (
+        (_attribute(button, "formmethod") or "") or (_attribute(form, "method") or "") or "get"
+    ).upper()
+    new_tab = (_attribute(form, "target") or "") == "_blank"
+    if method == "POST":
+        return Way(action, "POST", fields, new_tab)
+    parts = urlsplit(action)
+    return Way(
+        urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(fields), "")), new_tab=new_tab
+    )
+
+
+def _fields(form: Tag, button: Tag) -> list[tuple[str, str]]:
+    """The fields of a form as they stand in the page, and the button itself."""
+    found: list[tuple[str, str]] = []
+    for one in cast("list[Tag]", form.find_all(["input", "select", "textarea", "button"])):
+        name, kind = (_attribute(one, "name") or ""), (_attribute(one, "type") or "").lower()
+        if not name or one.get("disabled") is not None:
+            continue
+        if one.name == "button" or kind in _NOT_SENT:
+            if one is button:
+                found.append((name, (_attribute(one, "value") or "")))
+        elif one.name == "textarea":
+            found.append((name, one.get_text()))
+        elif one.name == "select":
+            found += [(name, value) for value in _chosen(one)]
+        elif kind not in ("checkbox", "radio") or one.get("checked") is not None:
+            usual = "on" if kind in ("checkbox", "radio") else ""
+            found.append((name, (_attribute(one, "value") or "") or usual))
+    return found
+
+
+def _chosen(select: Tag) -> list[str]:
+    options = cast("list[Tag]", select.find_all("option"))
+    chosen = [one for one in options if one.get("selected") is not None]
+    if not chosen and select.get("multiple") is None:
+        chosen = options[:1]
+    return [
+        (_attribute(one, "value") or "") if one.get("value") is not None else one.get_text().strip()
+        for one in chosen
+    ]
+
+
+def _around(element: Tag, name: str) -> Tag | None:
+    if element.name == name:
+        return element
+    return element.find_parent(name)
