@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._screens import ROW, SameRepresentation
+from agentworld_sim.domains.screen_forms import ROW, SameRepresentation
 from agentworld_sim.domains.text import action_json, plain_text, read_screen
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action

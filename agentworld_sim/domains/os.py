@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._screens import SameRepresentation
+from agentworld_sim.domains.screen_forms import SameRepresentation
 from agentworld_sim.domains.text import plain_text, read_screen, sendable
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action

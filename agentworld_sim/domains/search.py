@@ -8,8 +8,8 @@ from typing import Any, Literal, cast
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._results import read_answer, write_result
 from agentworld_sim.domains.text import json_action
+from agentworld_sim.domains.tool_results import read_answer, write_result
 
 RESULTS_PER_QUERY = 10
 

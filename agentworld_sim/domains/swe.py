@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._results import read_result
 from agentworld_sim.domains.text import json_action, sendable
+from agentworld_sim.domains.tool_results import read_result
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._screens import SameRepresentation
+from agentworld_sim.domains.screen_forms import SameRepresentation
 from agentworld_sim.domains.text import plain_text, sendable
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation

@@ -45,6 +45,18 @@ def with_domain(tool: ToolSpec) -> ToolSpec:
     return replace(tool, domain=inferred_domain(tool))
 
 
+def chat_tool(tool: ToolSpec) -> dict[str, Any]:
+    """A tool as chat completions and chat templates take it."""
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": dict(tool.input_schema),
+        },
+    }
+
+
 def field_of(item: Any, name: str) -> Any:
     """A field of what a client library gives: an object, or the JSON of it."""
     if isinstance(item, Mapping):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from agentworld_sim.engines.browser._imagining import Arrive, PageQuestion, wanted_by
 from agentworld_sim.engines.browser.history import (
     BLANK,
     BrowserHistory,
@@ -16,6 +15,7 @@ from agentworld_sim.engines.browser.history import (
     serves_pages,
 )
 from agentworld_sim.engines.browser.page import BadSelector, Document, Way, stays, way_of
+from agentworld_sim.engines.browser.page_question import Arrive, PageQuestion, wanted_by
 from agentworld_sim.errors import CannotCompute, EngineFailure
 from agentworld_sim.ports import Answer, Imaginer, TurnContext
 from agentworld_sim.toolkits import arguments_of, binding_for, bound_to, known_tool, unknown_to

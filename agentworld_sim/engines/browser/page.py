@@ -61,7 +61,7 @@ class Document:
 
     def links(self, base: str | None) -> str:
         """The targets of all links, each once; absolute to `base` if there is one."""
-        targets = [_attribute(anchor, "href") or "" for anchor in self.soup.find_all("a")]
+        targets = [_text(anchor, "href") for anchor in self.soup.find_all("a")]
         if base is not None:
             targets = [urljoin(base, target) for target in targets]
         return json.dumps(list(dict.fromkeys(targets)))
@@ -150,14 +150,16 @@ def _attribute(element: Tag, name: str) -> str | None:
     return None if value is None else str(value)
 
 
+def _text(element: Tag, name: str) -> str:
+    return _attribute(element, name) or ""
+
+
 def _hides(element: Tag) -> bool:
-    return element.get("hidden") is not None or bool(
-        _HIDDEN_STYLE.search(_attribute(element, "style") or "")
-    )
+    return element.get("hidden") is not None or bool(_HIDDEN_STYLE.search(_text(element, "style")))
 
 
 def _is_visible(element: Tag) -> bool:
-    if element.name == "input" and (_attribute(element, "type") or "").lower() == "hidden":
+    if element.name == "input" and _text(element, "type").lower() == "hidden":
         return False
     around = [element, *element.parents]
     return not any(one.name in _NOT_SHOWN or _hides(one) for one in around)
@@ -183,16 +185,16 @@ def way_of(element: Tag, url: str) -> Way | None:
     """The way that leads on from the page at `url`; `None` when the page alone does not say so."""
     anchor = _around(element, "a")
     if anchor is not None and anchor.get("href") is not None:
-        target = urljoin(url, (_attribute(anchor, "href") or "").strip())
+        target = urljoin(url, _text(anchor, "href").strip())
         if urlsplit(target).scheme not in ("http", "https"):
             return None
-        return Way(target, new_tab=(_attribute(anchor, "target") or "") == "_blank")
+        return Way(target, new_tab=_text(anchor, "target") == "_blank")
     button = _around(element, "button") or (element if element.name == "input" else None)
     form = None if button is None else _around(button, "form")
     if button is None or form is None:
         return None
     usual = "submit" if button.name == "button" else "text"
-    if ((_attribute(button, "type") or "") or usual).lower() not in _BUTTONS:
+    if (_text(button, "type") or usual).lower() not in _BUTTONS:
         return None
     return _sent(form, button, url)
 
@@ -203,16 +205,12 @@ def stays(target: str, url: str) -> bool:
 
 
 def _sent(form: Tag, button: Tag, url: str) -> Way | None:
-    action = urljoin(
-        url, (_attribute(button, "formaction") or "") or (_attribute(form, "action") or "") or url
-    )
+    action = urljoin(url, _text(button, "formaction") or _text(form, "action") or url)
     if urlsplit(action).scheme not in ("http", "https"):
         return None
     fields = tuple(_fields(form, button))
-    method = (
-        (_attribute(button, "formmethod") or "") or (_attribute(form, "method") or "") or "get"
-    ).upper()
-    new_tab = (_attribute(form, "target") or "") == "_blank"
+    method = (_text(button, "formmethod") or _text(form, "method") or "get").upper()
+    new_tab = _text(form, "target") == "_blank"
     if method == "POST":
         return Way(action, "POST", fields, new_tab)
     parts = urlsplit(action)
@@ -225,19 +223,19 @@ def _fields(form: Tag, button: Tag) -> list[tuple[str, str]]:
     """The fields of a form as they stand in the page, and the button itself."""
     found: list[tuple[str, str]] = []
     for one in cast("list[Tag]", form.find_all(["input", "select", "textarea", "button"])):
-        name, kind = (_attribute(one, "name") or ""), (_attribute(one, "type") or "").lower()
+        name, kind = _text(one, "name"), _text(one, "type").lower()
         if not name or one.get("disabled") is not None:
             continue
         if one.name == "button" or kind in _NOT_SENT:
             if one is button:
-                found.append((name, (_attribute(one, "value") or "")))
+                found.append((name, _text(one, "value")))
         elif one.name == "textarea":
             found.append((name, one.get_text()))
         elif one.name == "select":
             found += [(name, value) for value in _chosen(one)]
         elif kind not in ("checkbox", "radio") or one.get("checked") is not None:
             usual = "on" if kind in ("checkbox", "radio") else ""
-            found.append((name, (_attribute(one, "value") or "") or usual))
+            found.append((name, _text(one, "value") or usual))
     return found
 
 
@@ -247,7 +245,7 @@ def _chosen(select: Tag) -> list[str]:
     if not chosen and select.get("multiple") is None:
         chosen = options[:1]
     return [
-        (_attribute(one, "value") or "") if one.get("value") is not None else one.get_text().strip()
+        _text(one, "value") if one.get("value") is not None else one.get_text().strip()
         for one in chosen
     ]
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.toolkits._server_tool import Kept, ServerTurn
+from agentworld_sim.engines.toolkits.engine import Kept, ServerTurn
 from agentworld_sim.types.turns import Observation
 
 Item = Mapping[str, Any]

@@ -15,7 +15,7 @@ from functools import partial
 from random import Random
 from typing import Any, cast
 
-from agentworld_sim.engines.toolkits._server_tool import Kept
+from agentworld_sim.engines.toolkits.engine import Kept
 
 VERSION = "3.46.1"
 """What `sqlite_version()` says, wherever the world runs."""

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import Scenario, ToolCall, World
-from agentworld_sim.engines.toolkits._server_tool import Kept, ServerTurn
+from agentworld_sim.engines.toolkits.engine import Kept, ServerTurn
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.toolkits import known_tools, resolved
 from tests.properties import examples

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentworld_sim.engines.toolkits._server_tool import Kept
+from agentworld_sim.engines.toolkits.engine import Kept
 from agentworld_sim.types.tools import ToolSpec
 
 KINDS: Mapping[str, str] = {"entity": "entities", "relation": "relations"}
