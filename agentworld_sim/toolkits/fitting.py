@@ -47,32 +47,29 @@ def arguments_of(binds_to: str | None, arguments: Mapping[str, Any]) -> Mapping[
     return {**{name: value for name, value in given.items() if name is not None}, **constants}
 
 
-def usual_binding(tool: ToolSpec, known: Mapping[str, KnownTool]) -> str | None:
-    """What a tool with a usual name would say in `binds_to`; `None` where its arguments are others.
+def usual_binding(tool: ToolSpec, known: Mapping[str, KnownTool]) -> tuple[str, list[str]] | None:
+    """What a tool with a usual name would say in `binds_to`, and why it could not be answered so; `None` where the
+    name is none of these.
 
     Args:
         tool: The tool.
         known: The well-known tools by id.
     """
     name, given = snake_case(tool.name), properties(tool.input_schema)
-    for usual in USUAL_NAMES:
-        if name not in usual.names.split():
-            continue
-        parts = [f"{own}:={value}" for own, value in usual.constants.items()]
-        left = dict.fromkeys(given)
-        for own, theirs in usual.arguments.items():
-            found = next((one for one in theirs.split() if one in left), None)
-            if found is not None:
-                del left[found]
-                parts += [] if found == own else [f"{own}={found}"]
-        mine = properties(known[usual.binding].input_schema)
-        parts += [f"-{one}" for one in left if one in LEFT_OUT and one not in mine]
-        binds_to = f"{usual.binding}({', '.join(parts)})" if parts else usual.binding
-        if given and not _problems(tool, known[usual.binding], *_mapping(binds_to)):
-            return binds_to
-        if not given and not known[usual.binding].input_schema.get("required"):
-            return binds_to
-    return None
+    usual = next((one for one in USUAL_NAMES if name in one.names.split()), None)
+    if usual is None:
+        return None
+    parts = [f"{own}:={value}" for own, value in usual.constants.items()]
+    left = dict.fromkeys(given)
+    for own, theirs in usual.arguments.items():
+        found = next((one for one in theirs.split() if one in left), None)
+        if found is not None:
+            del left[found]
+            parts += [] if found == own else [f"{own}={found}"]
+    mine = properties(known[usual.binding].input_schema)
+    parts += [f"-{one}" for one in left if one in LEFT_OUT and one not in mine]
+    binds_to = f"{usual.binding}({', '.join(parts)})" if parts else usual.binding
+    return binds_to, _problems(tool, known[usual.binding], *_mapping(binds_to))
 
 
 def require_fit(tool: ToolSpec, known: KnownTool) -> None:

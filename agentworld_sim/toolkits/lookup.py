@@ -125,10 +125,12 @@ def _binding(tool: ToolSpec) -> tuple[KnownTool, str] | None:
     if found is not None:
         return found, found.id
     # A tool of an MCP server has its server's words; one's own has no other.
-    if tool.domain not in (None, "terminal", "swe") or _fitting(replace(tool, domain="mcp")):
+    if tool.domain not in (None, "terminal", "swe"):
         return None
     usual = usual_binding(tool, known_tools())
-    return None if usual is None else (known_tools()[binding_id(usual)], usual)
+    if usual is None or usual[1] or (tool.domain is None and _fitting(replace(tool, domain="mcp"))):
+        return None
+    return known_tools()[binding_id(usual[0])], usual[0]
 
 
 def _fitting(tool: ToolSpec) -> KnownTool | None:
@@ -143,6 +145,11 @@ def _fitting(tool: ToolSpec) -> KnownTool | None:
 
 def unknown_to(tool: ToolSpec, engine: str) -> str:
     """Why `tool` is none of the well-known tools of the engine `engine`, for people; empty where none is like it."""
+    usual = usual_binding(tool, known_tools())
+    if usual is not None and usual[1]:
+        binds_to, problems = usual
+        mine = known_tools()[binding_id(binds_to)].engine == engine
+        return f"It would be {binds_to!r}, but {'; '.join(problems)}." if mine else ""
     own = {
         name: one for one in known_tools().values() if one.engine == engine for name in one.names
     }

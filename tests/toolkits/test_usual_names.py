@@ -118,6 +118,24 @@ async def test_what_cannot_be_computed_is_refused_with_what_to_write(signature: 
     assert made.spec.binds_to == f"stub/{name}"
 
 
+async def test_what_would_be_ignored_or_is_missing_under_a_usual_name_is_told() -> None:
+    world = await World.create()
+    for signature, told in (
+        ("run_command(cmd,cwd)", "'terminal/bash-c(command=cmd)', but cwd would be ignored."),
+        (
+            "delete_file(id)",
+            "'langchain/file_delete', but that binding needs file_path; id would be",
+        ),
+    ):
+        with pytest.raises(AccessRefused) as refused:
+            bind(world, [function(signature)])
+        assert f" It would be {told}" in str(refused.value)
+    spec = ToolSpec(
+        **function("run_command(cmd,cwd)"), binds_to="terminal/bash-c(command=cmd, -cwd)"
+    )
+    assert await bind(world, [spec])[0]({"cmd": "echo a", "cwd": "/"}) == "a\n"
+
+
 async def test_an_agent_reads_one_sentence_and_a_developer_all_of_it() -> None:
     world = await World.create()
     world.add_tools([tool("get_weather(city)")])
