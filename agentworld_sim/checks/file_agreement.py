@@ -124,7 +124,7 @@ def _listing(given: CheckInput, known: KnownFiles, path: str) -> str | None:
     if observation.is_error or not path.startswith("/"):
         return None
     names = _names(text)
-    for name in known.gone_children(path):
+    for name in known.deleted_children(path):
         if name in names and name not in children:
             return f"{name!r} was deleted from {path}, and nothing has created it since"
     for kind, name in _MARKED.findall(text):
@@ -249,7 +249,7 @@ class KnownFiles:
                 found[name] = "file"
         return found
 
-    def gone_children(self, directory: str) -> list[str]:
+    def deleted_children(self, directory: str) -> list[str]:
         """Names of what was removed from a directory."""
         return [
             path.rpartition("/")[2]
@@ -290,13 +290,13 @@ class KnownFiles:
         elif act == "write":
             self._facts[path] = (content_of(turn.call) or "").encode("utf-8", "surrogatepass")
         else:
-            self._facts[path] = self._edited(turn, path)
+            self._facts[path] = self._content_after_edit(turn, path)
 
     def _forget_below(self, path: str) -> None:
         for other in [one for one in self._facts if one.startswith(path.rstrip("/") + "/")]:
             del self._facts[other]
 
-    def _edited(self, turn: Turn, path: str) -> Fact:
+    def _content_after_edit(self, turn: Turn, path: str) -> Fact:
         before, change = self.content(path), replacement_of(turn.call)
         if before is None or change is None:
             return "unsure"

@@ -26,7 +26,7 @@ def write(observation: Observation) -> str:
     """The text as it is; for a picture or document, which file it was."""
     structured: Any = observation.structured
     if not observation.text and isinstance(structured, list):
-        return "\n".join(_shown(block) for block in cast("list[object]", structured))
+        return "\n".join(_block_label(block) for block in cast("list[object]", structured))
     return sendable(observation.text)
 
 
@@ -43,7 +43,7 @@ def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
     return Observation(text=text, is_error=failed, provenance="imagined")
 
 
-def _shown(block: object) -> str:
+def _block_label(block: object) -> str:
     """What stands in a prompt for content that is no text."""
     if isinstance(block, Mapping):
         fields = cast("Mapping[str, Any]", block)

@@ -92,7 +92,7 @@ class HttpPolicy:
     async def complete(
         self, prompt_ids: Sequence[int], *, max_tokens: int, seed: int
     ) -> Completion:
-        choice = await self._asked(
+        choice = await self._choice_of(
             {
                 "prompt": list(prompt_ids),
                 "max_tokens": max_tokens,
@@ -135,7 +135,7 @@ class HttpPolicy:
         Raises:
             ModelFailure: the server is down, or does not tell.
         """
-        choice = await self._asked(
+        choice = await self._choice_of(
             {"prompt": list(ids), "max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0}
         )
         told: object = choice.get("prompt_logprobs")
@@ -157,7 +157,7 @@ class HttpPolicy:
         """Closes the connections of the running event loop. The policy can be used again."""
         await self._client.close()
 
-    async def _asked(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _choice_of(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """The only choice of an answer."""
         try:
             return await self._client.complete(fields)

@@ -184,12 +184,12 @@ class Rollout:
         """
         try:
             stop = await self._converse()
-            reward = await self._judged()
+            reward = await self._final_reward()
             return self._record(stop, reward)
         except UsageError:
             raise
         except Exception as error:  # noqa: BLE001 -- one rollout's failure, whatever it is, is not the others'
-            return self._record("env_error", None, self._told(error))
+            return self._record("env_error", None, self._error_text(error))
         finally:
             await self._close()
 
@@ -200,10 +200,10 @@ class Rollout:
     async def _converse(self) -> StopReason:
         await self._open()
         for turn in range(1, self._settings.max_turns + 1):
-            completion = await self._completed(turn)
+            completion = await self._complete_turn(turn)
             if completion.finish == "length":
                 return "max_tokens"
-            reply = await self._answered()
+            reply = await self._ask_environment()
             self.under_way.turns = turn
             self._messages += reply.messages
             for name, value in reply.metrics.items():
@@ -219,7 +219,7 @@ class Rollout:
         return "max_turns"
 
     async def _open(self) -> None:
-        opening = await self._waited("environment", self._begun())
+        opening = await self._wait_for("environment", self._begin())
         self._messages += opening.messages
         self._prompt = self._tokens.opening_ids(opening)
         if self._room <= 0:
@@ -228,15 +228,15 @@ class Rollout:
                 f" have {self._settings.max_rollout_tokens}. Set max_rollout_tokens higher."
             )
 
-    async def _begun(self) -> Opening:
+    async def _begin(self) -> Opening:
         self._environment = await self.plan.task.environment(seed=self.plan.seed)
         return await self._environment.open()
 
-    async def _completed(self, turn: int) -> Completion:
+    async def _complete_turn(self, turn: int) -> Completion:
         most = min(self._settings.max_turn_tokens, self._room)
         context = (*self._prompt, *self._response)
         asked = self._policy.complete(context, max_tokens=most, seed=seed_of(self.plan.seed, turn))
-        completion = await self._waited("policy", asked)
+        completion = await self._wait_for("policy", asked)
         ids, logprobs = completion.token_ids, completion.logprobs
         if not ids or len(ids) != len(logprobs):
             raise EngineFailure(
@@ -249,16 +249,16 @@ class Rollout:
         self._messages.append({"role": "assistant", "content": self._tokens.text(ids)})
         return completion
 
-    async def _answered(self) -> EnvironmentReply:
+    async def _ask_environment(self) -> EnvironmentReply:
         try:
             text = self._messages[-1]["content"]
-            return await self._waited("environment", self._opened.answer(text))
+            return await self._wait_for("environment", self._running_environment.answer(text))
         except UsageError as error:
             # What a policy writes is no mistake of the user's.
             raise EngineFailure(f"the environment did not take the turn: {error}") from error
 
-    async def _judged(self) -> Reward | None:
-        reward = await self._waited("environment", self._opened.reward())
+    async def _final_reward(self) -> Reward | None:
+        reward = await self._wait_for("environment", self._running_environment.reward())
         if reward is not None and not math.isfinite(reward.value):
             raise EngineFailure(
                 f"the reward is {reward.value}, not a number to train on ({reward.reason})"
@@ -266,7 +266,7 @@ class Rollout:
         return reward
 
     @property
-    def _opened(self) -> Environment:
+    def _running_environment(self) -> Environment:
         assert self._environment is not None
         return self._environment
 
@@ -281,7 +281,7 @@ class Rollout:
         self._mask += [wrote] * len(ids)
         self._logprobs += logprobs
 
-    async def _waited(self, what: Literal["environment", "policy"], answer: Awaitable[T]) -> T:
+    async def _wait_for(self, what: Literal["environment", "policy"], answer: Awaitable[T]) -> T:
         """The answer. Counts the time, and ends the wait at the deadline."""
         timed = what == "environment" or self._policy_is_timed
         self.under_way.waiting(what)
@@ -304,7 +304,7 @@ class Rollout:
             if timed:
                 self._left -= taken
 
-    def _told(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         """What is kept of a failure. A mistake in somebody's code is shown with its trace."""
         ours = isinstance(error, (WorldFailure, AccessRefused))
         logger.log(

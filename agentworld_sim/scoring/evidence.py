@@ -124,11 +124,13 @@ def turns_of_prompt(messages: Sequence[Message]) -> tuple[Turn, ...]:
     for asked, answer in zip(said[::2], said[1::2], strict=False):
         text = answer["content"].removeprefix(MARKER).removeprefix("\n")
         action = parse_action(asked["content"])
-        turns.append(_made(parse_call(action), action, Observation(text=text, provenance="real")))
+        turns.append(
+            _make_turn(parse_call(action), action, Observation(text=text, provenance="real"))
+        )
     return tuple(turns)
 
 
-def _made(
+def _make_turn(
     call: ToolCall,
     action: str,
     observation: Observation,
@@ -177,7 +179,9 @@ def _turn(value: Mapping[str, Any]) -> Turn:
         path: None if entry is None else FileEntry.from_json(entry)
         for path, entry in value.get("files", {}).items()
     }
-    return _made(_call(value), value["action"], Observation.from_json(value["observation"]), files)
+    return _make_turn(
+        _call(value), value["action"], Observation.from_json(value["observation"]), files
+    )
 
 
 def _state(value: Mapping[str, Any] | None) -> WorldState:
@@ -216,10 +220,10 @@ def _near(
     files: FileTree, call: ToolCall, history: Sequence[Turn]
 ) -> tuple[dict[str, FileEntry], set[BlobId]]:
     """The entries that a check may look at, and the contents it may read."""
-    named = set(_named(call))
+    named = set(_named_paths(call))
     for turn in history:
         if turn.observation.provenance not in ("computed", "enforced") and not turn.change.files:
-            named.update(_named(turn.call))
+            named.update(_named_paths(turn.call))
     contents: set[BlobId] = set()
     wanted: set[str] = {path for turn in history for path in turn.change.files}
     for path in named:
@@ -246,7 +250,7 @@ def _near(
     return near, contents
 
 
-def _named(call: ToolCall) -> Iterator[str]:
+def _named_paths(call: ToolCall) -> Iterator[str]:
     """The absolute paths among a call's arguments."""
     path = path_of(call.arguments)
     if path is not None and path.startswith("/"):

@@ -195,11 +195,11 @@ class Judge:
             own = self._prompts / domain / "judge_system_prompt.txt"
             if own.is_file():
                 return own.read_text(encoding="utf-8")
-        return _shipped()
+        return _default_prompt()
 
 
 @cache
-def _shipped() -> str:
+def _default_prompt() -> str:
     return files("agentworld_sim.scoring").joinpath("judge.md").read_text(encoding="utf-8").strip()
 
 

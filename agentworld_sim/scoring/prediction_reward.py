@@ -160,12 +160,12 @@ class PredictionReward:
         Raises:
             ModelFailure: the judge's server is down or refuses.
         """
-        reward, prediction = self._ruled(sample, text)
+        reward, prediction = self._rule_reward(sample, text)
         if self._judge is None:
             return reward
         if prediction is None:
             return replace(reward, parts={**reward.parts, "rubric": 0.0})
-        return await self._rated(self._judge, sample, prediction, reward)
+        return await self._judge_reward(self._judge, sample, prediction, reward)
 
     def rule(self, sample: PredictionSample, text: str) -> Reward:
         """The rule alone, without a judge: 25 for what is exact, 0 for everything else.
@@ -173,9 +173,9 @@ class PredictionReward:
         The parts `form` (a world could read and would accept it), `exact` (0 or 1) and `agreement` (0 to
         1) are those of the whole reward too.
         """
-        return self._ruled(sample, text)[0]
+        return self._rule_reward(sample, text)[0]
 
-    def _ruled(self, sample: PredictionSample, text: str) -> tuple[Reward, str | None]:
+    def _rule_reward(self, sample: PredictionSample, text: str) -> tuple[Reward, str | None]:
         """The rule's reward, and the text for a judge if one is to be asked."""
         prediction = answer_of(sample, text)
         if isinstance(prediction, Refused):
@@ -208,9 +208,11 @@ class PredictionReward:
         if before is not None and before.strip() and prediction.strip() == before.strip():
             return Refused("copied", "it is the observation before")
         checks = (*(self._checks or checks_of(sample.domain)), NoAppealCheck())
-        return _judged(checks, sample, answer) or _judged(_SPEAKING, sample, answer, folds=True)
+        return _first_refusal(checks, sample, answer) or _first_refusal(
+            _SPEAKING, sample, answer, folds=True
+        )
 
-    async def _rated(
+    async def _judge_reward(
         self, judge: Judge, sample: PredictionSample, prediction: str, ruled: Reward
     ) -> Reward:
         found = await judge.rate(sample, prediction)
@@ -233,7 +235,7 @@ def _nothing(refused: Refused) -> Reward:
     return Reward(0.0, {"form": 0.0, "exact": 0.0, "agreement": 0.0}, str(refused))
 
 
-def _judged(
+def _first_refusal(
     checks: Sequence[Check], sample: PredictionSample, answer: Observation, *, folds: bool = False
 ) -> Refused | None:
     """What the first check that refuses says, unless it refuses the truth as well."""

@@ -200,9 +200,9 @@ def _constant(binds_to: str, text: str) -> Any:
 def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two schemas of an argument have a type in common, or one does not say."""
     first, second = types(one), types(other)
-    return not first or not second or bool(_widened(first) & _widened(second))
+    return not first or not second or bool(_widen(first) & _widen(second))
 
 
-def _widened(kinds: set[str]) -> set[str]:
+def _widen(kinds: set[str]) -> set[str]:
     """A whole number is a number."""
     return kinds | {"number"} if "integer" in kinds else kinds

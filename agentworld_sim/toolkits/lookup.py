@@ -119,7 +119,7 @@ def binding_for(tool: ToolSpec) -> KnownTool | None:
 def _binding(tool: ToolSpec) -> tuple[KnownTool, str] | None:
     """The well-known tool, and what `binds_to` says of it."""
     if tool.binds_to is not None:
-        named = _named(tool, tool.binds_to)
+        named = _by_id(tool, tool.binds_to)
         return named and (named, tool.binds_to)
     found = _fitting(tool)
     if found is not None:
@@ -226,7 +226,7 @@ def resolved(reference: str) -> Callable[..., Any]:
         ) from error
 
 
-def _named(tool: ToolSpec, binds_to: str) -> KnownTool | None:
+def _by_id(tool: ToolSpec, binds_to: str) -> KnownTool | None:
     known, identity = known_tools(), binding_id(binds_to)
     found = known.get(identity)
     if found is not None:

@@ -90,7 +90,7 @@ def _of_function(function: Callable[..., Any]) -> ToolSpec:
     name: str = getattr(function, "__name__", "")
     if not name.isidentifier():
         raise UsageError(f"{function!r} has no name that a tool could have. Define it with `def`.")
-    description, about = _documented(inspect.getdoc(function) or "")
+    description, about = _parse_docstring(inspect.getdoc(function) or "")
     schema = _schema(function, name)
     properties = cast("dict[str, dict[str, Any]]", schema.setdefault("properties", {}))
     for argument, text in about.items():
@@ -129,7 +129,7 @@ def _schema(function: Callable[..., Any], name: str) -> dict[str, Any]:
         ) from None
 
 
-def _documented(text: str) -> tuple[str, dict[str, str]]:
+def _parse_docstring(text: str) -> tuple[str, dict[str, str]]:
     """The description, and what the section `Args:` says of each argument."""
     lines = text.splitlines()
     headings = [place for place, line in enumerate(lines) if _HEADING.fullmatch(line)]

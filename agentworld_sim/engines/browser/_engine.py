@@ -15,7 +15,7 @@ from agentworld_sim.engines.browser.history import (
     serves_pages,
 )
 from agentworld_sim.engines.browser.page import BadSelector, Document, Way, stays, way_of
-from agentworld_sim.engines.browser.page_question import Arrive, PageQuestion, wanted_by
+from agentworld_sim.engines.browser.page_question import Arrive, PageQuestion, request_fields
 from agentworld_sim.errors import CannotCompute, EngineFailure
 from agentworld_sim.ports import Answer, Imaginer, TurnContext
 from agentworld_sim.toolkits import arguments_of, binding_for, bound_to, known_tool, unknown_to
@@ -107,7 +107,7 @@ class BrowserSession:
                     return await self._click(turn, arguments["selector"])
                 case name:
                     history = turn.history()
-                    text = _computed(history, name, arguments)
+                    text = _read_off(history, name, arguments)
                     return turn.answer(history, text)
         except BadSelector as selector:
             error = f'Unexpected token while parsing css selector "{selector}".'
@@ -134,7 +134,7 @@ class BrowserSession:
             there.go(page)
             return turn.answer(there, f"Navigating to {given} returned status code {page.status}")
 
-        return await self._arrived(turn, Way(url), arrive)
+        return await self._follow(turn, Way(url), arrive)
 
     async def _click(self, turn: _Turn, selector: str) -> Answer:
         history = turn.history()
@@ -159,20 +159,20 @@ class BrowserSession:
             return turn.answer(there, clicked)
 
         if way is not None:
-            return await self._arrived(turn, replace(way, url=normal_url(way.url)), arrive)
+            return await self._follow(turn, replace(way, url=normal_url(way.url)), arrive)
         if self._imaginer is None:
             # Without programs a page stays as it is.
             return turn.answer(history, clicked)
         wanted = {"click": selector, "element": str(element)}
-        return await self._imagined(self._imaginer, turn, wanted, arrive)
+        return await self._imagine(self._imaginer, turn, wanted, arrive)
 
-    async def _arrived(self, turn: _Turn, way: Way, arrive: Arrive) -> Answer:
+    async def _follow(self, turn: _Turn, way: Way, arrive: Arrive) -> Answer:
         """What comes of a request."""
         found = turn.history().found(way.url)
         if found is not None:
             return arrive(found)
         if self._imaginer is not None:
-            return await self._imagined(self._imaginer, turn, wanted_by(way), arrive)
+            return await self._imagine(self._imaginer, turn, request_fields(way), arrive)
         if not serves_pages(turn.context.state.values):
             raise CannotCompute(
                 "the browser has no pages to show. Give it some (`pages=…`), or name a language"
@@ -180,7 +180,7 @@ class BrowserSession:
             )
         return arrive(Page(way.url, 404, NOT_FOUND))
 
-    async def _imagined(
+    async def _imagine(
         self, imaginer: Imaginer, turn: _Turn, wanted: Mapping[str, Any], arrive: Arrive
     ) -> Answer:
         question = await PageQuestion.of(
@@ -193,7 +193,7 @@ class BrowserSession:
         return question.answered(await imaginer.ask(question, question.context))
 
 
-def _computed(history: BrowserHistory, name: str, arguments: dict[str, Any]) -> str:
+def _read_off(history: BrowserHistory, name: str, arguments: dict[str, Any]) -> str:
     """What is read off the history and the page.
 
     Raises:

@@ -196,7 +196,7 @@ def way_of(element: Tag, url: str) -> Way | None:
     usual = "submit" if button.name == "button" else "text"
     if (_text(button, "type") or usual).lower() not in _BUTTONS:
         return None
-    return _sent(form, button, url)
+    return _form_request(form, button, url)
 
 
 def stays(target: str, url: str) -> bool:
@@ -204,7 +204,7 @@ def stays(target: str, url: str) -> bool:
     return "#" in target and urldefrag(target).url == urldefrag(url).url
 
 
-def _sent(form: Tag, button: Tag, url: str) -> Way | None:
+def _form_request(form: Tag, button: Tag, url: str) -> Way | None:
     action = urljoin(url, _text(button, "formaction") or _text(form, "action") or url)
     if urlsplit(action).scheme not in ("http", "https"):
         return None
@@ -232,14 +232,14 @@ def _fields(form: Tag, button: Tag) -> list[tuple[str, str]]:
         elif one.name == "textarea":
             found.append((name, one.get_text()))
         elif one.name == "select":
-            found += [(name, value) for value in _chosen(one)]
+            found += [(name, value) for value in _selected_values(one)]
         elif kind not in ("checkbox", "radio") or one.get("checked") is not None:
             usual = "on" if kind in ("checkbox", "radio") else ""
             found.append((name, _text(one, "value") or usual))
     return found
 
 
-def _chosen(select: Tag) -> list[str]:
+def _selected_values(select: Tag) -> list[str]:
     options = cast("list[Tag]", select.find_all("option"))
     chosen = [one for one in options if one.get("selected") is not None]
     if not chosen and select.get("multiple") is None:

@@ -115,7 +115,7 @@ class PageQuestion(CallQuestion):
         return whole_answer(replace(imagined, value=self.shown[2](page)))
 
 
-def wanted_by(way: Way) -> Mapping[str, Any]:
+def request_fields(way: Way) -> Mapping[str, Any]:
     """What the model is told of a request."""
     if way.method == "GET":
         return {"url": way.url}

@@ -95,14 +95,14 @@ class ToolkitSession:
                 arguments_of(tool.binds_to, call.arguments),
             )
         if found.slow:
-            return await asyncio.to_thread(_computed, found, call, tool, context)
-        return _computed(found, call, tool, context)
+            return await asyncio.to_thread(_compute, found, call, tool, context)
+        return _compute(found, call, tool, context)
 
     def close(self) -> None:
         pass
 
 
-def _computed(found: KnownTool, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+def _compute(found: KnownTool, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
     # Two servers of one kind keep apart what they keep.
     server = call.name.rpartition("__")[0]
     kept = Kept(context.state.values, f"{found.toolkit}{'@' if server else ''}{server}/")

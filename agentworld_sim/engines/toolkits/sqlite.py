@@ -56,7 +56,7 @@ class _Database:
             CannotCompute: it asks for what a world does not have, or for too much.
             sqlite3.Error: the database's own error.
         """
-        with closing(sqlite_database.connected(self._turn.kept)) as connection:
+        with closing(sqlite_database.connect(self._turn.kept)) as connection:
             try:
                 return self._run(connection, query)
             except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
@@ -83,7 +83,7 @@ class _Database:
             connection.commit()
             rows = [{"affected_rows": cursor.rowcount}]
         else:
-            rows = self._fetched(cursor)
+            rows = self._fetch(cursor)
         cursor.close()
         # What is not committed when the connection ends is lost.
         connection.rollback()
@@ -92,7 +92,7 @@ class _Database:
             sqlite_database.dump(connection, turn.kept)
         return rows
 
-    def _fetched(self, cursor: sqlite3.Cursor) -> list[Any]:
+    def _fetch(self, cursor: sqlite3.Cursor) -> list[Any]:
         rows: list[Any] = []
         size = 0
         for row in cursor:

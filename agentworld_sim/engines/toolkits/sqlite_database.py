@@ -82,7 +82,7 @@ Schema = Sequence[Sequence[str]]
 """Type, name, table and SQL text of every object, in the order of their making."""
 
 
-def connected(kept: Kept) -> sqlite3.Connection:
+def connect(kept: Kept) -> sqlite3.Connection:
     """A database that holds what is kept, as if it had just been opened."""
     built = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
@@ -124,7 +124,7 @@ def dump(connection: sqlite3.Connection, kept: Kept) -> None:
 
 def rows_in(kept: Kept) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Every table's rows by their numbers, each as a mapping of its columns."""
-    connection = connected(kept)
+    connection = connect(kept)
     try:
         tables: dict[str, dict[str, Mapping[str, Any]]] = {}
         for kind, name, *_ in kept.get("schema", []):
