@@ -26,8 +26,8 @@ class SelfReferenceCheck:
     exempt: a file about simulators may be read, and searched for them.
     """
 
-    name: ClassVar[str]
-    scope: ClassVar[Literal["imagined"]] = "imagined"
+    name: str = ""
+    scope: Literal["imagined"] = "imagined"
     pattern: ClassVar[re.Pattern[str]]
     """Matches lower-case text; every match holds at least one root."""
     roots: ClassVar[Sequence[str]]
