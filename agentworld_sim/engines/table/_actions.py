@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agentworld_sim.engines.table._groups import Group, where_words
-from agentworld_sim.engines.table._shapes import enum_of, kind_of
 from agentworld_sim.engines.table._verbs import ACTIONS, STATES, UNDOES
+from agentworld_sim.engines.table.json_schemas import enum_of, kind_of
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.words import singulars, snake
 

@@ -14,13 +14,14 @@ from agentworld_sim.engines.table._execution import Outcome
 from agentworld_sim.engines.table._fitting import Fitting
 from agentworld_sim.engines.table._generate import Maker
 from agentworld_sim.engines.table._paths import MISSING, get, put
-from agentworld_sim.engines.table._schemas import (
+from agentworld_sim.engines.table.json_schemas import (
     Schema,
     alternative_types,
     at,
     properties_of,
+    shape,
+    unsaid_result,
 )
-from agentworld_sim.engines.table._shapes import shape, unsaid_result
 from agentworld_sim.engines.table.operation import Output
 from agentworld_sim.errors import UsageError
 from agentworld_sim.schema.validate import schema_problem

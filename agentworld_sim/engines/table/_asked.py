@@ -14,9 +14,14 @@ from typing import Any, cast
 from agentworld_sim.engines.table import _times
 from agentworld_sim.engines.table._errors import invalid, written
 from agentworld_sim.engines.table._matching import SAME, Filter
-from agentworld_sim.engines.table._schemas import Schema, alternative_types, properties_of, resolved
 from agentworld_sim.engines.table.expressions import names_in
 from agentworld_sim.engines.table.initial_rows import roots_of
+from agentworld_sim.engines.table.json_schemas import (
+    Schema,
+    alternative_types,
+    properties_of,
+    resolved,
+)
 from agentworld_sim.engines.table.layout import joined
 from agentworld_sim.engines.table.operation import SAID, Argument, Operation, Plan, Role, Table
 from agentworld_sim.types.json import canonical_json

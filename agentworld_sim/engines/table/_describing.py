@@ -7,7 +7,8 @@ from typing import Any
 from agentworld_sim.engines.table._groups import STRONG, WEAK, Group, key_arguments
 from agentworld_sim.engines.table._options import is_no_field
 from agentworld_sim.engines.table._outputs import WRAPPERS
-from agentworld_sim.engines.table._shapes import (
+from agentworld_sim.engines.table._verbs import BEGINNINGS, STATES
+from agentworld_sim.engines.table.json_schemas import (
     enum_of,
     is_object,
     is_records,
@@ -16,7 +17,6 @@ from agentworld_sim.engines.table._shapes import (
     properties,
     required,
 )
-from agentworld_sim.engines.table._verbs import BEGINNINGS, STATES
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.words import plural, singulars, snake
 

@@ -17,9 +17,9 @@ from agentworld_sim.engines.table._keys import next_key, project_of
 from agentworld_sim.engines.table._matching import SAME, Filter
 from agentworld_sim.engines.table._ordering import in_order
 from agentworld_sim.engines.table._paths import MISSING, get, put
-from agentworld_sim.engines.table._schemas import alternative_types, not_null, resolved
 from agentworld_sim.engines.table.expressions import CannotEvaluate, evaluate, filled, truth
 from agentworld_sim.engines.table.initial_rows import roots_of
+from agentworld_sim.engines.table.json_schemas import alternative_types, not_null, resolved
 from agentworld_sim.engines.table.layout import (
     HIGHEST,
     Stored,

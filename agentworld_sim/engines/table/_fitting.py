@@ -10,7 +10,7 @@ from typing import Any, cast
 from agentworld_sim.engines.table._generate import Maker, fitting_text
 from agentworld_sim.engines.table._matching import number, same
 from agentworld_sim.engines.table._paths import MISSING
-from agentworld_sim.engines.table._schemas import (
+from agentworld_sim.engines.table.json_schemas import (
     Schema,
     alternative_types,
     alternatives,

@@ -13,7 +13,8 @@ from agentworld_sim.engines.table import _times
 from agentworld_sim.engines.table._drawing import Draw
 from agentworld_sim.engines.table._matching import number, same
 from agentworld_sim.engines.table._regular import text_for
-from agentworld_sim.engines.table._schemas import (
+from agentworld_sim.engines.table._vocabulary import STATES
+from agentworld_sim.engines.table.json_schemas import (
     Schema,
     alternative_types,
     alternatives,
@@ -22,7 +23,6 @@ from agentworld_sim.engines.table._schemas import (
     resolved,
     types_of,
 )
-from agentworld_sim.engines.table._vocabulary import STATES
 from agentworld_sim.schema.limits import pattern_fits
 
 _DEEPEST = 6

@@ -30,8 +30,8 @@ from agentworld_sim.engines.table._groups import (
 from agentworld_sim.engines.table._linking import link
 from agentworld_sim.engines.table._reasons import reasons_of
 from agentworld_sim.engines.table._roles import roles
-from agentworld_sim.engines.table._shapes import kind_of, properties
 from agentworld_sim.engines.table._support import support_problem, worked_out
+from agentworld_sim.engines.table.json_schemas import kind_of, properties
 from agentworld_sim.engines.table.operation import (
     DEFAULT_KEY,
     EVERY,

@@ -12,8 +12,8 @@ from agentworld_sim.engines.table._drawing import Draw
 from agentworld_sim.engines.table._generate import fitting_text
 from agentworld_sim.engines.table._matching import texts
 from agentworld_sim.engines.table._regular import text_for
-from agentworld_sim.engines.table._schemas import Schema, types_of
 from agentworld_sim.engines.table._times import snake
+from agentworld_sim.engines.table.json_schemas import Schema, types_of
 from agentworld_sim.schema.limits import pattern_fits
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentworld_sim.engines.table._groups import Group
 from agentworld_sim.engines.table._outputs import answers_of
-from agentworld_sim.engines.table._shapes import properties
+from agentworld_sim.engines.table.json_schemas import properties
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.words import snake
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from agentworld_sim.engines.table._shapes import enum_of, kind_of, properties
 from agentworld_sim.engines.table._verbs import ACTIONS
+from agentworld_sim.engines.table.json_schemas import enum_of, kind_of, properties
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.words import singulars, snake
 

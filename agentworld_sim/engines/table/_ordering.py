@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from agentworld_sim.engines.table._schemas import Schema, not_null, properties_of
+from agentworld_sim.engines.table.json_schemas import Schema, not_null, properties_of
 from agentworld_sim.engines.table.layout import Stored
 from agentworld_sim.engines.table.operation import Table
 

@@ -14,8 +14,8 @@ from agentworld_sim.engines.table._describing import (
 )
 from agentworld_sim.engines.table._groups import Group
 from agentworld_sim.engines.table._options import PROJECTIONS, is_event, is_no_field
-from agentworld_sim.engines.table._shapes import enum_of, kind_of, properties
 from agentworld_sim.engines.table._verbs import ACTIONS, EXECUTED, STATES
+from agentworld_sim.engines.table.json_schemas import enum_of, kind_of, properties
 from agentworld_sim.engines.table.operation import Argument
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.words import singulars, snake

@@ -20,7 +20,7 @@ from agentworld_sim.engines.table._keys import next_key
 from agentworld_sim.engines.table._ordering import in_order
 from agentworld_sim.engines.table._paths import MISSING, get, put
 from agentworld_sim.engines.table._plausible import PEOPLE, made_us
-from agentworld_sim.engines.table._schemas import Schema, nullable, resolved, types_of
+from agentworld_sim.engines.table.json_schemas import Schema, nullable, resolved, types_of
 from agentworld_sim.engines.table.layout import BEGUN, Stored, key_of, record_path, table_path
 from agentworld_sim.engines.table.operation import Plan, Table
 from agentworld_sim.errors import UsageError

@@ -6,14 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from agentworld_sim.engines.table._shapes import (
-    enum_of,
-    kind_of,
-    properties,
-    required,
-    shape,
-    unsaid_result,
-)
 from agentworld_sim.engines.table._verbs import (
     ACTIONS,
     ADJECTIVES,
@@ -25,6 +17,14 @@ from agentworld_sim.engines.table._verbs import (
     SKIPPED,
     SWITCHES,
     VERBS,
+)
+from agentworld_sim.engines.table.json_schemas import (
+    enum_of,
+    kind_of,
+    properties,
+    required,
+    shape,
+    unsaid_result,
 )
 from agentworld_sim.engines.table.operation import Does
 from agentworld_sim.engines.table.words import is_plural, singular, snake, words
