@@ -6,7 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from agentworld_sim.engines.table._verbs import (
+from agentworld_sim.engines.table.json_schemas import (
+    enum_of,
+    kind_of,
+    properties,
+    required,
+    shape,
+    unsaid_result,
+)
+from agentworld_sim.engines.table.operation import Does
+from agentworld_sim.engines.table.verbs import (
     ACTIONS,
     ADJECTIVES,
     AMBIGUOUS,
@@ -18,15 +27,6 @@ from agentworld_sim.engines.table._verbs import (
     SWITCHES,
     VERBS,
 )
-from agentworld_sim.engines.table.json_schemas import (
-    enum_of,
-    kind_of,
-    properties,
-    required,
-    shape,
-    unsaid_result,
-)
-from agentworld_sim.engines.table.operation import Does
 from agentworld_sim.engines.table.words import is_plural, singular, snake, words
 from agentworld_sim.types.tools import ToolSpec
 

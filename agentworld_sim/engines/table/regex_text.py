@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from rstr import Rstr
 
-from agentworld_sim.engines.table._drawing import Draw
+from agentworld_sim.engines.table.plausible import Draw
 from agentworld_sim.schema.limits import in_python, is_pattern, pattern_fits
 
 LONGEST_REPETITION = 4096
@@ -62,7 +61,13 @@ class _Writer(Rstr):
     def __init__(self, draw: Draw, least: int) -> None:
         super().__init__(random.Random(draw.number("text")))
         self._least = least
-        self._cases = {**self._cases, "any": lambda _: self.lowercase(1), "assert": lambda _: ""}
+        self._cases = {**self._cases, "any": self._any, "assert": self._nothing}
+
+    def _any(self, _: Any) -> str:
+        return self.lowercase(1)
+
+    def _nothing(self, _: Any) -> str:
+        return ""
 
     def _handle_in(self, value: Any) -> str:
         members = [one for state in value for one in self._handle_state(state)]
@@ -72,7 +77,7 @@ class _Writer(Rstr):
         plain = [one for one in members if one.isdigit() or ("a" <= one <= "z")]
         return self._random.choice(plain or members)
 
-    def _handle_repeat(self, start_range: int, end_range: int, value: Sequence[Any]) -> str:
+    def _handle_repeat(self, start_range: int, end_range: int, value: Any) -> str:
         if end_range > LONGEST_REPETITION:
             start_range = max(start_range, self._least, 1)
             end_range = start_range + 7
