@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from agentworld_sim.ports.checks import CheckInput
-from agentworld_sim.types.files import Blobs, normal_path
+from agentworld_sim.types.files import Blobs, FileTree, normal_path
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolCall
 
@@ -44,20 +44,27 @@ def clean_path(path: str) -> str:
     return normal_path(path)[1:] or "."
 
 
-def content_at(state: WorldState, blobs: Blobs, path: str) -> bytes | None:
-    """What the world's file holds, through symbolic links; `None` when there is no such file."""
+def linked_paths(files: FileTree, path: str) -> Iterator[str]:
+    """A path, and where its symbolic links lead."""
     for _ in range(_LINKS):
-        entry = state.files.get(path)
-        if entry is None or entry.kind not in ("file", "symlink"):
-            return None
-        if entry.kind == "file":
-            try:
-                return blobs.get(entry.content) if entry.content else b""
-            except KeyError:
-                return None
+        yield path
+        entry = files.get(path)
+        if entry is None or entry.kind != "symlink":
+            return
         target = entry.content
         path = normal_path(target if target.startswith("/") else f"{path}/../{target}")
-    return None
+
+
+def content_at(state: WorldState, blobs: Blobs, path: str) -> bytes | None:
+    """What the world's file holds, through symbolic links; `None` when there is no such file."""
+    *_, last = linked_paths(state.files, path)
+    entry = state.files.get(last)
+    if entry is None or entry.kind != "file":
+        return None
+    try:
+        return blobs.get(entry.content) if entry.content else b""
+    except KeyError:
+        return None
 
 
 def named_texts(given: CheckInput) -> Iterator[str]:

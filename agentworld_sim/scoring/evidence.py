@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check, CheckInput
-from agentworld_sim.checks.file_calls import clean_path, path_of
+from agentworld_sim.checks.file_calls import clean_path, linked_paths, path_of
 from agentworld_sim.domains import domain
 from agentworld_sim.engines.model_binding import TURN_US
 from agentworld_sim.imagination.conversation import MARKER
@@ -25,7 +25,6 @@ from agentworld_sim.types.files import (
     FileEntry,
     FileTree,
     MemoryBlobs,
-    normal_path,
     parent_of,
 )
 from agentworld_sim.types.json import canonical_json
@@ -36,8 +35,6 @@ from agentworld_sim.types.turns import Action, Observation, Turn
 
 EVIDENCE_BYTES = 1_000_000
 """Most of one sample's evidence."""
-
-_LINKS = 40
 
 
 def evidence_of(
@@ -227,7 +224,7 @@ def _near(
     contents: set[BlobId] = set()
     wanted: set[str] = {path for turn in history for path in turn.change.files}
     for path in named:
-        for one in _links(files, path):
+        for one in linked_paths(files, path):
             wanted.add(one)
             entry = files.get(one)
             if entry is not None and entry.kind == "file" and entry.content:
@@ -258,14 +255,3 @@ def _named_paths(call: ToolCall) -> Iterator[str]:
     for value in call.arguments.values():
         if isinstance(value, str) and value.startswith(("/", "file://")) and "\n" not in value:
             yield clean_path(value)
-
-
-def _links(files: FileTree, path: str) -> Iterator[str]:
-    """A path, and where its symbolic links lead."""
-    for _ in range(_LINKS):
-        yield path
-        entry = files.get(path)
-        if entry is None or entry.kind != "symlink":
-            return
-        target = entry.content
-        path = normal_path(target if target.startswith("/") else f"{path}/../{target}")
