@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.toolkits.known_tool import KnownTool
-from agentworld_sim.toolkits.usual_names import LEFT_OUT, USUAL_NAMES, snake_case
+from agentworld_sim.toolkits.usual_names import BY_NAME, LEFT_OUT, snake_case
 from agentworld_sim.types.tools import ToolSpec
 
 Names = Mapping[str, str | None]
@@ -55,8 +55,7 @@ def usual_binding(tool: ToolSpec, known: Mapping[str, KnownTool]) -> tuple[str, 
         tool: The tool.
         known: The well-known tools by id.
     """
-    name, given = snake_case(tool.name), properties(tool.input_schema)
-    usual = next((one for one in USUAL_NAMES if name in one.names.split()), None)
+    usual, given = BY_NAME.get(snake_case(tool.name)), properties(tool.input_schema)
     if usual is None:
         return None
     parts = [f"{own}:={value}" for own, value in usual.constants.items()]

@@ -117,6 +117,10 @@ USUAL_NAMES: tuple[UsualNames, ...] = (
     ),
 )
 
+BY_NAME: Mapping[str, UsualNames] = {
+    name: usual for usual in USUAL_NAMES for name in usual.names.split()
+}
+
 LEFT_OUT = frozenset("timeout timeout_s timeout_seconds timeout_ms description explanation".split())
 """Arguments that do not change what a tool answers: how long it may take, and why it is called."""
 

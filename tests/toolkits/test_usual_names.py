@@ -10,7 +10,7 @@ from agentworld_sim import AccessRefused, ToolCall, ToolSpec, World, bind
 from agentworld_sim.binding import BoundTool
 from agentworld_sim.toolkits import binding_for, known_tools
 from agentworld_sim.toolkits.fitting import properties
-from agentworld_sim.toolkits.usual_names import USUAL_NAMES
+from agentworld_sim.toolkits.usual_names import BY_NAME, USUAL_NAMES
 
 BOUND = """
 bash(command) terminal/bash
@@ -208,6 +208,7 @@ async def test_sql_is_run_on_the_world_s_database_in_langchain_s_words() -> None
 
 
 def test_every_row_of_the_table_names_a_binding_and_its_arguments() -> None:
+    assert len(BY_NAME) == sum(len(usual.names.split()) for usual in USUAL_NAMES)
     for usual in USUAL_NAMES:
         mine = properties(known_tools()[usual.binding].input_schema)
         assert {*usual.arguments, *usual.constants} <= mine.keys()
