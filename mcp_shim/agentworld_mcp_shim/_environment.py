@@ -13,6 +13,8 @@ from typing import cast
 from agentworld_sim.errors import UsageError
 
 URL_VARIABLE = "AGENTWORLD_UPSTREAM_URL"
+ORIGINAL_VARIABLE = "AGENTWORLD_WRAPPED"
+"""The source of the entry that `agentworld mcp wrap` replaced."""
 SERVER_VARIABLE = "AGENTWORLD_SERVER"
 """The name of the server among those that share its world."""
 HEADERS_VARIABLE = "AGENTWORLD_UPSTREAM_HEADERS"

@@ -113,7 +113,7 @@ def read_servers(path: Path, environ: Mapping[str, str]) -> list[UpstreamTarget]
     from agentworld_mcp_shim.wrapping._jsonc import JsoncError, read_jsonc
 
     try:
-        content: object = read_jsonc(text).root.value
+        content: object = read_jsonc(text).value
     except JsoncError as error:
         raise UsageError(f"--servers {str(path)!r} is not JSON: {error}") from error
     servers: object = None

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from agentworld_mcp_shim.wrapping._toml import read_toml
+from agentworld_mcp_shim.wrapping._yaml import read_yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agentworld_mcp_shim.wrapping import WrapChoice, unwrap_text, wrap_text
 from agentworld_mcp_shim.wrapping._jsonc import read_jsonc
-from agentworld_mcp_shim.wrapping._toml import read_toml
-from agentworld_mcp_shim.wrapping._yaml import read_yaml
 from agentworld_sim.errors import UsageError
 from tests.properties import examples
 

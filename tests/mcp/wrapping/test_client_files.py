@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 import yaml
+from agentworld_mcp_shim.wrapping._documents import BOM, parse
 
 from agentworld_mcp_shim.wrapping import CLIENTS, WrapChoice, unwrap_text, wrap_text
-from agentworld_mcp_shim.wrapping._documents import BOM, parse
 
 DATA = Path(__file__).parents[2] / "data" / "clients"
 PYTHON = "/opt/agentworld/bin/python"

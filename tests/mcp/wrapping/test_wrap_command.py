@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from agentworld_mcp_shim.wrapping._files import read_file, write_in_place
+
 from agentworld_sim.errors import UsageError
 
 DATA = Path(__file__).parents[2] / "data" / "clients"
