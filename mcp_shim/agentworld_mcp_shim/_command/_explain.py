@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import textwrap
 from typing import TYPE_CHECKING
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from agentworld_mcp_shim._command._upstream_options import (
-    UpstreamChoice,
     log_to_stderr,
+    start_upstreams,
     upstream_options,
 )
 from agentworld_sim.cli.model_options import ModelChoice, model_options
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from agentworld_mcp_shim._explanation import Explanation, ToolAnswer
+    from agentworld_mcp_shim._settings import ShimSettings
     from agentworld_mcp_shim._upstream import Upstream
 
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 @model_options
 @click.option("-v", "--verbose", is_flag=True, help="Show what every argument is taken for.")
 def explain_command(
-    upstream: UpstreamChoice,
+    settings: ShimSettings,
     as_json: bool,
     as_stub: bool,
     verbose: bool,
@@ -56,24 +58,17 @@ def explain_command(
     Exit codes: 0, or 2 when the upstream, a binding or an option is wrong.
     """
     from agentworld_mcp_shim._sdk import require_sdk
-    from agentworld_mcp_shim._settings import ShimSettings
     from agentworld_mcp_shim._upstream import close_all
-    from agentworld_mcp_shim._worlds import WorldChoice
     from agentworld_sim.errors import UsageError
 
     if as_json and as_stub:
         raise UsageError("--json and --stub print different things. Give one of them.")
-    settings = ShimSettings(
-        targets=upstream.targets,
-        worlds=WorldChoice(scenario=upstream.scenario, memory=True, model=model_choice),
-        binds=upstream.binds,
-        access=upstream.access,
-        upstream_seconds=upstream.seconds,
-    )
+    worlds = dataclasses.replace(settings.worlds, memory=True, model=model_choice)
+    settings = dataclasses.replace(settings, worlds=worlds)
     log_to_stderr(False)
     started: dict[str, Upstream] = {}
     try:
-        upstream.start(started, beside_snapshot=False)
+        start_upstreams(settings.targets, started, beside_snapshot=False)
         require_sdk()
         import asyncio
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from agentworld_mcp_shim._command._serve_options import (
-    TapeChoice,
     check_tape,
     http_options,
     tape_options,
 )
 from agentworld_mcp_shim._command._upstream_options import (
-    UpstreamChoice,
     log_to_stderr,
+    start_upstreams,
     upstream_options,
 )
 from agentworld_mcp_shim._stdio_lines import MAX_REQUEST_BYTES
@@ -84,8 +83,8 @@ if TYPE_CHECKING:
 @model_options
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
 def serve_command(
+    settings: ShimSettings,
     world_id: str | None,
-    upstream: UpstreamChoice,
     pinned: bool,
     seed_from: Path | None,
     empty: bool,
@@ -93,7 +92,9 @@ def serve_command(
     memory: bool,
     answer_within: float,
     control_tools: bool,
-    tape: TapeChoice,
+    record: Path | None,
+    replay: Path | None,
+    volatile: tuple[str, ...],
     http: HttpSettings | None,
     max_request_bytes: int,
     model_choice: ModelChoice,
@@ -122,50 +123,45 @@ def serve_command(
     Exit codes: 0 when the client leaves, 2 when the upstream, a binding or an option is wrong, 4 when
     the store fails, 130 and 143 when ended by Ctrl-C or SIGTERM.
     """
-    from agentworld_mcp_shim._settings import ShimSettings
     from agentworld_mcp_shim._upstream import close_all
-    from agentworld_mcp_shim._worlds import WorldChoice, check_choice
+    from agentworld_mcp_shim._worlds import check_choice
 
-    if upstream.binds and not upstream.targets:
+    if settings.binds and not settings.targets:
         raise UsageError(
             "--bind is for an upstream's tools. Name the upstream's command after `--`."
         )
-    check_tape(tape, upstream, model=model_choice.url is not None, seeded=seed_from is not None)
-    worlds = WorldChoice(
-        world_id=world_id,
-        scenario=upstream.scenario,
-        store=store,
-        memory=memory,
-        model=model_choice,
-        empty=empty,
-        seed_from=seed_from,
-        replay=tape.replay,
-        volatile=tape.volatile,
+    settings = dataclasses.replace(
+        settings,
+        worlds=dataclasses.replace(
+            settings.worlds,
+            world_id=world_id,
+            store=store,
+            memory=memory,
+            model=model_choice,
+            empty=empty,
+            seed_from=seed_from,
+            replay=replay,
+            volatile=volatile,
+        ),
+        record=record,
+        volatile=volatile,
+        pinned=pinned,
+        answer_seconds=answer_within,
+        control_tools=control_tools,
+        max_request_bytes=max_request_bytes,
+        http=http and dataclasses.replace(http, max_request_bytes=max_request_bytes),
     )
-    check_choice(worlds)
+    check_tape(settings)
+    check_choice(settings.worlds)
     log_to_stderr(verbose)
     started: dict[str, Upstream] = {}
     # An eighth of the time of the imports is spent looking for garbage that is not there.
     gc.disable()
     try:
-        upstream.start(started, beside_snapshot=True)
+        start_upstreams(settings.targets, started, beside_snapshot=True)
         from agentworld_mcp_shim._sdk import require_sdk
 
         require_sdk()
-        settings = ShimSettings(
-            targets=upstream.targets,
-            worlds=worlds,
-            binds=upstream.binds,
-            access=upstream.access,
-            record=tape.record,
-            volatile=tape.volatile,
-            pinned=pinned,
-            upstream_seconds=upstream.seconds,
-            answer_seconds=answer_within,
-            control_tools=control_tools,
-            max_request_bytes=max_request_bytes,
-            http=http and replace(http, max_request_bytes=max_request_bytes),
-        )
         if http is not None:
             _serve_http(started, settings)
         import asyncio

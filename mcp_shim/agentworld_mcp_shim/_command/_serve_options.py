@@ -3,91 +3,74 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentworld_mcp_shim._command._upstream_options import UpstreamChoice, option_group
+from agentworld_mcp_shim._command._upstream_options import F, option_group
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentworld_mcp_shim._settings import HttpSettings
+    from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TapeChoice:
-    """What is recorded and replayed."""
-
-    record: Path | None
-    replay: Path | None
-    volatile: tuple[str, ...]
-
-
-tape_options = option_group(
-    "tape",
-    TapeChoice,
-    click.option(
+def tape_options(command: F) -> F:
+    """`--record`, `--replay` and `--volatile`."""
+    record = click.option(
         "--record",
         metavar="FILE",
         type=click.Path(path_type=Path),
         help="Append real calls and their answers to this cassette, without secrets.",
-    ),
-    click.option(
+    )
+    replay = click.option(
         "--replay",
         metavar="FILE",
         type=click.Path(path_type=Path),
         help="Answer every call from this cassette; what was not recorded is an error.",
-    ),
-    click.option(
+    )
+    volatile = click.option(
         "--volatile",
         metavar="TOOL.FIELD",
         multiple=True,
         help="A field whose value differs each time, such as *.created_at; it makes no difference"
         " between calls. May be repeated.",
-    ),
-)
+    )
+    return record(replay(volatile(command)))
 
 
-def check_tape(tape: TapeChoice, upstream: UpstreamChoice, *, model: bool, seeded: bool) -> None:
-    """Raises `UsageError` when the options contradict each other.
-
-    Args:
-        tape: What is recorded and replayed.
-        upstream: The upstreams and who answers their tools.
-        model: Whether a language world model is named.
-        seeded: Whether records are seeded from recorded traffic.
-    """
-    real = [rule for rule, value in upstream.access.items() if value == "real"]
-    if tape.record is not None and tape.replay is not None:
+def check_tape(settings: ShimSettings) -> None:
+    """Raises `UsageError` when the options about a cassette contradict others."""
+    record, replay = settings.record, settings.worlds.replay
+    real = [rule for rule, value in settings.access.items() if value == "real"]
+    if record is not None and replay is not None:
         raise UsageError(
             "--record writes down what real servers say, and --replay asks none. Give one of them."
         )
-    if tape.record is not None and not real:
+    if record is not None and not real:
         raise UsageError(
             "--record writes down real calls, and no tool is set to real. Name those that may be"
             " called, each in full: --access NAME=real."
         )
-    if tape.volatile and tape.record is None and tape.replay is None:
+    if settings.volatile and record is None and replay is None:
         raise UsageError("--volatile is about a cassette: give --record or --replay.")
-    for field in tape.volatile:
+    for field in settings.volatile:
         if not all(field.partition(".")[::2]):
             raise UsageError(
                 f"--volatile {field!r} is not of the form TOOL.FIELD, for example '*.created_at'."
             )
-    if tape.replay is None:
+    if replay is None:
         return
-    if not upstream.targets:
+    if not settings.targets:
         raise UsageError(
             "--replay answers the tools of a server: name its command after `--`, or what was written"
             " down of it with --snapshot FILE."
         )
     for given, what in (
         (real, f"--access {real[0] if real else ''}=real"),
-        (upstream.binds, "--bind"),
-        (model, "--model-url"),
-        (seeded, "--seed-from"),
+        (settings.binds, "--bind"),
+        (settings.worlds.model.url, "--model-url"),
+        (settings.worlds.seed_from, "--seed-from"),
     ):
         if given:
             raise UsageError(

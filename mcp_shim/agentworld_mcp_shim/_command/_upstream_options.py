@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +16,7 @@ from agentworld_sim.runtime.access import checked_access
 from agentworld_sim.types.tools import Access
 
 if TYPE_CHECKING:
-    from agentworld_mcp_shim._settings import UpstreamTarget
+    from agentworld_mcp_shim._settings import ShimSettings, UpstreamTarget
     from agentworld_mcp_shim._upstream import Upstream
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,35 +48,7 @@ def option_group(
     return decorate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpstreamChoice:
-    """What the options say."""
-
-    scenario: str | None
-    binds: Mapping[str, str]
-    """Bindings by the name of the tool."""
-    access: Mapping[str, Access]
-    targets: tuple[UpstreamTarget, ...]
-    seconds: float
-    """How long an upstream may take to list its tools."""
-
-    def start(self, started: dict[str, Upstream], *, beside_snapshot: bool) -> None:
-        """Starts the upstreams; before the long imports, so that they come up meanwhile.
-
-        Args:
-            started: What has been started, by name, to be closed by the caller also after a failure.
-            beside_snapshot: Whether also those whose tools a snapshot tells.
-        """
-        from agentworld_mcp_shim._upstream import start_upstream
-
-        for target in self.targets:
-            if target.command and (beside_snapshot or target.snapshot is None):
-                started[target.name] = start_upstream(
-                    target.command, name=target.name, env=target.env, headers=target.headers
-                )
-
-
-def _upstream_choice(
+def _settings(
     scenario: str | None,
     binds: tuple[str, ...],
     access: tuple[str, ...],
@@ -87,18 +58,39 @@ def _upstream_choice(
     server: str | None,
     upstream_timeout: float,
     upstream: tuple[str, ...],
-) -> UpstreamChoice:
+) -> ShimSettings:
+    from agentworld_mcp_shim._settings import ShimSettings
     from agentworld_mcp_shim._targets import targets_of
+    from agentworld_mcp_shim._worlds import WorldChoice
 
-    return UpstreamChoice(
-        scenario=scenario,
-        binds=parse_binds(binds),
-        access=parse_access(access),
+    return ShimSettings(
         targets=targets_of(
             upstream, upstreams=upstreams, servers=servers, snapshots=snapshots, server=server
         ),
-        seconds=upstream_timeout,
+        worlds=WorldChoice(scenario=scenario),
+        binds=parse_binds(binds),
+        access=parse_access(access),
+        upstream_seconds=upstream_timeout,
     )
+
+
+def start_upstreams(
+    targets: Iterable[UpstreamTarget], started: dict[str, Upstream], *, beside_snapshot: bool
+) -> None:
+    """Starts upstreams; before the long imports, so that they come up meanwhile.
+
+    Args:
+        targets: The upstreams.
+        started: What has been started, by name, to be closed by the caller also after a failure.
+        beside_snapshot: Whether also those whose tools a snapshot tells.
+    """
+    from agentworld_mcp_shim._upstream import start_upstream
+
+    for target in targets:
+        if target.command and (beside_snapshot or target.snapshot is None):
+            started[target.name] = start_upstream(
+                target.command, name=target.name, env=target.env, headers=target.headers
+            )
 
 
 def timeout_option(default: float) -> Callable[[Any], Any]:
@@ -114,8 +106,8 @@ def timeout_option(default: float) -> Callable[[Any], Any]:
 
 
 upstream_options = option_group(
-    "upstream",
-    _upstream_choice,
+    "settings",
+    _settings,
     click.option(
         "--scenario",
         metavar="FILE",

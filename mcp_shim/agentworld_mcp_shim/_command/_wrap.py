@@ -7,11 +7,12 @@ import shlex
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from agentworld_mcp_shim._command._upstream_options import option_group
+from agentworld_sim.cli.removed_options import removed_options
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,22 +23,15 @@ SOME_LEFT = 1
 """Exit code when servers that are switched on were left as they are: they stay real."""
 
 
-class FileChoice:
+class FileChoice(NamedTuple):
     """Which file, which servers of it, and where the result goes."""
 
-    def __init__(
-        self,
-        client: str | None,
-        servers: tuple[str, ...],
-        output: Path | None,
-        in_place: bool,
-        dry_run: bool,
-        file: Path | None,
-    ) -> None:
-        if in_place and output is not None:
-            raise UsageError("--in-place changes FILE, and -o names another one. Give one of them.")
-        self.client, self.servers, self.file = client, servers, file
-        self.output, self.in_place, self.dry_run = output, in_place, dry_run
+    client: str | None
+    servers: tuple[str, ...]
+    output: Path | None
+    in_place: bool
+    dry_run: bool
+    file: Path | None
 
 
 _file_options = option_group(
@@ -73,7 +67,6 @@ _file_options = option_group(
     help="The world of all these servers. By default those of one list share a world that is named"
     " after the file's folder.",
 )
-@click.option("--world-per-server", is_flag=True, help="Give each server a world of its own.")
 @click.option(
     "--snapshot",
     "snapshots",
@@ -86,10 +79,12 @@ _file_options = option_group(
     "--model-url", metavar="URL", help="Imagine with the language world model served here."
 )
 @click.option("--model", "model_name", metavar="NAME", help="The model's name as served.")
+@removed_options(
+    {"--world-per-server": "Wrap the servers one by one: --server NAME --world ID for each."}
+)
 @_file_options
 def wrap_command(
     world: str | None,
-    world_per_server: bool,
     snapshots: tuple[str, ...],
     model_url: str | None,
     model_name: str | None,
@@ -138,7 +133,6 @@ def wrap_command(
             # Not resolved: the link of a virtual environment is what makes it one.
             interpreter=str(Path(sys.executable).absolute()),
             world=world,
-            world_per_server=world_per_server,
             variables=variables,
             snapshots=files,
         ),
@@ -323,6 +317,8 @@ def _count_answers(snapshot: Path) -> dict[str, int]:
 def _deliver(source: ConfigFile, rewritten: Rewritten, choice: FileChoice, *, backup: bool) -> None:
     from agentworld_mcp_shim.wrapping._config_files import back_up, write_in_place, write_new
 
+    if choice.in_place and choice.output is not None:
+        raise UsageError("--in-place changes FILE, and -o names another one. Give one of them.")
     changed = rewritten.text != source.text
     if choice.dry_run:
         _print_difference(source, rewritten.text, choice.output or source.path)

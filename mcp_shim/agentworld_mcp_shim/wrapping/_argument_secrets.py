@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -11,7 +12,6 @@ from agentworld_sim.redaction.records import Redaction, secret_kind
 _PLACEHOLDER = re.compile(
     r"\$\{[^}]*\}|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{[^}]*\}\}|\{(?:env|file):[^}]*\}"
 )
-_HEADER = re.compile(r"([A-Za-z][-A-Za-z0-9]*):\s*\S")
 _OPAQUE = 16
 """Letters and digits mixed in one word of this length are taken for a key."""
 
@@ -36,40 +36,21 @@ def url_holds_secret(url: str) -> bool:
 
 
 def hide_secrets(command: Sequence[str]) -> list[str]:
-    """A command to show: values that look like secrets become `***`."""
+    """A command to show: values that look like secrets are replaced."""
+    redaction = Redaction()
     words: list[str] = []
-    follows_name = False
-    for word in command:
-        name, equals, value = word.partition("=")
-        header = _HEADER.match(word)
-        if follows_name and not word.startswith("-"):
+    for before, word in itertools.pairwise(["", *command]):
+        name = before.lstrip("-") if before.startswith("-") and "=" not in before else ""
+        if secret_kind(name) and not word.startswith("-"):
             words.append("***")
-        elif header and _names_secret(header[1]):
-            words.append(f"{header[1]}: ***")
-        elif equals and (_names_secret(name) or _is_opaque(value)):
-            words.append(f"{name}=***")
         elif "://" in word and url_holds_secret(word) and not placeholders(word):
             words.append(f"{word.partition('://')[0]}://***")
-        elif _is_opaque(word):
-            words.append("***")
         else:
-            words.append(word)
-        follows_name = not equals and word.startswith("-") and _names_secret(word)
+            words.append("***" if _is_opaque(word) else redaction.text(word))
     return words
 
 
 def _is_opaque(word: str) -> bool:
-    if Redaction().text(word) != word:
-        return True
     plain = re.sub(r"[-_=+.~]", "", word)
     mixed = any(sign.isdigit() for sign in plain) and any(sign.isalpha() for sign in plain)
     return mixed and len(plain) >= _OPAQUE and plain.isalnum()
-
-
-def _names_secret(name: str) -> bool:
-    # A person's screen is stricter than a record: these are also words for other things.
-    return secret_kind(name) is not None or bool(
-        re.search(
-            r"(?:^|[-_])(?:auth|code|key|pat|sig|signature)$", name.lstrip("-"), re.IGNORECASE
-        )
-    )

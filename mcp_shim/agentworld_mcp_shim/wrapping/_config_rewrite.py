@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from agentworld_mcp_shim._environment import SERVER_VARIABLE, server_name
 from agentworld_mcp_shim.wrapping._config_text import ConfigText, read_config
 from agentworld_mcp_shim.wrapping._entry_rewrite import (
     CannotWrap,
-    ShimCommand,
     entry_command,
     entry_environment,
     is_switched_off,
@@ -72,7 +72,6 @@ class WrapChoice:
     interpreter: str
     world: str | None = None
     """One world for all; by default one per list of servers, named after the file."""
-    world_per_server: bool = False
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """More variables, such as the model's URL."""
     snapshots: Mapping[str, Path] = field(default_factory=dict[str, Path])
@@ -107,19 +106,17 @@ def wrap_text(
     config, found = read_client_config(text, path, client)
 
     def wrap(at: tuple[str, ...], entry: Any) -> tuple[str, list[str]]:
-        name = at[-1]
         world = choice.world or _world_name(path, at[:-1])
-        if choice.world_per_server:
-            variables = {WORLD_VARIABLE: f"{world}-{_slug(name)}"}
-        else:
-            variables = {WORLD_VARIABLE: world, SERVER_VARIABLE: server_name(name)}
-        shim = ShimCommand(
-            interpreter=choice.interpreter,
-            variables={**variables, **choice.variables},
-            snapshot=choice.snapshots.get(name),
-        )
+        names = {WORLD_VARIABLE: world, SERVER_VARIABLE: server_name(at[-1])}
         start, end = config.spans[at]
-        wrapped, notes = wrap_entry(entry, config.text[start:end], found, shim)
+        wrapped, notes = wrap_entry(
+            entry,
+            config.text[start:end],
+            found,
+            interpreter=choice.interpreter,
+            variables={**names, **choice.variables},
+            snapshot=choice.snapshots.get(at[-1]),
+        )
         return config.source(at, wrapped), notes
 
     rewritten, after = _rewrite(
@@ -241,7 +238,7 @@ def _checked(
             f"the new file would be malformed; nothing was done: {error}"
         ) from error
     # As text, because a value that is no number does not equal itself.
-    if repr(_without(config.value, sources)) != repr(_without(after.value, sources)):
+    if repr(_without(config, sources)) != repr(_without(after, sources)):
         raise AgentworldError(
             "rewriting would have changed more than the servers; nothing was done."
         )
@@ -251,16 +248,15 @@ def _checked(
     return after
 
 
-def _without(value: object, changed: Mapping[tuple[str, ...], object]) -> object:
-    """Everything but the entries that were to change."""
-    if () in changed:
-        return "changed"
-    if not (isinstance(value, dict) and changed):
-        return value
-    return {
-        key: _without(inner, {at[1:]: one for at, one in changed.items() if at[:1] == (key,)})
-        for key, inner in cast("dict[str, object]", value).items()
-    }
+def _without(config: ConfigText, changed: Iterable[tuple[str, ...]]) -> Any:
+    """The value but for the entries that were to change."""
+    value = copy.deepcopy(config.value)
+    for *keys, name in changed:
+        servers = value
+        for key in keys:
+            servers = servers[key]
+        servers[name] = None
+    return value
 
 
 def _require_known(names: Sequence[str], known: Sequence[str]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,17 +41,6 @@ _OWN_VARIABLES = (
 
 class CannotWrap(Exception):
     """Why an entry is left as it is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShimCommand:
-    """What the shim is to be started with."""
-
-    interpreter: str
-    variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the entry's environment: the world and, where one is named, the model."""
-    snapshot: Path | None = None
-    """What stands for the server, which is not started then."""
 
 
 def entry_command(entry: object, client: Client) -> list[str]:
@@ -92,7 +80,13 @@ def is_switched_off(entry: object) -> bool:
 
 
 def wrap_entry(
-    entry: object, source: str, client: Client, shim: ShimCommand
+    entry: object,
+    source: str,
+    client: Client,
+    *,
+    interpreter: str,
+    variables: Mapping[str, str],
+    snapshot: Path | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """The entry that puts the shim in front of a server, and notes for the person who asked.
 
@@ -100,7 +94,9 @@ def wrap_entry(
         entry: What the client reads.
         source: How it is written.
         client: Whose entry it is.
-        shim: What is to be started.
+        interpreter: What starts the shim.
+        variables: Of the entry's environment: the world and, where one is named, the model.
+        snapshot: What stands for the server, which is not started then.
 
     Raises:
         CannotWrap: with the reason, and what to do.
@@ -132,9 +128,9 @@ def wrap_entry(
         raise CannotWrap("its environment sets variables of the shim itself")
     # The flags keep the folder that the client starts it in, and variables meant for the original
     # server, from deciding which Python code is the shim.
-    command = [shim.interpreter, "-E", "-P", "-m", MODULE]
-    if shim.snapshot is not None:
-        command += ["--snapshot", str(shim.snapshot)]
+    command = [interpreter, "-E", "-P", "-m", MODULE]
+    if snapshot is not None:
+        command += ["--snapshot", str(snapshot)]
     elif upstream:
         command += ["--", *upstream]
     wrapped: dict[str, Any] = {}
@@ -145,7 +141,7 @@ def wrap_entry(
     else:
         wrapped |= {client.command: command[0], "args": command[1:]}
     # A variable that the entry sets itself stays as it is.
-    wrapped[client.env] = {**shim.variables, **ours, **env}
+    wrapped[client.env] = {**variables, **ours, **env}
     wrapped |= {key: value for key, value in fields.items() if key not in _consumed(client)}
     if forwarded:
         wrapped[_FORWARDED] = [*fields.get(_FORWARDED, []), *forwarded]
@@ -174,7 +170,7 @@ def original_source(entry: dict[str, Any], client: Client) -> str:
 def later_changes(wrapped: dict[str, Any], original: object, client: Client) -> list[str]:
     """The keys of a wrapped entry that were changed by hand, which unwrapping does not keep."""
     try:
-        expected, _ = wrap_entry(original, "", client, ShimCommand(interpreter=""))
+        expected, _ = wrap_entry(original, "", client, interpreter="", variables={})
     except CannotWrap:
         return []
     before, after = _without_shim(expected, client), _without_shim(wrapped, client)
@@ -202,15 +198,12 @@ def _require_plain(entry: object, client: Client) -> dict[str, Any]:
     if not isinstance(entry, dict):
         raise CannotWrap("it is no map of keys")
     fields = cast("dict[str, Any]", entry)
-    command, args = fields.get(client.command, ""), fields.get("args", [])
-    if not (_is_words(command) if client.command_list else isinstance(command, str)):
-        kind = "list of strings" if client.command_list else "string"
-        raise CannotWrap(f"its {client.command!r} is no {kind}")
-    if not _is_words(args):
-        raise CannotWrap("its 'args' is not a list of strings")
-    for name in client.urls:
-        if not isinstance(fields.get(name, ""), str):
-            raise CannotWrap(f"its {name!r} is not a string")
+    lists = {"args", client.command} if client.command_list else {"args"}
+    for name in ("args", client.command, *client.urls):
+        value = fields.get(name, [] if name in lists else "")
+        if not (_is_words(value) if name in lists else isinstance(value, str)):
+            kind = "list of strings" if name in lists else "string"
+            raise CannotWrap(f"its {name!r} is not a {kind}")
     for name in (client.env, client.headers):
         if not isinstance(fields.get(name, {}), dict):
             raise CannotWrap(f"its {name!r} is not a map of names and values")

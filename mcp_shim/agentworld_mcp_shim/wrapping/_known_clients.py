@@ -22,8 +22,6 @@ class Client:
     format: Format = "jsonc"
     paths: tuple[tuple[str, ...], ...] = (("mcpServers",),)
     """Where its servers are, as paths of keys; `*` is any key."""
-    files: tuple[str, ...] = ()
-    """How its file's path ends."""
     usual: tuple[str, ...] = ()
     """Where its file usually is: `~` is the home folder, the rest is below the current one."""
     command: str = "command"
@@ -44,7 +42,6 @@ CLIENTS = (
     Client(
         name="claude-desktop",
         title="Claude Desktop",
-        files=("claude_desktop_config.json",),
         usual=(
             "~/.config/Claude/claude_desktop_config.json",
             "~/Library/Application Support/Claude/claude_desktop_config.json",
@@ -54,20 +51,17 @@ CLIENTS = (
     Client(
         name="claude-code",
         title="Claude Code",
-        files=(".mcp.json", ".claude.json"),
         paths=(("mcpServers",), ("projects", "*", "mcpServers")),
         usual=(".mcp.json", "~/.claude.json"),
     ),
     Client(
         name="cursor",
         title="Cursor",
-        files=(".cursor/mcp.json",),
         usual=(".cursor/mcp.json", "~/.cursor/mcp.json"),
     ),
     Client(
         name="gemini",
         title="Gemini CLI",
-        files=(".gemini/settings.json",),
         urls=("httpUrl", "url"),
         sse_urls=("url",),
         usual=(".gemini/settings.json", "~/.gemini/settings.json"),
@@ -75,7 +69,6 @@ CLIENTS = (
     Client(
         name="qwen",
         title="Qwen Code",
-        files=(".qwen/settings.json",),
         urls=("httpUrl", "url"),
         sse_urls=("url",),
         usual=(".qwen/settings.json", "~/.qwen/settings.json"),
@@ -83,14 +76,12 @@ CLIENTS = (
     Client(
         name="windsurf",
         title="Windsurf",
-        files=("windsurf/mcp_config.json", "mcp_config.json"),
         urls=("serverUrl", "url"),
         usual=("~/.codeium/windsurf/mcp_config.json",),
     ),
     Client(
         name="vscode",
         title="VS Code",
-        files=(".vscode/mcp.json", "User/mcp.json", ".vscode/settings.json", "User/settings.json"),
         paths=(("servers",), ("mcp", "servers")),
         usual=(
             ".vscode/mcp.json",
@@ -104,7 +95,6 @@ CLIENTS = (
     Client(
         name="opencode",
         title="OpenCode",
-        files=("opencode.json", "opencode.jsonc"),
         paths=(("mcp",),),
         env="environment",
         stdio_type="local",
@@ -119,7 +109,6 @@ CLIENTS = (
     Client(
         name="zed",
         title="Zed",
-        files=(".zed/settings.json", "zed/settings.json"),
         paths=(("context_servers",),),
         fills_env=False,
         usual=(".zed/settings.json", "~/.config/zed/settings.json"),
@@ -128,7 +117,6 @@ CLIENTS = (
         name="codex",
         title="Codex",
         format="toml",
-        files=(".codex/config.toml",),
         paths=(("mcp_servers",),),
         headers="http_headers",
         fills_env=False,
@@ -138,7 +126,6 @@ CLIENTS = (
         name="goose",
         title="Goose",
         format="yaml",
-        files=("goose/config.yaml",),
         paths=(("extensions",),),
         command="cmd",
         env="envs",
@@ -147,6 +134,7 @@ CLIENTS = (
         usual=("~/.config/goose/config.yaml",),
     ),
 )
+_SHARED_NAMES = {"config.toml", "config.yaml", "mcp.json", "settings.json"}
 NAMES = tuple(client.name for client in CLIENTS)
 
 
@@ -180,7 +168,10 @@ def client_of(path: PurePath, config: ConfigText) -> Client:
     """
     fitting = [c for c in CLIENTS if c.format == config.format and server_lists(config, c)]
     for client in fitting:
-        if any(f"/{path.as_posix()}".endswith(f"/{name}") for name in client.files):
+        # `mcp.json` is many clients' file, `.cursor/mcp.json` is one's.
+        parts = {PurePath(usual).parts[-2:] for usual in client.usual}
+        names = {one[-1] for one in parts} - _SHARED_NAMES
+        if path.parts[-2:] in parts or path.name in names:
             return client
     # Its name does not tell; most have the same shape, and some have keys of their own.
     for client in fitting:
