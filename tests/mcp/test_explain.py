@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agentworld_sim.scenario import Scenario
+from tests.mcp.command_runner import run_command
 from tests.mcp.conftest import DATA
-from tests.mcp.in_process import run_command
 
 TRACKER = ("--", sys.executable, str(DATA / "mcp_listing.py"), "issue_tracker")
 

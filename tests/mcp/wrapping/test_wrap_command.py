@@ -18,7 +18,7 @@ from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot
 from agentworld_mcp_shim.wrapping._config_files import read_file, write_in_place
 from agentworld_sim.errors import UsageError
-from tests.mcp.in_process import run_command
+from tests.mcp.command_runner import run_command
 
 DATA = Path(__file__).parents[2] / "data" / "clients"
 VSCODE = DATA / "vscode" / ".vscode" / "mcp.json"
