@@ -19,10 +19,6 @@ SERVER_VARIABLE = "AGENTWORLD_SERVER"
 """The name of the server among those that share its world."""
 HEADERS_VARIABLE = "AGENTWORLD_UPSTREAM_HEADERS"
 """All headers, as a JSON object."""
-HEADER_PREFIX = "AGENTWORLD_UPSTREAM_HEADER_"
-"""One header each: `AGENTWORLD_UPSTREAM_HEADER_X_Api_Key` is `X-Api-Key`."""
-
-_HEADER = re.compile(r"[A-Za-z0-9_-]+")
 _PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _LEFT = re.compile(r"\$\{[^}]*\}")
 
@@ -30,25 +26,6 @@ _LEFT = re.compile(r"\$\{[^}]*\}")
 def server_name(name: str) -> str:
     """A server's name as it can stand before a tool's, and in a URL."""
     return re.sub("__+", "_", re.sub("[^A-Za-z0-9_.-]+", "-", name)).strip("-_.") or "server"
-
-
-def header_variable(header: str) -> str | None:
-    """The variable of a header, or `None` if its name does not fit into one.
-
-    Shells drop variables whose names have a `-`, so it becomes `_`, and `_` becomes `__`.
-    """
-    if _HEADER.fullmatch(header) is None:
-        return None
-    variable = HEADER_PREFIX + header.replace("_", "__").replace("-", "_")
-    return variable if variable_header(variable) == header else None
-
-
-def variable_header(variable: str) -> str | None:
-    """The header of a variable, or `None` if it is not one for a header."""
-    if not variable.startswith(HEADER_PREFIX) or variable == HEADER_PREFIX:
-        return None
-    name = variable.removeprefix(HEADER_PREFIX)
-    return re.sub("__|_", lambda found: "_" if len(found.group()) == 2 else "-", name)
 
 
 def upstream_url(environment: Mapping[str, str]) -> str | None:
@@ -76,27 +53,16 @@ def upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
         UsageError: a placeholder has no value, or the JSON is no object of strings. Values are not
             quoted in the message.
     """
-    headers = _json_headers(environment.get(HEADERS_VARIABLE), environment)
-    for variable, value in environment.items():
-        header = variable_header(variable)
-        if header is not None:
-            headers[header] = _filled(value, environment, variable)
-    for header, value in headers.items():
-        if not value.isprintable():
+    for variable in environment:
+        if variable.startswith("AGENTWORLD_UPSTREAM_HEADER_"):
             raise UsageError(
-                f"the header {header!r} for the upstream has a line break or the like."
+                f"{variable} is gone. Write all headers into {HEADERS_VARIABLE}, as JSON."
             )
-    return headers
-
-
-def _json_headers(given: str | None, environment: Mapping[str, str]) -> dict[str, str]:
-    if not given:
-        return {}
     form = 'a JSON object of strings, such as {"Authorization": "Bearer ${TOKEN}"}'
     try:
-        parsed = json.loads(given)
+        parsed: object = json.loads(environment.get(HEADERS_VARIABLE) or "{}")
     except ValueError:
-        raise UsageError(f"{HEADERS_VARIABLE} is not {form}.") from None
+        parsed = None
     if not isinstance(parsed, dict):
         raise UsageError(f"{HEADERS_VARIABLE} is not {form}.")
     headers: dict[str, str] = {}
@@ -104,6 +70,10 @@ def _json_headers(given: str | None, environment: Mapping[str, str]) -> dict[str
         if not isinstance(value, str):
             raise UsageError(f"{HEADERS_VARIABLE} is not {form}: {header!r} is no string.")
         headers[header] = _filled(value, environment, HEADERS_VARIABLE)
+        if not headers[header].isprintable():
+            raise UsageError(
+                f"the header {header!r} for the upstream has a line break or the like."
+            )
     return headers
 
 

@@ -7,17 +7,17 @@ so in the same file. To unwrap is to put that source back.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from agentworld_mcp_shim._environment import (
-    HEADER_PREFIX,
+    HEADERS_VARIABLE,
     ORIGINAL_VARIABLE,
     SERVER_VARIABLE,
     URL_VARIABLE,
-    header_variable,
 )
 from agentworld_mcp_shim.wrapping._argument_secrets import placeholders, url_holds_secret
 from agentworld_mcp_shim.wrapping._known_clients import Client
@@ -32,6 +32,7 @@ _LOGINS = ("oauth", "headersHelper", "authProviderType", "auth", "env_http_heade
 _OWN_VARIABLES = (
     ORIGINAL_VARIABLE,
     URL_VARIABLE,
+    HEADERS_VARIABLE,
     SERVER_VARIABLE,
     "AGENTWORLD_WORLD",
     "AGENTWORLD_MODEL_URL",
@@ -91,15 +92,11 @@ def wrap_entry(
     """The entry that puts the shim in front of a server, and notes for the person who asked.
 
     Args:
-        entry: What the client reads.
-        source: How it is written.
+        entry: What the client reads; `source` is how it is written.
         client: Whose entry it is.
         interpreter: What starts the shim.
         variables: Of the entry's environment: the world and, where one is named, the model.
         snapshot: What stands for the server, which is not started then.
-
-    Raises:
-        CannotWrap: with the reason, and what to do.
     """
     fields = _require_plain(entry, client)
     notes: list[str] = []
@@ -149,11 +146,7 @@ def wrap_entry(
 
 
 def original_source(entry: dict[str, Any], client: Client) -> str:
-    """The source that a wrapped entry keeps.
-
-    Raises:
-        CannotWrap: it keeps none.
-    """
+    """The source that a wrapped entry keeps."""
     kept = entry_environment(entry, client).get(ORIGINAL_VARIABLE)
     if not isinstance(kept, str):
         raise CannotWrap(
@@ -182,7 +175,7 @@ def _without_shim(wrapped: Mapping[str, Any], client: Client) -> dict[str, Any]:
     env = {
         name: value
         for name, value in entry_environment(wrapped, client).items()
-        if name not in _OWN_VARIABLES and not name.startswith(HEADER_PREFIX)
+        if name not in _OWN_VARIABLES
     }
     upstream = words[words.index("--") + 1 :] if "--" in words else []
     return {**wrapped, client.command: "", "args": upstream, client.env: env}
@@ -251,26 +244,20 @@ def _url_variables(
         variables[URL_VARIABLE] = url
         notes.append(f"its URL may hold a secret and is handed over in {URL_VARIABLE}")
     headers: dict[str, object] = dict(fields.get(client.headers, {}))
+    if not all(isinstance(value, str) for value in headers.values()):
+        raise CannotWrap(f"its {client.headers!r} are not all strings")
+    left = [name for value in headers.values() for name in placeholders(str(value))]
+    if left and not client.fills_env:
+        notes.append(
+            f"{client.title} does not fill in {', '.join(left)} in {client.env!r}; the shim does, from"
+            " its own environment"
+        )
     bearer = fields.get(_BEARER) if client.name == "codex" else None
     if bearer is not None:
         # Codex gives a server only the variables it names, and does not fill them in.
         if "Authorization" in headers:
             raise CannotWrap(f"it has both {_BEARER} and a header 'Authorization'")
         headers["Authorization"] = f"Bearer ${{{bearer}}}"
-    for header, value in headers.items():
-        variable = header_variable(header)
-        if variable is None or not isinstance(value, str):
-            raise CannotWrap(
-                f"its header {header!r} cannot be handed over as a variable; write the entry by hand,"
-                " with AGENTWORLD_UPSTREAM_HEADERS in its environment"
-            )
-        variables[variable] = value
-    left = [
-        name for header in fields.get(client.headers, {}).values() for name in placeholders(header)
-    ]
-    if left and not client.fills_env:
-        notes.append(
-            f"{client.title} does not fill in {', '.join(left)} in {client.env!r}; the shim does, from"
-            " its own environment"
-        )
+    if headers:
+        variables[HEADERS_VARIABLE] = json.dumps(headers, ensure_ascii=False)
     return variables, [] if bearer is None else [str(bearer)], notes

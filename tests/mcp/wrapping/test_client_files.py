@@ -158,7 +158,7 @@ def test_an_http_server_becomes_a_command_whose_headers_are_variables() -> None:
         "env": {
             "AGENTWORLD_WORLD": "lab",
             "AGENTWORLD_SERVER": "github",
-            "AGENTWORLD_UPSTREAM_HEADER_Authorization": "Bearer ${input:perplexity-key}",
+            "AGENTWORLD_UPSTREAM_HEADERS": '{"Authorization": "Bearer ${input:perplexity-key}"}',
         },
     }
 
@@ -179,7 +179,7 @@ def test_a_token_that_codex_takes_from_a_variable_is_forwarded_to_the_shim() -> 
         "command": PYTHON,
         "args": [*START, "--", "https://api.githubcopilot.com/mcp/"],
         "env": {
-            "AGENTWORLD_UPSTREAM_HEADER_Authorization": "Bearer ${GITHUB_PAT}",
+            "AGENTWORLD_UPSTREAM_HEADERS": '{"Authorization": "Bearer ${GITHUB_PAT}"}',
             "AGENTWORLD_WORLD": "lab",
             "AGENTWORLD_SERVER": "github",
         },
@@ -192,8 +192,8 @@ def test_goose_keeps_its_own_headers_where_an_environment_is_there_already() -> 
     found = entry("goose/goose/config.yaml", "extensions", "tickets", env="envs")
     assert found["type"] == "stdio"
     assert found["args"] == [*START, "--", "https://tickets.example.com/mcp"]
-    variable = "AGENTWORLD_UPSTREAM_HEADER_Authorization"
-    assert found["envs"][variable] == "Bearer ${TICKETS_TOKEN}"
+    headers = found["envs"]["AGENTWORLD_UPSTREAM_HEADERS"]
+    assert headers == '{"Authorization": "Bearer ${TICKETS_TOKEN}"}'
 
 
 def test_an_entry_that_is_switched_off_stays_so() -> None:
@@ -259,8 +259,8 @@ def test_opencode_has_a_command_with_its_arguments_and_an_environment() -> None:
     tickets = entry("opencode/opencode.json", "mcp", "tickets", env="environment")
     assert tickets["type"] == "local"
     assert tickets["enabled"] is False
-    header = "AGENTWORLD_UPSTREAM_HEADER_Authorization"
-    assert tickets["environment"][header] == "Bearer {env:TICKETS_TOKEN}"
+    headers = tickets["environment"]["AGENTWORLD_UPSTREAM_HEADERS"]
+    assert headers == '{"Authorization": "Bearer {env:TICKETS_TOKEN}"}'
 
 
 def test_a_file_with_another_name_is_told_by_its_keys() -> None:

@@ -91,7 +91,7 @@ def test_no_secret_is_said_or_becomes_an_argument(run: Run, tmp_path: Path) -> N
     for entry in json.loads(done.stdout)["mcpServers"].values():
         assert not any(secret in word for secret in secrets for word in entry["args"])
     assert not any(secret in done.stderr for secret in secrets)
-    assert "AGENTWORLD_UPSTREAM_HEADER_X_Api_Key" in done.stdout
+    assert "AGENTWORLD_UPSTREAM_HEADERS" in done.stdout
 
 
 def test_a_secret_that_was_an_argument_already_is_not_said_but_warned_of(
