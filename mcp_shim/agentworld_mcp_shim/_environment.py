@@ -37,7 +37,7 @@ def upstream_url(environment: Mapping[str, str]) -> str | None:
     given = environment.get(URL_VARIABLE)
     if not given:
         return None
-    url = _filled(given, environment, URL_VARIABLE)
+    url = _fill(given, environment, URL_VARIABLE)
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"{URL_VARIABLE} is no http(s) URL.")
     return url
@@ -69,7 +69,7 @@ def upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
     for header, value in cast("dict[str, object]", parsed).items():
         if not isinstance(value, str):
             raise UsageError(f"{HEADERS_VARIABLE} is not {form}: {header!r} is no string.")
-        headers[header] = _filled(value, environment, HEADERS_VARIABLE)
+        headers[header] = _fill(value, environment, HEADERS_VARIABLE)
         if not headers[header].isprintable():
             raise UsageError(
                 f"the header {header!r} for the upstream has a line break or the like."
@@ -77,7 +77,7 @@ def upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
     return headers
 
 
-def _filled(text: str, environment: Mapping[str, str], where: str) -> str:
+def _fill(text: str, environment: Mapping[str, str], where: str) -> str:
     def value(found: re.Match[str]) -> str:
         name, default = found.group(1), found.group(2)
         set_to = environment.get(name)

@@ -215,11 +215,11 @@ def _model_variables(url: str | None, name: str | None) -> dict[str, str]:
 def _list_files() -> None:
     """Says which configuration files are here, and what is in them."""
     from agentworld_mcp_shim.wrapping import usual_files
+    from agentworld_mcp_shim.wrapping._clients import server_lists
     from agentworld_mcp_shim.wrapping._config_files import read_file
     from agentworld_mcp_shim.wrapping._config_rewrite import BOM
     from agentworld_mcp_shim.wrapping._config_text import read_config
     from agentworld_mcp_shim.wrapping._entry_rewrite import starts_shim
-    from agentworld_mcp_shim.wrapping._known_clients import server_lists
 
     files = usual_files(Path(), Path.home())
     if not files:

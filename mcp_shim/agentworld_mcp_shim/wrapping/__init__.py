@@ -1,5 +1,6 @@
 """Configuration files of MCP clients: the shim put in front of every server in them, and away again."""
 
+from agentworld_mcp_shim.wrapping._clients import CLIENTS, Client, client_named, usual_files
 from agentworld_mcp_shim.wrapping._config_rewrite import (
     Outcome,
     Rewritten,
@@ -7,7 +8,6 @@ from agentworld_mcp_shim.wrapping._config_rewrite import (
     unwrap_text,
     wrap_text,
 )
-from agentworld_mcp_shim.wrapping._known_clients import CLIENTS, Client, client_named, usual_files
 
 __all__ = [
     "CLIENTS",

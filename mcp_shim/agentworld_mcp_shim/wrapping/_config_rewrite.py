@@ -11,6 +11,13 @@ from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from agentworld_mcp_shim._environment import SERVER_VARIABLE, server_name
+from agentworld_mcp_shim.wrapping._clients import (
+    Client,
+    client_named,
+    client_of,
+    format_of,
+    server_lists,
+)
 from agentworld_mcp_shim.wrapping._config_text import ConfigText, read_config
 from agentworld_mcp_shim.wrapping._entry_rewrite import (
     CannotWrap,
@@ -21,13 +28,6 @@ from agentworld_mcp_shim.wrapping._entry_rewrite import (
     original_source,
     starts_shim,
     wrap_entry,
-)
-from agentworld_mcp_shim.wrapping._known_clients import (
-    Client,
-    client_named,
-    client_of,
-    format_of,
-    server_lists,
 )
 from agentworld_sim.errors import AgentworldError, UsageError, nearest
 
@@ -210,7 +210,7 @@ def _rewrite(
         except CannotWrap as error:
             outcome = replace(outcome, fate="left", reason=str(error))
         outcomes.append(outcome)
-    after = _checked(config, sources, client, wrapped=fate == "wrapped")
+    after = _verify(config, sources, client, wrapped=fate == "wrapped")
     for number, outcome in enumerate(outcomes):
         entry = after.at((*outcome.path, outcome.server))
         if outcome.fate == fate:
@@ -222,7 +222,7 @@ def _rewrite(
     return Rewritten(text=after.text, client=client, outcomes=tuple(outcomes)), after
 
 
-def _checked(
+def _verify(
     config: ConfigText, sources: Mapping[tuple[str, ...], str], client: Client, *, wrapped: bool
 ) -> ConfigText:
     """The new text, read as the client will read it.
@@ -232,7 +232,7 @@ def _checked(
             was written for another indentation.
     """
     try:
-        after = read_config(config.replaced(sources), config.format)
+        after = read_config(config.replace_entries(sources), config.format)
     except UsageError as error:
         raise AgentworldError(
             f"the new file would be malformed; nothing was done: {error}"

@@ -40,7 +40,7 @@ class ConfigText:
             value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
         return value
 
-    def replaced(self, entries: Mapping[Path, str]) -> str:
+    def replace_entries(self, entries: Mapping[Path, str]) -> str:
         """The text with other sources for the values at these paths."""
         text = self.text
         for path in sorted(entries, key=lambda path: self.spans[path], reverse=True):
@@ -148,9 +148,9 @@ class _YamlPlaces:
         """How often each node is used: an alias uses the one of its anchor again."""
         key = id(node)
         self._uses[key] = self._uses.get(key, 0) + 1
-        if self._uses[key] == 1 and isinstance(node.value, list):
+        if self._uses[key] == 1 and node.id != "scalar":
             for inner in node.value:
-                for part in inner if isinstance(inner, tuple) else (inner,):
+                for part in inner if node.id == "mapping" else (inner,):
                     self._count(part)
 
     def value(self, node: Any, path: Path) -> Any:
@@ -159,11 +159,11 @@ class _YamlPlaces:
             self._config.problems[path] = "its name stands twice in the file"
             self._config.problems[path[:-1]] = "a key stands twice in it"
         self._config.spans[path] = (start, end)
-        value = self._value(node, path)
+        value: Any = self._value(node, path)
         if not getattr(node, "flow_style", True):
             # The end mark of a block stands where the next thing begins.
-            if value and isinstance(value, dict | list):
-                last = str(len(value) - 1) if isinstance(value, list) else [*value][-1]
+            if value:
+                last = str(len(value) - 1) if node.id == "sequence" else [*value][-1]
                 end = self._config.spans[(*path, last)][1]
             end = start + len(self._config.text[start:end].rstrip())
             self._config.spans[path] = (start, end)

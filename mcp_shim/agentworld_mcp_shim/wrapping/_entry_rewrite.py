@@ -20,7 +20,7 @@ from agentworld_mcp_shim._environment import (
     URL_VARIABLE,
 )
 from agentworld_mcp_shim.wrapping._argument_secrets import placeholders, url_holds_secret
-from agentworld_mcp_shim.wrapping._known_clients import Client
+from agentworld_mcp_shim.wrapping._clients import Client
 
 MODULE = "agentworld_mcp_shim"
 
@@ -49,13 +49,10 @@ def entry_command(entry: object, client: Client) -> list[str]:
     if not isinstance(entry, dict):
         return []
     fields = cast("dict[str, Any]", entry)
-    command, args = fields.get(client.command), fields.get("args", [])
-    words = command if isinstance(command, list) else [command] if command is not None else []
-    words = [
-        *cast("list[Any]", words),
-        *(cast("list[Any]", args) if isinstance(args, list) else []),
-    ]
-    return [str(word) for word in words]
+    words: list[Any] = []
+    for part in (fields.get(client.command), fields.get("args")):
+        words += cast("list[Any]", part) if isinstance(part, list) else [part]
+    return [str(word) for word in words if word is not None]
 
 
 def entry_environment(entry: Mapping[str, Any], client: Client) -> dict[str, Any]:
@@ -110,7 +107,7 @@ def wrap_entry(
             )
         upstream = entry_command(fields, client)
     elif urls:
-        upstream = [_checked_url(fields, urls, client)]
+        upstream = [_require_http(fields, urls, client)]
         ours, forwarded, notes = _url_variables(fields, upstream[0], client)
         if URL_VARIABLE in ours:
             upstream = []
@@ -139,7 +136,7 @@ def wrap_entry(
         wrapped |= {client.command: command[0], "args": command[1:]}
     # A variable that the entry sets itself stays as it is.
     wrapped[client.env] = {**variables, **ours, **env}
-    wrapped |= {key: value for key, value in fields.items() if key not in _consumed(client)}
+    wrapped |= {key: value for key, value in fields.items() if key not in _launch_keys(client)}
     if forwarded:
         wrapped[_FORWARDED] = [*fields.get(_FORWARDED, []), *forwarded]
     return wrapped, notes
@@ -181,7 +178,7 @@ def _without_shim(wrapped: Mapping[str, Any], client: Client) -> dict[str, Any]:
     return {**wrapped, client.command: "", "args": upstream, client.env: env}
 
 
-def _consumed(client: Client) -> set[str]:
+def _launch_keys(client: Client) -> set[str]:
     """The keys of an entry that the wrapped one says in another way."""
     codex = {_BEARER} if client.name == "codex" else set[str]()
     return {client.command, "args", client.env, *client.urls, client.headers, "type", *codex}
@@ -209,7 +206,7 @@ def _is_words(value: object) -> bool:
     )
 
 
-def _checked_url(fields: Mapping[str, Any], urls: Sequence[str], client: Client) -> str:
+def _require_http(fields: Mapping[str, Any], urls: Sequence[str], client: Client) -> str:
     if len(urls) > 1:
         raise CannotWrap(f"it has both {urls[0]!r} and {urls[1]!r}; take one of them out")
     (key,) = urls

@@ -220,7 +220,8 @@ def usual_files(folder: Path, home: Path) -> list[tuple[Client, Path]]:
 
 
 def _no_servers(config: ConfigText) -> str:
-    keys = [repr(key) for key in config.value][:9] if isinstance(config.value, dict) else []
+    value = cast("dict[str, Any]", config.value) if isinstance(config.value, dict) else {}
+    keys = [repr(key) for key in value][:9]
     found = ", ".join([*keys[:8], "…"] if len(keys) > 8 else keys)
     what = f"its keys are {found}" if found else "it is empty or no map of keys"
     shapes = {
