@@ -78,20 +78,36 @@ def upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fill(text: str, environment: Mapping[str, str], where: str) -> str:
+    return fill_placeholders(
+        text,
+        environment,
+        missing=f"{where} refers to the variable %r, and the client gives the shim none of that name."
+        " Set it where the client starts, or in the entry's environment.",
+        foreign=f"{where} still has %r, which the client should have filled in.",
+    )
+
+
+def fill_placeholders(
+    text: str, environment: Mapping[str, str], *, missing: str, foreign: str
+) -> str:
+    """`text` with `${VAR}`, `${env:VAR}` and `${VAR:-default}` filled in.
+
+    Raises:
+        UsageError: `missing` of a variable that is not set, `foreign` of another kind of placeholder;
+            `%r` in them stands for its name.
+    """
+
     def value(found: re.Match[str]) -> str:
         name, default = found.group(1), found.group(2)
-        set_to = environment.get(name)
-        if not set_to and default is not None:
+        content = environment.get(name)
+        if not content and default is not None:
             return default
-        if set_to is None:
-            raise UsageError(
-                f"{where} refers to ${{{name}}}, and the client gives the shim no variable {name!r}."
-                " Set it where the client starts, or in the entry's environment."
-            )
-        return set_to
+        if content is None:
+            raise UsageError(missing.replace("%r", repr(name)))
+        return content
 
     # Looked for before anything is filled in: a value may look like a placeholder.
     for left in _LEFT.findall(text):
         if _PLACEHOLDER.fullmatch(left) is None:
-            raise UsageError(f"{where} still has {left}, which the client should have filled in.")
+            raise UsageError(foreign.replace("%r", repr(left)))
     return _PLACEHOLDER.sub(value, text)

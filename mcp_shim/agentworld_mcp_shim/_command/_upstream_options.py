@@ -147,7 +147,7 @@ upstream_options = option_group(
         "--servers",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help="Take the upstreams from a client's configuration file (mcpServers, or servers).",
+        help="Take the upstreams from the configuration file of a client that `wrap` knows.",
     ),
     click.option(
         "--server",

@@ -220,8 +220,9 @@ def usual_files(folder: Path, home: Path) -> list[tuple[Client, Path]]:
 
 
 def _no_servers(config: ConfigText) -> str:
-    value = cast("dict[str, Any]", config.value) if isinstance(config.value, dict) else {}
-    keys = [repr(key) for key in value][:9]
+    value: Any = config.value
+    known = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    keys = [repr(key) for key in known][:9]
     found = ", ".join([*keys[:8], "…"] if len(keys) > 8 else keys)
     what = f"its keys are {found}" if found else "it is empty or no map of keys"
     shapes = {

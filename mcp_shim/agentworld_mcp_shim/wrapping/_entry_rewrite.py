@@ -61,6 +61,20 @@ def entry_environment(entry: Mapping[str, Any], client: Client) -> dict[str, Any
     return dict(cast("dict[str, Any]", held)) if isinstance(held, dict) else {}
 
 
+def entry_headers(entry: Mapping[str, Any], client: Client) -> dict[str, object]:
+    """The headers that an entry sends to its URL."""
+    headers: dict[str, object] = dict(entry.get(client.headers, {}))
+    if _names_bearer(entry, client):
+        if "Authorization" in headers:
+            raise CannotWrap(f"it has both {_BEARER} and a header 'Authorization'")
+        headers["Authorization"] = f"Bearer ${{{entry[_BEARER]}}}"
+    return headers
+
+
+def _names_bearer(entry: Mapping[str, Any], client: Client) -> bool:
+    return client.name == "codex" and _BEARER in entry
+
+
 def starts_shim(entry: object, client: Client) -> bool:
     """Whether an entry starts the shim already, wrapped by this command or by hand."""
     words = entry_command(entry, client)
@@ -95,7 +109,7 @@ def wrap_entry(
         variables: Of the entry's environment: the world and, where one is named, the model.
         snapshot: What stands for the server, which is not started then.
     """
-    fields = _require_plain(entry, client)
+    fields = require_plain(entry, client)
     notes: list[str] = []
     urls = [key for key in client.urls if key in fields]
     ours: dict[str, str] = {}
@@ -184,7 +198,8 @@ def _launch_keys(client: Client) -> set[str]:
     return {client.command, "args", client.env, *client.urls, client.headers, "type", *codex}
 
 
-def _require_plain(entry: object, client: Client) -> dict[str, Any]:
+def require_plain(entry: object, client: Client) -> dict[str, Any]:
+    """The fields of an entry, whose command, URLs, environment and headers have the right types."""
     if not isinstance(entry, dict):
         raise CannotWrap("it is no map of keys")
     fields = cast("dict[str, Any]", entry)
@@ -240,21 +255,18 @@ def _url_variables(
     if url_holds_secret(url):
         variables[URL_VARIABLE] = url
         notes.append(f"its URL may hold a secret and is handed over in {URL_VARIABLE}")
-    headers: dict[str, object] = dict(fields.get(client.headers, {}))
+    headers = entry_headers(fields, client)
     if not all(isinstance(value, str) for value in headers.values()):
         raise CannotWrap(f"its {client.headers!r} are not all strings")
-    left = [name for value in headers.values() for name in placeholders(str(value))]
+    given = fields.get(client.headers, {}).values()
+    left = [name for value in given for name in placeholders(str(value))]
     if left and not client.fills_env:
         notes.append(
             f"{client.title} does not fill in {', '.join(left)} in {client.env!r}; the shim does, from"
             " its own environment"
         )
-    bearer = fields.get(_BEARER) if client.name == "codex" else None
-    if bearer is not None:
-        # Codex gives a server only the variables it names, and does not fill them in.
-        if "Authorization" in headers:
-            raise CannotWrap(f"it has both {_BEARER} and a header 'Authorization'")
-        headers["Authorization"] = f"Bearer ${{{bearer}}}"
     if headers:
         variables[HEADERS_VARIABLE] = json.dumps(headers, ensure_ascii=False)
-    return variables, [] if bearer is None else [str(bearer)], notes
+    # Codex gives a server only the variables it names, and does not fill them in.
+    forwarded = [str(fields[_BEARER])] if _names_bearer(fields, client) else []
+    return variables, forwarded, notes

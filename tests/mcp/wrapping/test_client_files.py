@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from agentworld_mcp_shim._targets import targets_of
 from agentworld_mcp_shim.wrapping import CLIENTS, WrapChoice, unwrap_text, wrap_text
 from agentworld_mcp_shim.wrapping._config_rewrite import BOM
 from agentworld_mcp_shim.wrapping._jsonc import read_jsonc
@@ -314,3 +315,21 @@ def test_entries_that_yaml_aliases_share_are_left() -> None:
     rewritten = wrap_text(text, Path("/x/config.yaml"), CHOICE)
     reasons = [one.reason for one in rewritten.outcomes]
     assert reasons == [*["YAML aliases share parts of it; write them out"] * 2, ""]
+
+
+def test_the_servers_of_any_client_can_be_mirrored_together() -> None:
+    targets = targets_of(
+        servers=DATA / "codex/.codex/config.toml", environ={"GITHUB_PAT": "s3cret"}
+    )
+    assert [target.name for target in targets] == [
+        "context7",
+        "my-clock",
+        "files",
+        "github",
+        "figma",
+    ]
+    by_name = {target.name: target for target in targets}
+    assert by_name["files"].command == ("npx",)
+    assert by_name["files"].env == {"ROOT": "/srv"}
+    assert by_name["github"].headers == {"Authorization": "Bearer s3cret"}
+    assert by_name["figma"].headers == {"X-Figma-Region": "us-east-1"}
