@@ -174,11 +174,7 @@ http_options = option_group(
 
 
 def parse_seconds(text: str) -> float:
-    """`90s`, `30m`, `24h`, `7d` or a number of seconds.
-
-    Raises:
-        UsageError: it is none of these.
-    """
+    """`90s`, `30m`, `24h`, `7d` or a number of seconds."""
     units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
     number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "s")
     if not (number.isascii() and number.isdigit()):

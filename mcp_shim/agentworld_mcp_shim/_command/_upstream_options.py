@@ -162,11 +162,7 @@ upstream_options = option_group(
 
 
 def parse_binds(binds: tuple[str, ...]) -> dict[str, str]:
-    """The values of `--bind` by tool name.
-
-    Raises:
-        UsageError: one is not of the form `NAME=TOOLKIT/TOOL`, or a name is given twice.
-    """
+    """The values of `--bind` by tool name."""
     chosen: dict[str, str] = {}
     for bind in binds:
         # From the right: a binding's name has no `=`, a tool's may, and so may what is said of arguments.
@@ -184,11 +180,7 @@ def parse_binds(binds: tuple[str, ...]) -> dict[str, str]:
 
 
 def parse_access(rules: tuple[str, ...]) -> dict[str, Access]:
-    """The values of `--access` by rule.
-
-    Raises:
-        UsageError: one is not of the form `RULE=ACCESS`, may not stand, or is given twice.
-    """
+    """The values of `--access` by rule."""
     chosen: dict[str, str] = {}
     for rule in rules:
         name, _, access = rule.rpartition("=")

@@ -177,11 +177,7 @@ def unwrap_command(choice: FileChoice) -> None:
 
 
 def _parse_snapshots(given: tuple[str, ...]) -> dict[str, Path]:
-    """The values of `--snapshot` by server.
-
-    Raises:
-        UsageError: one is not of the form `NAME=FILE`, or no snapshot.
-    """
+    """The values of `--snapshot` by server."""
     if not given:
         return {}
     from agentworld_mcp_shim._snapshot import load_snapshot
@@ -239,11 +235,7 @@ def _list_files() -> None:
 
 
 def _report(rewritten: Rewritten, source: ConfigFile, choice: FileChoice) -> None:
-    """Says what happened to each server.
-
-    Raises:
-        UsageError: one that was asked for by name cannot be rewritten.
-    """
+    """Says what happened to each server; one that was asked for by name must not be left."""
     words = {"already": "as asked already", "left": "left as they are"}
     fates = Counter(words.get(one.fate, one.fate) for one in rewritten.outcomes)
     total = ", ".join(f"{number} {fate}" for fate, number in fates.items())

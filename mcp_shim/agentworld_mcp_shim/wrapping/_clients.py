@@ -161,11 +161,7 @@ def format_of(path: PurePath, client: Client | None) -> Format:
 
 
 def client_of(path: PurePath, config: ConfigText) -> Client:
-    """Whose file it is: by what it holds, and among those that fit by its name.
-
-    Raises:
-        UsageError: it holds servers in no known shape.
-    """
+    """Whose file it is: by what it holds, and among those that fit by its name."""
     fitting = [c for c in CLIENTS if c.format == config.format and server_lists(config, c)]
     for client in fitting:
         # `mcp.json` is many clients' file, `.cursor/mcp.json` is one's.

@@ -28,11 +28,7 @@ class ConfigFile:
 
     @property
     def text(self) -> str:
-        """Its text, line endings and byte order mark as they are.
-
-        Raises:
-            UsageError: it is not UTF-8.
-        """
+        """Its text, line endings and byte order mark as they are."""
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -42,11 +38,7 @@ class ConfigFile:
 
 
 def read_file(path: Path) -> ConfigFile:
-    """Reads a configuration file.
-
-    Raises:
-        UsageError: it cannot be read, or is no configuration file by its size.
-    """
+    """Reads a configuration file."""
     try:
         target = Path(os.path.realpath(path, strict=True))
         if target.is_dir():
@@ -66,20 +58,13 @@ def read_file(path: Path) -> ConfigFile:
 
 
 def write_in_place(file: ConfigFile, text: str) -> None:
-    """Puts new text into the file: all at once, with its permissions, where a link leads.
-
-    Raises:
-        UsageError: somebody changed it since it was read, or it cannot be written.
-    """
+    """Puts new text into the file: all at once, with its permissions, where a link leads."""
     _write(file.target, text, like=file.target, unchanged=file)
 
 
 def write_new(path: Path, text: str, *, like: Path) -> None:
     """Writes another file, all at once. It gets the permissions of the one it is made from, because it
     holds the same secrets.
-
-    Raises:
-        UsageError: it cannot be written.
     """
     target = Path(os.path.realpath(path))
     _write(target, text, like=target if target.exists() else like)
@@ -90,9 +75,6 @@ def back_up(file: ConfigFile) -> Path:
 
     Returns:
         The backup that holds it: a new one, or one that holds the same.
-
-    Raises:
-        UsageError: it cannot be written.
     """
     number = 0
     while True:

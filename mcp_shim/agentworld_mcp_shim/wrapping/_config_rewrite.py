@@ -162,11 +162,7 @@ def unwrap_text(
 
 
 def read_client_config(text: str, path: Path, client: str | None) -> tuple[ConfigText, Client]:
-    """A configuration file's text, and whose it is.
-
-    Raises:
-        UsageError: it is malformed or of no known shape.
-    """
+    """A configuration file's text, and whose it is."""
     chosen = None if client is None else client_named(client)
     try:
         config = read_config(text.removeprefix(BOM), format_of(path, chosen))

@@ -72,11 +72,7 @@ class ConfigText:
 
 
 def read_config(text: str, format: Format) -> ConfigText:
-    """Reads a configuration file's text, without its byte order mark.
-
-    Raises:
-        UsageError: it is malformed; with line and column.
-    """
+    """Reads a configuration file's text, without its byte order mark."""
     if format == "toml":
         return _read_toml(text)
     if format == "yaml":
