@@ -103,11 +103,11 @@ def serve_command(
     """Stand in front of the MCP server UPSTREAM and answer its tools from a world.
 
     UPSTREAM is the command that starts it, or its http(s) URL. It is asked what it offers and closed
-    again: no call reaches it but those of tools that are set to real by their whole name. Tools that bind to what a world can compute are answered there; with
-    a language world model (--model-url) the others are imagined, and without one they return an error
-    that says why. Without UPSTREAM the world's own tools are served. A URL may also stand in
-    AGENTWORLD_UPSTREAM_URL, and headers for it in AGENTWORLD_UPSTREAM_HEADERS as JSON, out of sight of
-    other users.
+    again: no call reaches it but those of tools that are set to real by their whole name. Tools that
+    bind to what a world can compute are answered there; with a language world model (--model-url) the
+    others are imagined, and without one they are refused and the log says why. Without UPSTREAM the
+    world's own tools are served. A URL may also stand in AGENTWORLD_UPSTREAM_URL, and headers for it in
+    AGENTWORLD_UPSTREAM_HEADERS as JSON, out of sight of other users.
 
     \b
       agentworld mcp --scenario failing-test
