@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._answers import failed, said
 from agentworld_sim.engines.shell.toolkits._claude_state import here, located, refused, shown
-from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
 from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, is_binary
 from agentworld_sim.engines.shell.turn import ShellTurn

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agentworld_sim.engines.shell._command import ShellFiles
-from agentworld_sim.engines.shell.toolkits._globs import Glob
+from agentworld_sim.engines.shell.glob_patterns import Glob
 from agentworld_sim.engines.shell.toolkits._walking import files_below
 
 EXCLUDED = ".git"

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.engines.shell._command import FileStat
+from agentworld_sim.engines.shell.glob_patterns import PatternTooBroad, minimatch
 from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, located
-from agentworld_sim.engines.shell.toolkits._globs import PatternTooBroad
-from agentworld_sim.engines.shell.toolkits._minimatch import matches
 from agentworld_sim.engines.shell.toolkits._node import (
     NodeError,
     collation_key,
@@ -89,9 +88,9 @@ def search(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
             relative = full[len(root.rstrip("/")) + 1 :]
             try:
                 located(turn, full)
-                if any(matches(relative, one) for one in excluded):
+                if any(minimatch(relative, one) for one in excluded):
                     continue
-                if matches(relative, pattern):
+                if minimatch(relative, pattern):
                     found.append(full)
                 if stat.kind == "directory":
                     look(full)
@@ -148,7 +147,7 @@ def _left_out(relative: str, patterns: Sequence[str]) -> bool:
     for pattern in patterns:
         forms = [pattern] if "*" in pattern else [pattern, f"**/{pattern}", f"**/{pattern}/**"]
         try:
-            if any(matches(relative, form) for form in forms):
+            if any(minimatch(relative, form) for form in forms):
                 return True
         except PatternTooBroad:
             continue

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._answers import absolute, failed, said
 from agentworld_sim.engines.shell.toolkits._gemini_files import outside, workspace
-from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
 from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, is_binary
 from agentworld_sim.engines.shell.turn import ShellTurn

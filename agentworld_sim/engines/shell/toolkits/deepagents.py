@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits import _deepagents_grep as searching
 from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
 from agentworld_sim.engines.shell.toolkits._answers import (
     failed,
     said,
 )
-from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._walking import files_below
 from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.files import parent_of
