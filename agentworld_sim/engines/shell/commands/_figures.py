@@ -12,7 +12,6 @@ BLOCK = 4096
 """What a file system allocates at a time."""
 
 _POWERS = "KMGTPEZY"
-_SIZE = re.compile(r"([0-9]*)([bKkMGTPEZY]?)(i?B)?\Z")
 
 
 def allocated(kind: str, size: int) -> int:
@@ -43,20 +42,6 @@ def human(size: int, *, base: int = 1024) -> str:
 
 def _letter(power: int, base: int) -> str:
     return "k" if base == 1000 and power == 0 else _POWERS[power]
-
-
-def block_size(text: str) -> tuple[int, str] | None:
-    """A `--block-size` argument: bytes per unit, and the suffix that is shown with the number."""
-    found = _SIZE.match(text)
-    if not found or not text:
-        return None
-    count, letter, rest = found.groups()
-    base = 1000 if rest == "B" else 1024
-    unit = base ** (_POWERS.index(letter.upper()) + 1) if letter and letter != "b" else 1
-    if letter == "b":
-        unit = 512
-    size = int(count or "1") * unit
-    return (size, "" if count else letter + (rest or "")) if size else None
 
 
 def moment(time_us: int) -> datetime:

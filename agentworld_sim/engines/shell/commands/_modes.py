@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agentworld_sim.engines.shell._command import FileKind
+from agentworld_sim.engines.shell._command import FileKind, FileStat
 
 TYPE_LETTER = {"file": "-", "directory": "d", "symlink": "l", "fifo": "p"}
 TYPE_BITS = {"file": 0o100000, "directory": 0o040000, "symlink": 0o120000, "fifo": 0o010000}
@@ -33,6 +33,13 @@ def permissions(mode: int) -> str:
 def mode_text(kind: FileKind, mode: int) -> str:
     """The first column of `ls -l`."""
     return TYPE_LETTER[kind] + permissions(mode)
+
+
+def kind_text(found: FileStat) -> str:
+    """What `stat` and `rm` call a file."""
+    if found.kind == "file":
+        return "regular file" if found.size else "regular empty file"
+    return {"directory": "directory", "symlink": "symbolic link", "fifo": "fifo"}[found.kind]
 
 
 def is_mode(text: str) -> bool:

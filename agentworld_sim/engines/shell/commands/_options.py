@@ -52,6 +52,8 @@ class Options:
     """Of a command line that is refused."""
     help_hint: bool = True
     """Whether "Try '… --help' for more information." follows a complaint."""
+    name_in_hint: bool = False
+    """Whether the hint begins with the tool's name, too."""
     in_order: bool = False
     """Options end at the first operand."""
 
@@ -65,6 +67,7 @@ class Options:
 
     def refuse(self, name: str, complaint: str) -> UsageError:
         hint = f"Try '{name} --help' for more information.\n" if self.help_hint else ""
+        hint = f"{name}: {hint}" if self.name_in_hint else hint
         return UsageError(f"{name}: {complaint}\n{hint}", self.exit_code)
 
     def takes(self, letter: str) -> str:

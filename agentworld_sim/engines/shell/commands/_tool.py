@@ -117,6 +117,27 @@ class Tool:
             return False
         return True
 
+    def reference(self, operand: str) -> FileStat:
+        """What `--reference=operand` names.
+
+        Raises:
+            UsageError: there is no such file.
+        """
+        try:
+            return self.stat(operand)
+        except OSError as error:
+            said = f"failed to get attributes of {self.name_of(operand)}: {why(error)}"
+            raise UsageError(f"{self.name}: {said}\n") from None
+
+    def no_folder(self, operand: str, what: str) -> UsageError:
+        """The refusal of a target that should be a directory."""
+        try:
+            self.stat(operand)
+            reason = os.strerror(errno.ENOTDIR)
+        except OSError as error:
+            reason = why(error)
+        return UsageError(f"{self.name}: {what} {self.name_of(operand)}: {reason}\n")
+
     @property
     def umask(self) -> int:
         """What `umask` says in the calling shell."""

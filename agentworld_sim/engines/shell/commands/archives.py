@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import FileStat
+from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._options import Parsed, UsageError
-from agentworld_sim.engines.shell.commands._people import groups, users
 from agentworld_sim.engines.shell.commands._tarball import (
     COMPRESSION,
     OPTIONS,
@@ -186,8 +186,8 @@ class _Tar:
         info.mode, info.mtime = stat.mode, stat.mtime_us // 1_000_000
         info.uname = (self.given.value("owner") or stat.owner).split(":")[0]
         info.gname = (self.given.value("group") or stat.group).split(":")[0]
-        info.uid = users(self.tool.call).number(info.uname)
-        info.gid = groups(self.tool.call).number(info.gname)
+        info.uid = user_names(self.tool.call).number(info.uname)
+        info.gid = group_names(self.tool.call).number(info.gname)
         data = b""
         if stat.kind == "directory":
             info.type = tarfile.DIRTYPE
@@ -380,8 +380,8 @@ class _Tar:
         if info.issym():
             return
         if "o" not in self.given:
-            owner = users(self.tool.call).found(info.uname) or str(info.uid)
-            group = groups(self.tool.call).found(info.gname) or str(info.gid)
+            owner = user_names(self.tool.call).found(info.uname) or str(info.uid)
+            group = group_names(self.tool.call).found(info.gname) or str(info.gid)
             self.tool.files.chown(path, owner, group)
         if "m" not in self.given and not info.isdir():
             self.tool.files.set_mtime(path, int(info.mtime) * 1_000_000)

@@ -21,8 +21,8 @@ from agentworld_sim.engines.shell.commands._zones import at, zone_of
 from agentworld_sim.engines.shell.commands.archives import tar
 from agentworld_sim.engines.shell.commands.builtins import signal_table
 from agentworld_sim.engines.shell.commands.chance import shuffled_sort
-from agentworld_sim.engines.shell.commands.comparing import cmp
 from agentworld_sim.engines.shell.commands.compressing import gunzip, gzip
+from agentworld_sim.engines.shell.commands.diff_cmp import cmp
 
 
 def helper(call: CommandCall) -> CommandResult:

@@ -12,12 +12,11 @@ from agentworld_sim.engines.shell.commands._options import Options, Parsed, Usag
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
 
 _OPTIONS = Options(
-    "0a:d:e::E:i::I:l::L:n:oprs:txP:",
+    "0a:d:i::I:L:n:rs:txP:",
     {
-        "null": "0", "arg-file": "a", "delimiter": "d", "eof": "e", "replace": "i",
-        "max-lines": "l", "max-args": "n", "open-tty": "o", "interactive": "p",
-        "no-run-if-empty": "r", "max-chars": "s", "show-limits": "", "verbose": "t", "exit": "x",
-        "max-procs": "P", "process-slot-var": ":",
+        "null": "0", "arg-file": "a", "delimiter": "d", "replace": "i", "max-lines": "L",
+        "max-args": "n", "no-run-if-empty": "r", "max-chars": "s", "verbose": "t", "exit": "x",
+        "max-procs": "P",
     },
     in_order=True,
 )  # fmt: skip
@@ -59,8 +58,6 @@ class _Xargs:
     def run(self) -> None:
         replace = self._replace()
         count, lines, length = self.number("n"), self.number("L"), self.number("s")
-        if "l" in self.given:
-            lines = int(self.given.value("l") or "1")
         try:
             text = self._input()
             if replace is not None:
@@ -77,7 +74,7 @@ class _Xargs:
         self.tool.code = self.tool.code or self.failed
 
     def _replace(self) -> str | None:
-        last = self.given.last("i", "I", "n", "L", "l")
+        last = self.given.last("i", "I", "n", "L")
         if last == "n" and self.given.value("n") == "1":
             last = self.given.last("i", "I")
         if last not in ("i", "I"):
@@ -116,8 +113,8 @@ class _Xargs:
             return [part for part in text.split(delimiter) if part or delimiter != "\0"][
                 : -1 if text.endswith(delimiter) and delimiter != "\0" else None
             ]
-        lines = (_unquoted(self.tool, line.lstrip(" \t")) for line in text.split("\n"))
-        return [line for line in lines if line]
+        lines = (line.lstrip(" \t") for line in text.split("\n"))
+        return [word for line in lines for word in _words(self.tool, line, blanks="") if word]
 
     def _items(self, text: str) -> Iterator[_Item]:
         delimiter = self._delimiter()
@@ -127,12 +124,9 @@ class _Xargs:
                 parts.pop()
             yield from (_Item(part, True) for part in parts)
             return
-        end = self.given.value("E")
         for line in text.split("\n"):
             words = list(_words(self.tool, line))
             for index, word in enumerate(words):
-                if end and word == end:
-                    return
                 last = index == len(words) - 1 and not line.endswith((" ", "\t"))
                 yield _Item(word, last)
 
@@ -162,16 +156,11 @@ class _Xargs:
 
     def _execute(self, words: Sequence[str]) -> None:
         running = self.tool
-        if "t" in self.given or "p" in self.given:
-            running.err.append(" ".join(words) + ("?..." if "p" in self.given else "\n"))
-        if "p" in self.given:
-            return
+        if "t" in self.given:
+            running.err.append(" ".join(words) + "\n")
         result = running.call.native(words[1:], "", program=words[0])
-        if result.exit_code == 127 and "command not found" in result.stderr:
-            running.err.append(f"{running.name}: {words[0]}: {os.strerror(2)}\n")
-            running.code = 127
-            raise _Stop
-        if result.exit_code == 127 and f"{words[0]}: No such file" in result.stderr:
+        missing = "command not found", f"{words[0]}: No such file"
+        if result.exit_code == 127 and any(text in result.stderr for text in missing):
             running.err.append(f"{running.name}: {words[0]}: {os.strerror(2)}\n")
             running.code = 127
             raise _Stop
@@ -185,12 +174,12 @@ class _Xargs:
             self.failed = 123
 
 
-def _words(running: Tool, line: str) -> Iterator[str]:
+def _words(running: Tool, line: str, *, blanks: str = " \t") -> Iterator[str]:
     """Words between blanks; quotes and backslashes protect them."""
     at, word, found = 0, "", False
     while at < len(line):
         char = line[at]
-        if char in " \t":
+        if char in blanks:
             if found:
                 yield word
             word, found = "", False
@@ -207,24 +196,6 @@ def _words(running: Tool, line: str) -> Iterator[str]:
         at += 1
     if found:
         yield word
-
-
-def _unquoted(running: Tool, line: str) -> str:
-    at, text = 0, ""
-    while at < len(line):
-        char = line[at]
-        if char in "\"'":
-            end = line.find(char, at + 1)
-            if end < 0:
-                raise _unmatched(running, char)
-            text, at = text + line[at + 1 : end], end
-        elif char == "\\":
-            at += 1
-            text += line[at : at + 1]
-        else:
-            text += char
-        at += 1
-    return text
 
 
 def _unmatched(running: Tool, char: str) -> UsageError:

@@ -1,4 +1,4 @@
-"""`mkdir`, `rmdir`, `rm` and `unlink` of GNU coreutils."""
+"""`mkdir`, `rmdir` and `rm` of GNU coreutils."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, FileStat
-from agentworld_sim.engines.shell.commands._modes import changed, is_mode
+from agentworld_sim.engines.shell.commands._modes import changed, is_mode, kind_text
 from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
 
-_MKDIR = Options("m:pvZ", {"mode": "m", "parents": "p", "verbose": "v", "context": "Z"})
+_MKDIR = Options("m:pv", {"mode": "m", "parents": "p", "verbose": "v"})
 _RMDIR = Options(
     "pv", {"ignore-fail-on-non-empty": "", "parents": "p", "path": "p", "verbose": "v"}
 )
@@ -22,7 +22,6 @@ _RM = Options(
         "no-preserve-root": "", "preserve-root": "::", "recursive": "r", "verbose": "v",
     },
 )  # fmt: skip
-_UNLINK = Options("", {})
 
 
 @tool
@@ -171,7 +170,7 @@ class _Remover:
                 fine &= self.remove(below, running.files.lstat(running.path(below)))
             if not fine:
                 return False
-        if self.asks and not running.ask(f"remove {_kind(stat)} {quoted(operand)}?"):
+        if self.asks and not running.ask(f"remove {kind_text(stat)} {quoted(operand)}?"):
             return False
         try:
             running.files.remove(running.place(operand), recursive=folder)
@@ -183,26 +182,4 @@ class _Remover:
         return True
 
 
-def _kind(stat: FileStat) -> str:
-    if stat.kind == "file":
-        return "regular file" if stat.size else "regular empty file"
-    return {"directory": "directory", "symlink": "symbolic link", "fifo": "fifo"}[stat.kind]
-
-
-@tool
-def unlink(running: Tool) -> None:
-    given = _UNLINK.parse(running.name, running.call.argv)
-    if not given.operands:
-        raise _UNLINK.refuse(running.name, "missing operand")
-    if len(given.operands) > 1:
-        raise _UNLINK.refuse(running.name, f"extra operand {running.quote(given.operands[1])}")
-    operand = given.operands[0]
-    try:
-        if running.lstat(operand).kind == "directory":
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), operand)
-        running.files.remove(running.place(operand))
-    except OSError as error:
-        running.complain(f"cannot unlink {running.name_of(operand)}: {why(error)}")
-
-
-COMMANDS: Mapping[str, Command] = {"mkdir": mkdir, "rmdir": rmdir, "rm": rm, "unlink": unlink}
+COMMANDS: Mapping[str, Command] = {"mkdir": mkdir, "rmdir": rmdir, "rm": rm}

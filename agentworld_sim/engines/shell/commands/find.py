@@ -2,82 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from agentworld_sim.engines.shell._command import Command
-from agentworld_sim.engines.shell.commands._find_actions import Actions, Quit, follows
-from agentworld_sim.engines.shell.commands._find_print import ls_line, printf
-from agentworld_sim.engines.shell.commands._find_tests import Found, Test
+from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell.commands._find_tests import (
+    VALUED,
+    Found,
+    Test,
+    TestReader,
+    ls_line,
+    printf,
+)
 from agentworld_sim.engines.shell.commands._options import UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
 
 _REGEX_TYPES = (
     "findutils-default", "ed", "emacs", "gnu-awk", "grep", "posix-awk", "awk", "posix-basic",
     "posix-egrep", "egrep", "posix-extended", "posix-minimal-basic", "sed",
 )  # fmt: skip
-_NO_ARGUMENT = frozenset(
-    [
-        "daystart",
-        "depth",
-        "d",
-        "follow",
-        "ignore_readdir_race",
-        "noignore_readdir_race",
-        "mount",
-        "nowarn",
-        "warn",
-        "xdev",
-        "noleaf",
-        "true",
-        "false",
-        "empty",
-        "executable",
-        "readable",
-        "writable",
-        "nogroup",
-        "nouser",
-        "print",
-        "print0",
-        "prune",
-        "quit",
-        "delete",
-        "ls",
-    ]
+_PLAIN = (
+    "depth d ignore_readdir_race noignore_readdir_race mount nowarn warn xdev noleaf true false empty"
+    " executable readable writable nogroup nouser print print0 prune quit delete ls"
 )
-_ENDS_PRINT = frozenset(
-    [
-        "print",
-        "print0",
-        "printf",
-        "fprint",
-        "fprint0",
-        "fprintf",
-        "ls",
-        "fls",
-        "exec",
-        "execdir",
-        "ok",
-        "okdir",
-        "delete",
-    ]
-)
+_NO_ARGUMENT = frozenset(_PLAIN.split())
+_ENDS_PRINT = frozenset("print print0 printf ls exec execdir ok okdir delete".split())
 
 
-class _Find(Actions):
+class _Quit(Exception):
+    """`-quit` was reached."""
+
+
+class _Actions:
+    """What `find` does with what it finds."""
+
+    def __init__(self, running: Tool) -> None:
+        self.tool = running
+        self.reader = TestReader(running)
+        self.follow = ""
+        self.depth_first = False
+        self.least, self.most = 0, 1 << 30
+        self.pruned = False
+        self.acts = False
+        self.batches: list[tuple[list[str], list[str]]] = []
+        self.words: list[str] = []
+
+    def _print(self, end: str) -> Test:
+        return self._said(lambda found: found.path + end)
+
+    def _said(self, show: Callable[[Found], str]) -> Test:
+        def say(found: Found) -> bool:
+            self.tool.out.append(show(found))
+            return True
+
+        return say
+
+    def _empty(self, found: Found) -> bool:
+        if found.stat.kind == "directory":
+            return not self.tool.files.listdir(found.place)
+        return found.stat.kind == "file" and not found.stat.size
+
+    def _prune(self, found: Found) -> bool:
+        self.pruned = True
+        return True
+
+    def _quit(self, found: Found) -> bool:
+        raise _Quit
+
+    def _delete(self, found: Found) -> bool:
+        if found.path == ".":
+            return True
+        files = self.tool.files
+        try:
+            if found.stat.kind == "directory" and files.listdir(found.place):
+                self.tool.complain(
+                    f"cannot delete {self.tool.quote(found.path)}: Directory not empty"
+                )
+                return False
+            files.remove(self.tool.place(found.path), recursive=found.stat.kind == "directory")
+        except OSError as error:
+            self.tool.complain(f"cannot delete {self.tool.quote(found.path)}: {why(error)}")
+            return False
+        return True
+
+    def _exec(self, name: str) -> Test:
+        command: list[str] = []
+        while self.words:
+            word = self.words.pop(0)
+            if word == ";" and command:
+                return self._each(name, command)
+            if word == "+" and command and command[-1] == "{}" and not name.startswith("ok"):
+                command.pop()
+                batch: list[str] = []
+                self.batches.append((command, batch))
+                return lambda found: batch.append(found.path) is None
+            if word == "+" and command and "{}" in command[-1] and not name.startswith("ok"):
+                quote = self.tool.quote
+                raise self.reader.refuse(
+                    f"In {quote('-' + name + ' ... {} +')} the {quote('{}')} must appear by itself,"
+                    f" but you specified {quote(command[-1])}"
+                )
+            command.append(word)
+        raise self.reader.refuse(f"missing argument to `-{name}'")
+
+    def _each(self, name: str, command: Sequence[str]) -> Test:
+        def execute(found: Found) -> bool:
+            shown = f"./{base_name(found.path)}" if name.endswith("dir") else found.path
+            words = [word.replace("{}", shown) for word in command]
+            if name.startswith("ok"):
+                self.tool.err.append(f"< {' '.join(command[:1])} ... {found.path} > ? ")
+                return False
+            return self._execute(words) == 0
+
+        return execute
+
+    def _execute(self, words: Sequence[str]) -> int:
+        result = self.tool.call.native(words[1:], program=words[0])
+        if result.exit_code == 127 and "command not found" in result.stderr:
+            quoted = self.tool.quote(words[0])
+            self.tool.err.append(f"{self.tool.name}: {quoted}: No such file or directory\n")
+            return 127
+        self.tool.out.append(result.stdout)
+        self.tool.err.append(result.stderr)
+        return result.exit_code
+
+    def _finish(self) -> None:
+        for command, batch in self.batches:
+            if batch:
+                code = self._execute([*command, *batch])
+                self.tool.code = max(self.tool.code, 1 if code else 0)
+
+
+def _follows(running: Tool, found: Found, holds: Callable[[FileStat], bool]) -> bool:
+    """`access` looks behind links."""
+    try:
+        return holds(running.files.stat(found.place))
+    except OSError:
+        return False
+
+
+class _Find(_Actions):
     # Reading the expression
 
     def run(self) -> None:
         words = list(self.tool.call.argv)
         while words and words[0] in ("-H", "-L", "-P"):
             self.follow = words.pop(0)[1]
-        if words and words[0] in ("-D", "-O"):
-            option = words.pop(0)
-            if not words:
-                raise self._usage(f"Missing argument after the {option} option.")
-            words.pop(0)
-        elif words and words[0].startswith("-O"):
-            words.pop(0)
         starts: list[str] = []
         while words and not _is_expression(words[0]):
             starts.append(words.pop(0))
@@ -87,14 +157,10 @@ class _Find(Actions):
             raise self._stray(self.words[0])
         if not self.acts:
             test = _and(test, self._print("\n"))
-        with suppress(Quit):
+        with suppress(_Quit):
             for start in starts or ["."]:
                 self._start(start, test)
         self._finish()
-
-    def _usage(self, text: str) -> UsageError:
-        name = self.tool.name
-        return UsageError(f"{name}: {text}\nTry '{name} --help' for more information.\n")
 
     def _stray(self, word: str) -> UsageError:
         if word == ")":
@@ -102,16 +168,7 @@ class _Find(Actions):
         return self.reader.refuse(f"paths must precede expression: `{word}'")
 
     def _expression(self) -> Test:
-        """A list of alternatives, separated by commas."""
-        tests = [self._either()]
-        while self.words and self.words[0] == ",":
-            self.words.pop(0)
-            tests.append(self._either())
-        if len(tests) == 1:
-            return tests[0]
-        return lambda found: [test(found) for test in tests][-1]
-
-    def _either(self) -> Test:
+        """Alternatives, of which each is a row of tests that all hold."""
         left = self._both()
         while self.words and self.words[0] in ("-o", "-or"):
             word = self.words.pop(0)
@@ -120,13 +177,13 @@ class _Find(Actions):
         return left
 
     def _both(self) -> Test:
-        if self.words and self.words[0] in ("-a", "-and", "-o", "-or", ","):
+        if self.words and self.words[0] in ("-a", "-and", "-o", "-or"):
             raise self.reader.refuse(
                 "invalid expression; you have used a binary operator"
                 f" '{self.words[0]}' with nothing before it."
             )
         left = self._not()
-        while self.words and self.words[0] not in ("-o", "-or", ",", ")"):
+        while self.words and self.words[0] not in ("-o", "-or", ")"):
             if self.words[0] in ("-a", "-and"):
                 self._more(self.words.pop(0))
             left = _and(left, self._not())
@@ -169,58 +226,15 @@ class _Find(Actions):
             word = "--" + name.lstrip("-")
             self.tool.out.append(self.tool.call.native([word]).stdout)
             raise UsageError("", 0)
-        if not self.words:
-            if self._takes_value(name):
-                raise self.reader.refuse(f"missing argument to `{word}'")
-            raise self.reader.refuse(f"unknown predicate `{word}'")
         if not self._takes_value(name):
             raise self.reader.refuse(f"unknown predicate `{word}'")
+        if not self.words:
+            raise self.reader.refuse(f"missing argument to `{word}'")
         return self._valued(name, self.words.pop(0))
 
     def _takes_value(self, name: str) -> bool:
-        return name in [
-            "name",
-            "iname",
-            "path",
-            "ipath",
-            "wholename",
-            "iwholename",
-            "lname",
-            "ilname",
-            "regex",
-            "iregex",
-            "type",
-            "xtype",
-            "mtime",
-            "atime",
-            "ctime",
-            "mmin",
-            "amin",
-            "cmin",
-            "newer",
-            "anewer",
-            "cnewer",
-            "user",
-            "group",
-            "uid",
-            "gid",
-            "size",
-            "perm",
-            "links",
-            "inum",
-            "samefile",
-            "used",
-            "fstype",
-            "maxdepth",
-            "mindepth",
-            "printf",
-            "fprint",
-            "fprint0",
-            "fprintf",
-            "fls",
-            "regextype",
-            "context",
-        ] or (name.startswith("newer") and len(name) == len("newermt"))
+        own = name in VALUED or name in ("maxdepth", "mindepth", "printf", "regextype")
+        return own or (name.startswith("newer") and len(name) == len("newermt"))
 
     def _valued(self, name: str, value: str) -> Test:
         match name:
@@ -248,17 +262,8 @@ class _Find(Actions):
                 show, warnings = printf(self.tool, value)
                 self.tool.err.append(warnings)
                 return self._said(show)
-            case "fprint" | "fprint0" | "fls":
-                end = "\0" if name == "fprint0" else "\n"
-                if name == "fls":
-                    return self._written(value, lambda found: ls_line(self.tool, found))
-                return self._written(value, lambda found: found.path + end)
-            case "fprintf":
-                if not self.words:
-                    raise self.reader.refuse("missing argument to `-fprintf'")
-                return self._written(value, printf(self.tool, self.words.pop(0))[0])
             case _:
-                return self.reader.read(name, value) or _always
+                return self.reader.read(name, value)
 
     def _plain(self, name: str) -> Test:
         match name:
@@ -274,24 +279,18 @@ class _Find(Actions):
             case "delete":
                 self.depth_first = True
                 return self._delete
-            case "daystart":
-                self.reader.day_start = True
-                return _always
-            case "follow":
-                self.follow = "L"
-                return _always
             case "false" | "nogroup" | "nouser":
                 return lambda found: False
             case "empty":
                 return self._empty
             case "executable":
-                return lambda found: follows(
+                return lambda found: _follows(
                     self.tool,
                     found,
                     lambda stat: stat.kind == "directory" or bool(stat.mode & 0o111),
                 )
             case "readable" | "writable":
-                return lambda found: follows(self.tool, found, lambda stat: True)
+                return lambda found: _follows(self.tool, found, lambda stat: True)
             case "prune":
                 return self._prune
             case "quit":
@@ -343,7 +342,7 @@ class _Find(Actions):
 
 
 def _is_expression(word: str) -> bool:
-    return (word.startswith("-") and len(word) > 1) or word in ("(", ")", "!", ",")
+    return (word.startswith("-") and len(word) > 1) or word in ("(", ")", "!")
 
 
 def _always(found: Found) -> bool:

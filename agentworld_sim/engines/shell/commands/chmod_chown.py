@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell.commands._accounts import group_names, login_group, user_names
 from agentworld_sim.engines.shell.commands._modes import changed, is_mode, permissions
 from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
-from agentworld_sim.engines.shell.commands._people import groups, login_group, users
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
 
 _CHMOD = Options(
@@ -19,9 +19,9 @@ _CHMOD = Options(
     },
 )  # fmt: skip
 _CHOWN = Options(
-    "HLPRcfhv",
+    "RcfhvHLP",
     {
-        "recursive": "R", "changes": "c", "dereference": "", "from": ":", "no-dereference": "h",
+        "recursive": "R", "changes": "c", "dereference": "", "no-dereference": "h",
         "no-preserve-root": "", "preserve-root": "", "quiet": "f", "silent": "f", "reference": ":",
         "verbose": "v",
     },
@@ -43,12 +43,7 @@ def chmod(running: Tool) -> None:
         said = f"missing operand after {running.quote(text)}" if text else "missing operand"
         raise _CHMOD.refuse(running.name, said)
     if reference is not None:
-        try:
-            text = f"{running.stat(reference).mode:o}"
-        except OSError as error:
-            quoted = running.name_of(reference)
-            said = f"{running.name}: failed to get attributes of {quoted}: {why(error)}\n"
-            raise UsageError(said) from None
+        text = f"{running.reference(reference).mode:o}"
     elif not is_mode(text):
         raise _CHMOD.refuse(running.name, f"invalid mode: {running.quote(text)}")
     for operand in operands:
@@ -144,16 +139,10 @@ def _ownership(running: Tool, spec: str) -> _Ownership:
         UsageError: a name is not known.
     """
     owner_text, colon, group_text = spec.partition(":")
-    known = users(running.call)
-    if not colon and known.found(spec) is None and "." in spec:
-        owner_text, colon, group_text = spec.partition(".")
-        warning = f"warning: '.' should be ':': {running.quote(spec)}"
-        if known.found(owner_text) is not None or not owner_text:
-            running.err.append(f"{running.name}: {warning}\n")
-    owner = known.found(owner_text) if owner_text else None
+    owner = user_names(running.call).found(owner_text) if owner_text else None
     if owner_text and owner is None:
         raise UsageError(f"{running.name}: invalid user: {running.quote(spec)}\n")
-    group = groups(running.call).found(group_text) if group_text else None
+    group = group_names(running.call).found(group_text) if group_text else None
     if group_text and group is None:
         raise UsageError(f"{running.name}: invalid group: {running.quote(spec)}\n")
     if owner is not None and colon and not group_text:
@@ -174,19 +163,10 @@ def _own(running: Tool, read: Callable[[Tool, str], _Ownership], groups_only: bo
     if reference is None:
         wanted = read(running, operands.pop(0))
     else:
-        try:
-            stat = running.stat(reference)
-        except OSError as error:
-            quoted = running.name_of(reference)
-            said = f"{running.name}: failed to get attributes of {quoted}: {why(error)}\n"
-            raise UsageError(said) from None
+        stat = running.reference(reference)
         wanted = _Ownership(None if groups_only else stat.owner, stat.group)
-    only = given.value("from")
-    needs = _ownership(running, only) if only is not None else _Ownership(None, None)
     for operand in operands:
         for name, stat in _reached(running, given, operand, links_too=True):
-            if needs.owner not in (None, stat.owner) or needs.group not in (None, stat.group):
-                continue
             _set_owner(running, given, name, stat, wanted)
 
 
@@ -216,11 +196,7 @@ def _ownership_words(stat: FileStat, wanted: _Ownership, groups_only: bool) -> t
 
 @tool
 def chown(running: Tool) -> None:
-    _own(running, _chown_spec, groups_only=False)
-
-
-def _chown_spec(running: Tool, spec: str) -> _Ownership:
-    return _ownership(running, spec)
+    _own(running, _ownership, groups_only=False)
 
 
 @tool
@@ -229,7 +205,7 @@ def chgrp(running: Tool) -> None:
 
 
 def _group_only(running: Tool, spec: str) -> _Ownership:
-    group = groups(running.call).found(spec) if spec else None
+    group = group_names(running.call).found(spec) if spec else None
     if spec and group is None:
         raise UsageError(f"{running.name}: invalid group: {running.quote(spec)}\n")
     return _Ownership(None, group)

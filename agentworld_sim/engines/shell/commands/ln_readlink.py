@@ -1,4 +1,4 @@
-"""`ln`, `link`, `readlink` and `realpath` of GNU coreutils.
+"""`ln`, `readlink` and `realpath` of GNU coreutils.
 
 The file system beneath has no hard links: `ln` without `-s` makes a copy.
 """
@@ -10,16 +10,15 @@ import os
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command
-from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
+from agentworld_sim.engines.shell.commands._options import Options, Parsed
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
 from agentworld_sim.types.files import normal_path
 
 _LN = Options(
-    "bdfinrst:vFLPS:T",
+    "finrst:vT",
     {
-        "backup": "::", "directory": "F", "no-dereference": "n", "no-target-directory": "T",
-        "force": "f", "interactive": "i", "suffix": "S", "target-directory": "t", "logical": "L",
-        "physical": "P", "relative": "r", "symbolic": "s", "verbose": "v",
+        "no-dereference": "n", "no-target-directory": "T", "force": "f", "interactive": "i",
+        "target-directory": "t", "relative": "r", "symbolic": "s", "verbose": "v",
     },
 )  # fmt: skip
 _READLINK = Options(
@@ -30,14 +29,12 @@ _READLINK = Options(
     },
 )  # fmt: skip
 _REALPATH = Options(
-    "eLmPqsz",
+    "emqsz",
     {
         "canonicalize-existing": "e", "canonicalize-missing": "m", "relative-to": ":",
-        "relative-base": ":", "quiet": "q", "strip": "s", "no-symlinks": "s", "zero": "z",
-        "logical": "L", "physical": "P",
+        "quiet": "q", "strip": "s", "no-symlinks": "s", "zero": "z",
     },
 )  # fmt: skip
-_LINK = Options("", {})
 
 
 @tool
@@ -52,9 +49,9 @@ def ln(running: Tool) -> None:
         elif _folder_target(running, given, operands[-1]):
             folder = operands.pop()
         elif len(operands) > 2:
-            raise _no_folder(running, operands[-1])
+            raise running.no_folder(operands[-1], "target")
     elif folder is not None and not running.is_directory(folder):
-        raise _no_folder(running, folder)
+        raise running.no_folder(folder, "target")
     if folder is None:
         if len(operands) != 2:
             reason = (
@@ -72,15 +69,6 @@ def _folder_target(running: Tool, given: Parsed, target: str) -> bool:
     if not running.is_directory(target):
         return False
     return not ("n" in given and running.lstat(target.rstrip("/")).kind == "symlink")
-
-
-def _no_folder(running: Tool, target: str) -> UsageError:
-    try:
-        running.stat(target)
-        reason = os.strerror(errno.ENOTDIR)
-    except OSError as error:
-        reason = why(error)
-    return UsageError(f"{running.name}: target {running.name_of(target)}: {reason}\n")
 
 
 def _link(running: Tool, given: Parsed, source: str, target: str) -> None:
@@ -111,7 +99,7 @@ def _make_room(running: Tool, given: Parsed, source: str, target: str, there: st
     if given.last("i", "f") == "i":
         if not running.ask(f"replace {running.name_of(target)}?"):
             return False
-    elif "f" not in given and "b" not in given and "backup" not in given:
+    elif "f" not in given:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
     if running.files.lstat(there).kind == "directory":
         running.complain(f"{target}: cannot overwrite directory")
@@ -123,10 +111,7 @@ def _make_room(running: Tool, given: Parsed, source: str, target: str, there: st
             f"{running.name_of(source)} and {running.name_of(target)} are the same file"
         )
         return False
-    if "b" in given or "backup" in given:
-        running.files.rename(there, there + (given.value("S") or "~"))
-    else:
-        running.files.remove(there)
+    running.files.remove(there)
     return True
 
 
@@ -153,13 +138,10 @@ def _copied(running: Tool, source: str, there: str) -> None:
         files.set_mtime(there, stat.mtime_us)
 
 
-def _resolved(running: Tool, operand: str, *, missing: bool = True) -> str:
-    """All links followed; with `missing`, parts that do not exist are kept as they are written."""
-    path = running.path(operand)
-    if not missing:
-        return running.files.realpath(path)
+def _resolved(running: Tool, operand: str) -> str:
+    """All links followed; parts that do not exist are kept as they are written."""
     done = "/"
-    for part in path.split("/"):
+    for part in running.path(operand).split("/"):
         if part in ("", "."):
             continue
         if part == "..":
@@ -177,9 +159,6 @@ def _resolved(running: Tool, operand: str, *, missing: bool = True) -> str:
 def _canonical(running: Tool, operand: str, how: str) -> str:
     """`-e`: everything exists, `-f`: all but the last part, `-m`: nothing needs to."""
     if how == "m":
-        path = running.path(operand) if operand else ""
-        if not path:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
         return _resolved(running, operand)
     parts = running.path(operand).split("/")
     done = "/"
@@ -230,17 +209,12 @@ def realpath(running: Tool) -> None:
         raise _REALPATH.refuse(running.name, "missing operand")
     how = given.last("e", "m") or "f"
     end = "\0" if "z" in given else "\n"
-    base = given.value("relative-base")
-    to = given.value("relative-to") or base
+    to = given.value("relative-to")
     for operand in given.operands:
         try:
             found = _real(running, operand, how, given)
             if to is not None:
-                start = _real(running, to, how, given)
-                limit = _real(running, base, how, given) if base is not None else "/"
-                inside = (found + "/").startswith(limit.rstrip("/") + "/")
-                if inside and (start + "/").startswith(limit.rstrip("/") + "/"):
-                    found = os.path.relpath(found, start)
+                found = os.path.relpath(found, _real(running, to, how, given))
             running.out.append(found + end)
         except OSError as error:
             running.code = 1
@@ -249,41 +223,12 @@ def realpath(running: Tool) -> None:
 
 
 def _real(running: Tool, operand: str, how: str, given: Parsed) -> str:
-    if "s" in given or "L" in given:
-        path = normal_path(running.path(operand))
-        if "L" in given and "s" not in given:
-            return _canonical(running, path, how)
-        if how == "e" and not running.files.exists(path):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
-        return path
-    return _canonical(running, operand, how)
+    if "s" not in given:
+        return _canonical(running, operand, how)
+    path = normal_path(running.path(operand))
+    if how == "e" and not running.files.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
+    return path
 
 
-@tool
-def link(running: Tool) -> None:
-    given = _LINK.parse(running.name, running.call.argv)
-    if len(given.operands) < 2:
-        after = f" after {running.quote(given.operands[0])}" if given.operands else ""
-        raise _LINK.refuse(running.name, f"missing operand{after}")
-    if len(given.operands) > 2:
-        raise _LINK.refuse(running.name, f"extra operand {running.quote(given.operands[2])}")
-    source, target = given.operands
-    try:
-        if running.exists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
-        if running.lstat(source).kind == "directory":
-            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), source)
-        _copied(running, source, running.place(target))
-    except OSError as error:
-        running.complain(
-            f"cannot create link {running.name_of(target)} to {running.name_of(source)}:"
-            f" {why(error)}"
-        )
-
-
-COMMANDS: Mapping[str, Command] = {
-    "ln": ln,
-    "link": link,
-    "readlink": readlink,
-    "realpath": realpath,
-}
+COMMANDS: Mapping[str, Command] = {"ln": ln, "readlink": readlink, "realpath": realpath}

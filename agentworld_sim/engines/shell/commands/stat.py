@@ -6,20 +6,14 @@ import re
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._figures import BLOCK, allocated, full_time
-from agentworld_sim.engines.shell.commands._modes import TYPE_BITS, mode_text
+from agentworld_sim.engines.shell.commands._modes import TYPE_BITS, kind_text, mode_text
 from agentworld_sim.engines.shell.commands._options import Options, Parsed
-from agentworld_sim.engines.shell.commands._people import groups, users
 from agentworld_sim.engines.shell.commands._quoting import shell_quoted
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
 
-_OPTIONS = Options(
-    "c:fLt",
-    {
-        "dereference": "L", "file-system": "f", "format": "c", "printf": ":", "terse": "t",
-        "cached": ":",
-    },
-)  # fmt: skip
+_OPTIONS = Options("c:Lt", {"dereference": "L", "format": "c", "printf": ":", "terse": "t"})
 _DIRECTIVE = re.compile(r"%([#0+ '-]*)([0-9]*)(?:\.([0-9]+))?([HL]?[A-Za-z%:])|\\(.?)|%\Z")
 _ESCAPES = {
     "n": "\n", "t": "\t", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "r": "\r", "v": "\v",
@@ -36,11 +30,6 @@ _USUAL = (
     "Access: %x\nModify: %y\nChange: %z\n Birth: %w"
 )
 _TERSE = "%n %s %b %f %u %g %D %i %h %t %T %X %Y %Z %W %o"
-_SYSTEM = (
-    '  File: "%n"\n    ID: %-8i Namelen: %-7l Type: %T\n'
-    "Block size: %-10s Fundamental block size: %S\n"
-    "Blocks: Total: %-10b Free: %-10f Available: %a\nInodes: Total: %-10c Free: %d"
-)
 
 
 @tool
@@ -51,18 +40,10 @@ def stat(running: Tool) -> None:
     form, end, escapes = _format(given)
     for operand in given.operands:
         try:
-            if operand == "-" and "f" not in given:
-                values = _file_values(running, "/dev/stdin", FileStat("fifo", 0, 0o600, 0))
-            else:
-                found = running.stat(operand) if "L" in given else running.lstat(operand)
-                values = (
-                    _system_values(running, operand)
-                    if "f" in given
-                    else _file_values(running, operand, found)
-                )
+            found = running.stat(operand) if "L" in given else running.lstat(operand)
+            values = _file_values(running, operand, found)
         except OSError as error:
-            what = "read file system information for" if "f" in given else "statx"
-            running.complain(f"cannot {what} {running.name_of(operand)}: {why(error)}")
+            running.complain(f"cannot statx {running.name_of(operand)}: {why(error)}")
             continue
         running.out.append(_filled(form, values, escapes) + end)
 
@@ -71,8 +52,6 @@ def _format(given: Parsed) -> tuple[str, str, bool]:
     last = given.last("c", "printf")
     if last is not None:
         return given.value(last) or "", "" if last == "printf" else "\n", last == "printf"
-    if "f" in given:
-        return ("%n %i %l %t %s %S %b %f %a %c %d" if "t" in given else _SYSTEM), "\n", False
     return (_TERSE if "t" in given else _USUAL), "\n", False
 
 
@@ -93,10 +72,10 @@ def _file_values(running: Tool, operand: str, found: FileStat) -> Mapping[str, s
         "a": found.mode, "A": mode_text(found.kind, found.mode),
         "b": allocated(found.kind, found.size) // 512, "B": 512, "C": "?",
         "d": DEVICE, "D": f"{DEVICE:x}", "Hd": DEVICE >> 8, "Ld": DEVICE & 0xFF,
-        "f": f"{mode:x}", "F": kind_text(found), "g": groups(running.call).number(found.group),
+        "f": f"{mode:x}", "F": kind_text(found), "g": group_names(running.call).number(found.group),
         "G": _named(found.group), "h": found.nlink, "i": found.inode, "m": "/", "n": operand, "N": name, ":": plain,
         "o": BLOCK, "s": found.size, "r": 0, "R": "0", "Hr": 0, "Lr": 0, "t": "0", "T": "0",
-        "u": users(running.call).number(found.owner), "U": _named(found.owner), **times,
+        "u": user_names(running.call).number(found.owner), "U": _named(found.owner), **times,
     }  # fmt: skip
 
 
@@ -104,50 +83,20 @@ def _named(name: str) -> str:
     return "UNKNOWN" if name.isdigit() else name
 
 
-def _system_values(running: Tool, operand: str) -> Mapping[str, str | int]:
-    machine = running.call.machine
-    total = machine.disk_kib * 1024 // BLOCK
-    free = total - machine.disk_used_kib * 1024 // BLOCK
-    return {
-        "a": free - total // 20, "b": total, "c": machine.disk_kib // 16, "d": machine.disk_kib // 18,
-        "f": free, "i": "9d5a2f1b6c3e4807", "l": 255, "n": operand, "s": BLOCK, "S": BLOCK,
-        "t": "ef53", "T": "ext2/ext3",
-    }  # fmt: skip
-
-
-def kind_text(found: FileStat) -> str:
-    if found.kind == "file":
-        return "regular file" if found.size else "regular empty file"
-    return {"directory": "directory", "symlink": "symbolic link", "fifo": "fifo"}[found.kind]
-
-
 def _filled(form: str, values: Mapping[str, str | int], escapes: bool) -> str:
     def one(found: re.Match[str]) -> str:
         flags, width, precision, name, escape = found.groups()
         if escape is not None:
-            return _escaped(found[0], escape, escapes)
-        if name is None:
-            return "%"
-        if name == "%":
+            return _ESCAPES.get(escape, found[0]) if escapes else found[0]
+        if name is None or name == "%":
             return "%"
         value = values.get(name)
         if value is None:
             return "?"
         return _padded(name, value, flags, width, precision)
 
-    return (
-        re.sub(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2})", _numbered, _DIRECTIVE.sub(one, form))
-        if (escapes)
-        else _DIRECTIVE.sub(one, form)
-    )
-
-
-def _escaped(whole: str, letter: str, escapes: bool) -> str:
-    if not escapes:
-        return whole
-    if letter.isdigit() or letter == "x":
-        return whole
-    return _ESCAPES.get(letter, whole)
+    text = _DIRECTIVE.sub(one, form)
+    return re.sub(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2})", _numbered, text) if escapes else text
 
 
 def _numbered(found: re.Match[str]) -> str:
