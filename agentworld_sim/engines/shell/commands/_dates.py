@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from agentworld_sim.engines.shell.commands._zones import (
+from agentworld_sim.engines.shell.commands._strftime import (
     ABBREVIATIONS,
     at,
     seconds_of,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
+
+from agentworld_sim.engines.shell.commands._strftime import strftime
 
 HALF_A_YEAR_S = 31_556_952 // 2
 """`ls` shows the year instead of the hour for what is older than this, or in the future."""
@@ -67,28 +68,5 @@ def short_time(time_us: int, now_us: int) -> str:
 
 
 def formatted_time(style: str, time_us: int) -> str:
-    """A `+FORMAT` time style; the directives of `strftime` and GNU's `%N`, `%s`, `%e`, `%k`, `%l`."""
-    when = moment(time_us)
-    special = {
-        "N": f"{when.microsecond:06d}000",
-        "s": str(time_us // 1_000_000),
-        "e": f"{when.day:2d}",
-        "k": f"{when.hour:2d}",
-        "l": f"{(when.hour + 11) % 12 + 1:2d}",
-        "P": when.strftime("%p").lower(),
-        "F": when.strftime("%Y-%m-%d"),
-        "T": when.strftime("%H:%M:%S"),
-        "D": when.strftime("%m/%d/%y"),
-        "R": when.strftime("%H:%M"),
-        "z": "+0000",
-        "Z": "UTC",
-        "n": "\n",
-        "t": "\t",
-        "%": "%",
-    }
-
-    def one(found: re.Match[str]) -> str:
-        letter = found[1]
-        return special[letter] if letter in special else when.strftime(found[0])
-
-    return re.sub(r"%([A-Za-z%])", one, style)
+    """A `+FORMAT` time style, as `date` reads it."""
+    return strftime(style, moment(time_us), time_us % 1_000_000 * 1000)

@@ -15,9 +15,9 @@ from agentworld_sim.engines.shell._command import (
     FileStat,
     Piece,
 )
+from agentworld_sim.engines.shell._packages import package_of_command, version_text
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
-from agentworld_sim.engines.shell.commands._usage import described
 from agentworld_sim.types.files import normal_path
 
 
@@ -117,6 +117,10 @@ class Tool:
             return False
         return True
 
+    def text(self, operand: str) -> str:
+        """What a text file holds."""
+        return self.files.read(self.path(operand)).decode("utf-8", "replace")
+
     def reference(self, operand: str) -> FileStat:
         """What `--reference=operand` names.
 
@@ -157,6 +161,34 @@ class Tool:
     def name_of(self, operand: str) -> str:
         """'operand', as GNU's `quoteaf`."""
         return shell_quoted(operand, always=True)
+
+
+def help_text(command: str) -> str:
+    """What `command --help` prints, in short."""
+    text = f"Usage: {command} [OPTION]...\n"
+    package = package_of_command().get(command)
+    if package is not None and package.name == "coreutils":
+        text += (
+            "\n      --help        display this help and exit\n"
+            "      --version     output version information and exit\n"
+            "\nGNU coreutils online help: <https://www.gnu.org/software/coreutils/>\n"
+        )
+    return text
+
+
+def described(command: Command) -> Command:
+    """Lets `command` answer a lone `--version` or `--help`."""
+
+    @wraps(command)
+    def answered(call: CommandCall) -> CommandResult:
+        if len(call.argv) == 1 and call.argv[0] in ("--version", "--help"):
+            name = call.name.rpartition("/")[2]
+            text = version_text(name) if call.argv[0] == "--version" else help_text(name)
+            if text:
+                return CommandResult(text)
+        return command(call)
+
+    return answered
 
 
 def tool(function: Callable[[Tool], None]) -> Command:

@@ -15,14 +15,13 @@ from agentworld_sim.engines.shell._files import LiveFiles, quoted
 from agentworld_sim.engines.shell._guise import HELPER, VALUED_OPTIONS
 from agentworld_sim.engines.shell._packages import MISSING, version_text
 from agentworld_sim.engines.shell._system import PROGRAM_START
-from agentworld_sim.engines.shell.commands._strftime import strftime
-from agentworld_sim.engines.shell.commands._usage import help_text
-from agentworld_sim.engines.shell.commands._zones import at, zone_of
-from agentworld_sim.engines.shell.commands.archives import tar
+from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
+from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.builtins import signal_table
-from agentworld_sim.engines.shell.commands.chance import shuffled_sort
-from agentworld_sim.engines.shell.commands.compressing import gunzip, gzip
 from agentworld_sim.engines.shell.commands.diff_cmp import cmp
+from agentworld_sim.engines.shell.commands.gzip import gunzip, gzip
+from agentworld_sim.engines.shell.commands.shuf_mktemp import shuffled_sort
+from agentworld_sim.engines.shell.commands.tar import tar
 
 
 def helper(call: CommandCall) -> CommandResult:

@@ -14,8 +14,7 @@ from agentworld_sim.engines.shell.commands._accounts import (
     text_lines,
 )
 from agentworld_sim.engines.shell.commands._options import Options
-from agentworld_sim.engines.shell.commands._tool import Tool, tool
-from agentworld_sim.engines.shell.commands._usage import described
+from agentworld_sim.engines.shell.commands._tool import Tool, described, tool
 
 _UNAME = Options("asnrvmpio", {
     "all": "a", "kernel-name": "s", "nodename": "n", "kernel-release": "r",
@@ -24,7 +23,6 @@ _UNAME = Options("asnrvmpio", {
 })  # fmt: skip
 
 
-@described
 @tool
 def uname(t: Tool) -> None:
     parsed = _UNAME.parse(t.name, t.call.argv)
@@ -33,7 +31,7 @@ def uname(t: Tool) -> None:
     machine = t.call.machine
     fields = {
         "s": "Linux",
-        "n": host_name(t.call),
+        "n": machine.hostname,
         "r": machine.kernel,
         "v": machine.kernel_version,
         "m": machine.arch,
@@ -48,43 +46,29 @@ def uname(t: Tool) -> None:
     t.say(" ".join(value for name, value in fields.items() if name in (given or {"s"})))
 
 
-@described
 @tool
 def arch(t: Tool) -> None:
     t.say(t.call.machine.arch)
 
 
-_HOSTNAME = Options("aAdfFiIsvV", {
-    "alias": "a", "all-fqdns": "A", "domain": "d", "fqdn": "f", "long": "f", "ip-address": "i",
-    "all-ip-addresses": "I", "short": "s",
+_HOSTNAME = Options("fIs", {
+    "fqdn": "f", "long": "f", "all-ip-addresses": "I", "short": "s",
 }, help_hint=False)  # fmt: skip
 
 
-@described
 @tool
 def hostname(t: Tool) -> None:
     parsed = _HOSTNAME.parse(t.name, t.call.argv)
     if parsed.operands:
         t.complain("you must be root to change the host name")
         return
-    name = host_name(t.call)
-    asked = parsed.last("a", "d", "i", "I", "s")
-    if asked == "i":
-        t.say("127.0.1.1")
-    elif asked == "I":
+    name = t.call.machine.hostname  # of the kernel: it follows `/etc/hostname` at the next boot
+    if "I" in parsed:
         t.say("10.0.2.15 ")
-    elif asked in ("d", "a"):
-        t.say(name.partition(".")[2])
     else:
-        t.say(name.partition(".")[0] if asked == "s" else name)
+        t.say(name.partition(".")[0] if "s" in parsed else name)
 
 
-def host_name(call: CommandCall) -> str:
-    """The kernel's host name, which does not follow `/etc/hostname` until the next boot."""
-    return call.machine.hostname
-
-
-@described
 @tool
 def whoami(t: Tool) -> None:
     if t.call.argv:
@@ -92,7 +76,6 @@ def whoami(t: Tool) -> None:
     t.say(current(t.call).name)
 
 
-@described
 @tool
 def logname(t: Tool) -> None:
     t.complain("no login name")
@@ -103,7 +86,6 @@ _ID = Options("aZgGnruz", {
 })  # fmt: skip
 
 
-@described
 @tool
 def id_(t: Tool) -> None:
     parsed = _ID.parse("id", t.call.argv)
@@ -143,7 +125,6 @@ def _id_line(call: CommandCall, account: Account, chosen: str, *, names: bool) -
     return f"uid={account.uid}({account.name}) gid={shown[0]} groups={','.join(shown)}"
 
 
-@described
 @tool
 def groups_(t: Tool) -> None:
     for operand in t.call.argv or [""]:
@@ -158,17 +139,12 @@ def groups_(t: Tool) -> None:
 _DATABASES = ("passwd", "group", "hosts", "shadow", "services", "protocols", "networks")
 
 
-@described
 @tool
 def getent(t: Tool) -> None:
-    if not t.call.argv:
-        t.err.append("Usage: getent [OPTION...] database [key ...]\n")
-        t.err.append("Try `getent --help' or `getent --usage' for more information.\n")
-        t.code = 1
-        return
-    database, *keys = t.call.argv
+    database, *keys = t.call.argv or [""]
     if database not in _DATABASES:
-        t.err.append(f"Unknown database: {database}\n")
+        usage = "Usage: getent [OPTION...] database [key ...]"
+        t.err.append(f"Unknown database: {database}\n" if database else f"{usage}\n")
         t.err.append("Try `getent --help' or `getent --usage' for more information.\n")
         t.code = 1
         return
@@ -195,40 +171,6 @@ def _database(call: CommandCall, name: str) -> list[tuple[set[str], str]]:
         if names:
             found.append(({address, *names}, f"{address:<15} {' '.join(names)}"))
     return found
-
-
-_LOCALE_NAMES = (
-    "CTYPE NUMERIC TIME COLLATE MONETARY MESSAGES PAPER NAME ADDRESS TELEPHONE MEASUREMENT"
-    " IDENTIFICATION"
-)
-
-
-@described
-@tool
-def locale(t: Tool) -> None:
-    env = t.call.env
-    words = [word for word in t.call.argv if not word.startswith("-")]
-    if "-a" in t.call.argv:
-        t.out.append("C\nC.utf8\nPOSIX\n")
-        return
-    if words:
-        for word in words:
-            if word == "charmap":
-                utf8 = "utf" in (env.get("LC_ALL") or env.get("LANG") or "").lower()
-                t.say("UTF-8" if utf8 else "ANSI_X3.4-1968")
-            elif word == "LC_ALL" or word == "LANG":
-                t.say(env.get(word, ""))
-            else:
-                t.complain(f'unknown name "{word}"')
-        return
-    language, everything = env.get("LANG", ""), env.get("LC_ALL", "")
-    t.say(f"LANG={language}")
-    t.say(f"LANGUAGE={env.get('LANGUAGE', '')}")
-    for name in _LOCALE_NAMES.split():
-        own = env.get(f"LC_{name}", "")
-        implied = everything or language or "POSIX"
-        t.say(f"LC_{name}={own}" if own and not everything else f'LC_{name}="{implied}"')
-    t.say(f"LC_ALL={everything}")
 
 
 @described
@@ -273,7 +215,6 @@ COMMANDS: Mapping[str, Command] = {
     "groups": groups_,
     "hostname": hostname,
     "id": id_,
-    "locale": locale,
     "logname": logname,
     "uname": uname,
     "which": which,

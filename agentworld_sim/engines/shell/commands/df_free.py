@@ -1,4 +1,4 @@
-"""What the machine has and how much of it is used: memory, disks, processors, time since boot."""
+"""`df`, `free`, `nproc` and `uptime`: what the machine has, and how much of it is used."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from agentworld_sim.engines.shell._command import Command, CommandCall, CommandR
 from agentworld_sim.engines.shell._volatile import memory, up_seconds
 from agentworld_sim.engines.shell.commands import _figures
 from agentworld_sim.engines.shell.commands._options import Options
-from agentworld_sim.engines.shell.commands._tool import Tool, tool
-from agentworld_sim.engines.shell.commands._usage import described
+from agentworld_sim.engines.shell.commands._tool import Tool, described, tool
 from agentworld_sim.engines.shell.machine import Machine
 
 
-def memory_use(machine: Machine) -> tuple[int, int, int, int, int, int]:
+def _memory_use(machine: Machine) -> tuple[int, int, int, int, int, int]:
     """total, used, free, shared, buffers and cache, available; in KiB."""
     found = dict(memory(machine))
     total, free = found["MemTotal"], found["MemFree"]
@@ -22,23 +21,21 @@ def memory_use(machine: Machine) -> tuple[int, int, int, int, int, int]:
     return total, total - available, free, found["Shmem"], cache, available
 
 
-_FREE = Options("bkmghltvVs:c:w", {
-    "bytes": "b", "kibi": "k", "mebi": "m", "gibi": "g", "human": "h", "lohi": "l", "total": "t",
-    "wide": "w", "si": "", "kilo": "", "mega": "", "giga": "", "version": "V",
+_FREE = Options("bkmght", {
+    "bytes": "b", "kibi": "k", "mebi": "m", "gibi": "g", "human": "h", "total": "t",
 })  # fmt: skip
 
 _FREE_DIVISORS = {"b": 1 / 1024, "k": 1, "m": 1024, "g": 1_048_576}
 
 
-@described
 @tool
 def free(t: Tool) -> None:
     parsed = _FREE.parse(t.name, t.call.argv)
     unit = parsed.last("b", "k", "m", "g", "h") or "k"
-    numbers = memory_use(t.call.machine)
+    numbers = _memory_use(t.call.machine)
 
     def shown(kib: int) -> str:
-        return human(kib * 1024) if unit == "h" else str(int(kib / _FREE_DIVISORS[unit]))
+        return _human(kib * 1024) if unit == "h" else str(int(kib / _FREE_DIVISORS[unit]))
 
     titles = ("total", "used", "free", "shared", "buff/cache", "available")
     t.say(f"{'':8}{titles[0]:>12}{''.join(f'{title:>12}' for title in titles[1:])}")
@@ -48,7 +45,7 @@ def free(t: Tool) -> None:
         t.say("Total:  " + "".join(f"{shown(number):>12}" for number in numbers[:3]))
 
 
-def human(size: int) -> str:
+def _human(size: int) -> str:
     """A size as `free -h` shows it."""
     value, index = float(size), 0
     while value >= 1024:
@@ -57,13 +54,12 @@ def human(size: int) -> str:
     return f"{value:.1f}{unit}" if index and value < 10 else f"{int(value)}{unit}"
 
 
-_DF = Options("ahHiklPTt:x:", {
-    "all": "a", "human-readable": "h", "si": "H", "inodes": "i", "local": "l",
-    "portability": "P", "print-type": "T", "type": "t", "exclude-type": "x",
+_DF = Options("ahHklPTx:", {
+    "all": "a", "human-readable": "h", "si": "H", "local": "l", "portability": "P",
+    "print-type": "T", "exclude-type": "x",
 })  # fmt: skip
 
 
-@described
 @tool
 def df(t: Tool) -> None:
     parsed = _DF.parse(t.name, t.call.argv)
@@ -77,53 +73,42 @@ def df(t: Tool) -> None:
         places = [t.files.realpath(t.path(name)) for name in parsed.operands if t.exists(name)]
         rows = [next((r for r in rows[:0:-1] if f"{place}/".startswith(f"{r[4]}/")), root)
                 for place in places]  # fmt: skip
-    wanted, hidden = parsed.values("t"), parsed.values("x")
-    rows = [r for r in rows if (not wanted or r[1] in wanted) and r[1] not in hidden]
+    rows = [row for row in rows if row[1] not in parsed.values("x")]
     if not rows:
         if not t.err:
             t.complain("no file systems processed")
         return
     base = {"h": 1024, "H": 1000}.get(parsed.last("h", "H", "k") or "")
-    inodes = "i" in parsed
     titles = ["Filesystem", "1K-blocks", "Used", "Available", "Use%", "Mounted on"]
     if base:
         titles[1:4] = ["Size", "Used", "Avail"]
     elif "P" in parsed:
         titles[1:5] = ["1024-blocks", "Used", "Available", "Capacity"]
-    if inodes:
-        titles[1:5] = ["Inodes", "IUsed", "IFree", "IUse%"]
     table = [titles]
     for name, _, total, used, point in rows:
-        if inodes:
-            total, used = total // 16, max(1, used // 60)
         # A twentieth is kept for root, as ext4 does.
-        left = total - used - (total // 20 if name == "overlay" and not inodes else 0)
-        sizes = [_figures.human(n * 1024, base=base) if base and not inodes else str(n)
+        left = total - used - (total // 20 if name == "overlay" else 0)
+        sizes = [_figures.human(n * 1024, base=base) if base else str(n)
                  for n in (total, used, left)]  # fmt: skip
         table.append([name, *sizes, f"{-(-used * 100 // max(1, used + left))}%", point])
     if "T" in parsed:
         kinds = ["Type", *(row[1] for row in rows)]
         table = [[row[0], kind, *row[1:]] for row, kind in zip(table, kinds, strict=True)]
-    t.out.append(_aligned(table, left=2 if "T" in parsed else 1))
+    _print_table(t, table, left=2 if "T" in parsed else 1)
 
 
-def _aligned(table: list[list[str]], *, left: int) -> str:
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    least = [14, *([5] * (len(widths) - 1))]
-    widths = [max(pair) for pair in zip(widths, least, strict=True)]
+def _print_table(t: Tool, table: list[list[str]], *, left: int) -> None:
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]) - 1)]
     # The share of use is the one narrow column.
-    widths[-2] = max(4, *(len(row[-2]) for row in table))
-    lines: list[str] = []
+    least = [14, *([5] * (len(widths) - 2)), 4]
     for row in table:
         cells = [
-            cell.ljust(width) if index < left else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row[:-1], widths, strict=False))
+            cell.ljust(max(pair)) if index < left else cell.rjust(max(pair))
+            for index, (cell, *pair) in enumerate(zip(row, widths, least, strict=False))
         ]
-        lines.append(" ".join([*cells, row[-1]]))
-    return "\n".join(lines) + "\n"
+        t.say(" ".join([*cells, row[-1]]))
 
 
-@described
 @tool
 def nproc(t: Tool) -> None:
     spec = Options("", {"all": "", "ignore": ":"})
@@ -137,7 +122,7 @@ def nproc(t: Tool) -> None:
     t.say(str(max(1, t.call.machine.cpus - int(ignored))))
 
 
-def uptime_line(call: CommandCall) -> str:
+def _uptime_line(call: CommandCall) -> str:
     now_us = call.clock.now_us()
     seconds = int(up_seconds(call.machine, now_us))
     days, rest = divmod(seconds, 86_400)
@@ -161,7 +146,7 @@ def uptime(call: CommandCall) -> CommandResult:
     if any(word in ("-s", "--since") for word in call.argv):
         started = _figures.moment(call.clock.now_us() - seconds * 1_000_000)
         return CommandResult(f"{started:%Y-%m-%d %H:%M:%S}\n")
-    return CommandResult(uptime_line(call) + "\n")
+    return CommandResult(_uptime_line(call) + "\n")
 
 
 COMMANDS: Mapping[str, Command] = {

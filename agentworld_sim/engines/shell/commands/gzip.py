@@ -9,12 +9,11 @@ from agentworld_sim.engines.shell.commands._options import Options, Parsed, Usag
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
 
 _OPTIONS = Options(
-    "123456789acdfhklLnNqrS:tvV",
+    "123456789cdfklnNqrtv",
     {
-        "ascii": "a", "stdout": "c", "to-stdout": "c", "decompress": "d", "uncompress": "d",
-        "force": "f", "keep": "k", "list": "l", "license": "L", "no-name": "n", "name": "N",
-        "quiet": "q", "recursive": "r", "suffix": "S", "test": "t", "verbose": "v", "fast": "1",
-        "best": "9", "rsyncable": "", "synchronous": "",
+        "stdout": "c", "to-stdout": "c", "decompress": "d", "uncompress": "d", "force": "f",
+        "keep": "k", "list": "l", "no-name": "n", "name": "N", "quiet": "q", "recursive": "r",
+        "test": "t", "verbose": "v", "fast": "1", "best": "9",
     },
 )  # fmt: skip
 _KNOWN = (".gz", ".tgz", ".taz", ".z", ".Z", "-gz", "-z")
@@ -24,7 +23,6 @@ class _Gzip:
     def __init__(self, running: Tool, given: Parsed, *, unpack: bool) -> None:
         self.tool, self.given = running, given
         self.unpack = unpack or any(name in given for name in ("d", "t", "l"))
-        self.suffix = given.value("S") or ".gz"
         self.listed = False
 
     def warn(self, text: str) -> None:
@@ -46,7 +44,7 @@ class _Gzip:
             stat = files.stat(path) if files.exists(path) else files.lstat(path)
         except OSError as error:
             if self.unpack and not operand.endswith(_KNOWN):
-                operand += self.suffix
+                operand += ".gz"
                 path = self.tool.path(operand)
             if not files.exists(path):
                 self.fail(f"{operand}: {why(error)}")
@@ -70,9 +68,9 @@ class _Gzip:
     def _pack(self, operand: str, path: str) -> None:
         if operand.endswith(_KNOWN) and "f" not in self.given:
             if "r" not in self.given:
-                self.tool.err.append(
-                    f"gzip: {operand} already has {_known_suffix(operand)} suffix -- unchanged\n"
-                )
+                suffix = next(suffix for suffix in _KNOWN if operand.endswith(suffix))
+                said = f"{operand} already has {suffix} suffix -- unchanged"
+                self.tool.err.append(f"gzip: {said}\n")
             return
         data = self.tool.files.read(path)
         stat = self.tool.files.stat(path)
@@ -80,37 +78,35 @@ class _Gzip:
         mtime = 0 if "n" in self.given else stat.mtime_us // 1_000_000
         name = b"" if "n" in self.given else operand.rpartition("/")[2].encode()
         out = _packed(data, level, mtime, name)
-        self._replace(operand, path, operand + self.suffix, out, (len(data), out))
+        self._replace(operand, path, operand + ".gz", out, (len(data), out))
 
     def _unpack(self, operand: str, path: str) -> None:
         testing = "t" in self.given
-        if not operand.endswith((*_KNOWN, self.suffix)) and not testing and "l" not in self.given:
+        if not operand.endswith(_KNOWN) and not testing and "l" not in self.given:
             self.warn(f"{operand}: unknown suffix -- ignored")
             return
         data = self.tool.files.read(path)
+        problem = ""
         try:
             out = zipped.decompress(data)
-            if not data:
-                raise EOFError
+            problem = "" if data else "unexpected end of file"
         except zipped.BadGzipFile as error:
             crc = "crc" in str(error).lower()
-            text = "invalid compressed data--crc error" if crc else "not in gzip format"
-            self.tool.err.append(f"\ngzip: {operand}: {text}\n")
-            self.tool.code = 1
-            return
+            problem = "invalid compressed data--crc error" if crc else "not in gzip format"
+            out = b""
         except EOFError:
-            self.tool.err.append(f"\ngzip: {operand}: unexpected end of file\n")
-            self.tool.code = 1
-            return
+            problem, out = "unexpected end of file", b""
         except zlib.error:
-            self.tool.err.append(f"\ngzip: {operand}: invalid compressed data--format violated\n")
+            problem, out = "invalid compressed data--format violated", b""
+        if problem:
+            self.tool.err.append(f"\ngzip: {operand}: {problem}\n")
             self.tool.code = 1
             return
         if testing:
             if "v" in self.given:
                 self.tool.err.append(f"{operand}:\t OK\n")
             return
-        target = _unpacked_name(operand, self.suffix)
+        target = _unpacked_name(operand)
         if "l" in self.given:
             self._list(target, data, len(out))
             return
@@ -166,18 +162,11 @@ def _packed(data: bytes, level: int, mtime: int, name: bytes) -> bytes:
     return head + body + tail
 
 
-def _known_suffix(name: str) -> str:
-    return next(suffix for suffix in _KNOWN if name.endswith(suffix))
-
-
-def _unpacked_name(name: str, suffix: str) -> str:
+def _unpacked_name(name: str) -> str:
     for ending, plain in ((".tgz", ".tar"), (".taz", ".tar")):
         if name.endswith(ending):
             return name[: -len(ending)] + plain
-    for ending in (suffix, *_KNOWN):
-        if name.endswith(ending):
-            return name[: -len(ending)]
-    return name
+    return next((name.removesuffix(ending) for ending in _KNOWN if name.endswith(ending)), name)
 
 
 def _run(running: Tool, *, unpack: bool) -> None:

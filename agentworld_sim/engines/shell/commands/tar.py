@@ -17,22 +17,31 @@ from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
-from agentworld_sim.engines.shell.commands._options import Parsed, UsageError
-from agentworld_sim.engines.shell.commands._tarball import (
-    COMPRESSION,
-    OPTIONS,
-    SUFFIXES,
-    VCS,
-    aligned,
-    content,
-    long_line,
-    packed,
-    renamed,
-    shown_name,
-    tarfile_kind,
-    words,
-)
+from agentworld_sim.engines.shell.commands._figures import moment
+from agentworld_sim.engines.shell.commands._modes import mode_text
+from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
+
+OPTIONS = Options(
+    "ctxf:vzjJaC:pkOPmhX:T:o",
+    {
+        "create": "c", "list": "t", "extract": "x", "get": "x", "file": "f", "verbose": "v",
+        "gzip": "z", "gunzip": "z", "bzip2": "j", "xz": "J", "auto-compress": "a",
+        "directory": "C", "exclude": ":", "exclude-from": "X", "strip-components": ":",
+        "to-stdout": "O", "keep-old-files": "k", "overwrite": "", "files-from": "T",
+        "preserve-permissions": "p", "same-permissions": "p", "no-same-owner": "o",
+        "same-owner": "", "no-same-permissions": "", "dereference": "h", "absolute-names": "P",
+        "numeric-owner": "", "wildcards": "", "touch": "m", "exclude-vcs": "",
+        "one-file-system": "", "no-recursion": "",
+    },
+    exit_code=64,
+)  # fmt: skip
+_VCS = "CVS .git .gitignore .gitattributes .svn .hg .bzr _darcs RCS SCCS".split()
+COMPRESSION = {"z": "gz", "j": "bz2", "J": "xz"}
+SUFFIXES = {
+    ".gz": "gz", ".tgz": "gz", ".taz": "gz", ".bz2": "bz2", ".tbz": "bz2", ".tbz2": "bz2",
+    ".xz": "xz", ".txz": "xz",
+}  # fmt: skip
 
 
 class _Fatal(Exception):
@@ -59,10 +68,6 @@ class _Tar:
         archive = self.given.value("f") or ""
         if mode == "c":
             self._create(archive)
-        elif mode in ("r", "u"):
-            self._append(archive, only_newer=mode == "u")
-        elif mode == "delete":
-            self._delete(archive)
         elif mode == "t":
             self._list(archive)
         elif mode == "x":
@@ -108,7 +113,7 @@ class _Tar:
         with tarfile.open(fileobj=plain, mode="w", format=tarfile.GNU_FORMAT) as out:
             for info, data in members:
                 out.addfile(info, io.BytesIO(data) if info.isfile() else None)
-        data = packed(plain.getvalue(), kind, self.tool.call.clock.now_us() // 1_000_000)
+        data = packed(plain.getvalue(), kind)
         path = self.tool.path(archive)
         new = not self.tool.files.exists(path)
         try:
@@ -173,7 +178,7 @@ class _Tar:
         for listed in self.given.values("X"):
             patterns += self.tool.files.read(self.tool.path(listed)).decode().split()
         if "exclude-vcs" in self.given:
-            patterns += VCS
+            patterns += _VCS
         stripped = name.rstrip("/")
         tails = [stripped[i + 1 :] for i, c in enumerate(stripped) if c == "/"]
         return any(
@@ -182,10 +187,10 @@ class _Tar:
 
     def _info(self, name: str, path: str, stat: FileStat) -> tuple[tarfile.TarInfo, bytes]:
         shown = self._stored(name)
-        info = tarfile.TarInfo(self._named(shown.rstrip("/") or "."))
+        info = tarfile.TarInfo(shown.rstrip("/") or ".")
         info.mode, info.mtime = stat.mode, stat.mtime_us // 1_000_000
-        info.uname = (self.given.value("owner") or stat.owner).split(":")[0]
-        info.gname = (self.given.value("group") or stat.group).split(":")[0]
+        info.uname = stat.owner
+        info.gname = stat.group
         info.uid = user_names(self.tool.call).number(info.uname)
         info.gid = group_names(self.tool.call).number(info.gname)
         data = b""
@@ -213,36 +218,11 @@ class _Tar:
             )
         return name[len(cut) :] or "./"
 
-    def _named(self, name: str) -> str:
-        return renamed(name, [*self.given.values("transform"), *self.given.values("xform")])
-
     def _say(self, info: tarfile.TarInfo, name: str) -> None:
         level = sum(option == "v" for option, _ in self.given.options)
         if level:
             shown = name.rstrip("/") + "/" if info.isdir() else name
             self.tool.say(long_line(info, shown) if level > 1 else shown)
-
-    def _append(self, archive: str, *, only_newer: bool) -> None:
-        path = self.tool.path(archive)
-        kept = self._members(archive) if self.tool.files.exists(path) else []
-        newest = {info.name: info.mtime for info, _ in kept}
-        for info, data in self._gather():
-            if not only_newer or newest.get(info.name, -1) < info.mtime:
-                kept.append((info, data))
-        self._save(archive, kept)
-
-    def _members(self, archive: str) -> list[tuple[tarfile.TarInfo, bytes]]:
-        opened = self._open(archive)
-        if opened is None:
-            raise _Fatal
-        with opened:
-            return [(info, content(opened, info)) for info in opened]
-
-    def _delete(self, archive: str) -> None:
-        members = self._members(archive)
-        wanted = [info for info, _ in members if self._wanted(info)]
-        self._not_found()
-        self._save(archive, [(i, d) for i, d in members if i not in wanted])
 
     # Reading
 
@@ -300,7 +280,7 @@ class _Tar:
             for info in opened:
                 if not self._wanted(info):
                     continue
-                name = self._named(self._stored(info.name))
+                name = self._stored(info.name)
                 parts = [part for part in name.split("/") if part]
                 if strip and len(parts) <= strip:
                     continue
@@ -360,8 +340,6 @@ class _Tar:
             there = files.lstat(path)
         except OSError:
             return True
-        if "skip-old-files" in self.given:
-            return False
         if "k" in self.given:
             reason = os.strerror(errno.EEXIST)
             if info.issym():
@@ -387,6 +365,78 @@ class _Tar:
             self.tool.files.set_mtime(path, int(info.mtime) * 1_000_000)
 
 
+def content(opened: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    if not (info.isfile() or info.islnk()):
+        return b""
+    stream = opened.extractfile(info)
+    return stream.read() if stream is not None else b""
+
+
+def shown_name(info: tarfile.TarInfo) -> str:
+    return info.name.rstrip("/") + "/" if info.isdir() else info.name
+
+
+def long_line(info: tarfile.TarInfo, shown: str, width: int = 19) -> str:
+    """A line of `tar tv`: mode, owners, size, time, name."""
+    return aligned(info, shown, width, numeric=False)[0]
+
+
+def aligned(info: tarfile.TarInfo, shown: str, width: int, numeric: bool) -> tuple[str, int]:
+    kind = "directory" if info.isdir() else "symlink" if info.issym() else "file"
+    owners = (
+        f"{info.uid}/{info.gid}"
+        if numeric
+        else f"{info.uname or info.uid}/{info.gname or info.gid}"
+    )
+    size = str(info.size)
+    # The columns grow with what was shown before, and never shrink.
+    width = max(width, len(owners) + 1 + len(size))
+    when = moment(int(info.mtime) * 1_000_000)
+    text = mode_text(kind, info.mode & 0o7777)
+    if info.islnk():
+        text = "h" + text[1:]
+    line = f"{text} {owners}{size.rjust(width - len(owners))} {when:%Y-%m-%d %H:%M} {shown}"
+    if info.issym():
+        line += f" -> {info.linkname}"
+    if info.islnk():
+        line += f" link to {info.linkname}"
+    return line, width
+
+
+def tarfile_kind(data: bytes) -> str:
+    """The compression of `data` by its first bytes."""
+    for start, kind in ((b"\x1f\x8b", "gz"), (b"BZh", "bz2"), (b"\xfd7zXZ\0", "xz")):
+        if data.startswith(start):
+            return kind
+    return ""
+
+
+def packed(data: bytes, kind: str) -> bytes:
+    """`data` compressed; a pipe into gzip has no time to keep."""
+    import bz2
+    import gzip
+    import lzma
+
+    if kind == "gz":
+        return gzip.compress(data, 6, mtime=0)
+    if kind == "bz2":
+        return bz2.compress(data)
+    return lzma.compress(data) if kind == "xz" else data
+
+
+def words(argv: Sequence[str]) -> list[str]:
+    """The old form without a dash: letters first, then their arguments in order."""
+    if not argv or argv[0].startswith("-"):
+        return list(argv)
+    letters, rest = argv[0], list(argv[1:])
+    words: list[str] = []
+    for letter in letters:
+        words.append("-" + letter)
+        if letter in "fCTXb" and rest:
+            words.append(rest.pop(0))
+    return words + rest
+
+
 @tool
 def tar(running: Tool) -> None:
     try:
@@ -396,7 +446,7 @@ def tar(running: Tool) -> None:
             f"Try '{running.name} --help' for", "Try 'tar --help' or 'tar --usage' for"
         )
         raise UsageError(text, 64) from None
-    mode = given.last("c", "t", "x", "r", "u", "d", "delete")
+    mode = given.last("c", "t", "x")
     if mode is None:
         running.complain(
             "You must specify one of the '-Acdtrux', '--delete' or '--test-label' options", 2

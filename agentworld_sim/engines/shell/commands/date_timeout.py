@@ -6,13 +6,11 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, tzinfo
 
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._command import Command, CommandResult
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
 from agentworld_sim.engines.shell.commands._options import Options
-from agentworld_sim.engines.shell.commands._strftime import strftime
+from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
-from agentworld_sim.engines.shell.commands._usage import described
-from agentworld_sim.engines.shell.commands._zones import at, zone_of
 
 _DATE = Options("d:f:I::r:Rs:u", {
     "date": "d", "debug": "", "file": "f", "iso-8601": "I", "reference": "r", "resolution": "",
@@ -23,10 +21,8 @@ _DATE = Options("d:f:I::r:Rs:u", {
 _PRECISIONS = ("date", "hours", "minutes", "seconds", "ns")
 _RFC_EMAIL = "%a, %d %b %Y %H:%M:%S %z"
 _DEFAULT = "%a %b %e %H:%M:%S %Z %Y"
-_SETS_CLOCK = re.compile(r"\d{8}(?:\d{2}|\d{4})?(?:\.\d{2})?")
 
 
-@described
 @tool
 def date(t: Tool) -> None:
     parsed = _DATE.parse(t.name, t.call.argv)
@@ -37,7 +33,6 @@ def date(t: Tool) -> None:
     if len(chosen) > 1:
         raise _DATE.refuse(t.name, "the options to specify dates for printing are mutually"
                            " exclusive")  # fmt: skip
-    sets = "s" in parsed
     for operand in parsed.operands[:1]:
         if operand.startswith("+"):
             if template is not None:
@@ -51,16 +46,14 @@ def date(t: Tool) -> None:
                          " information.\n")  # fmt: skip
             t.code = 1
             return
-        elif not _SETS_CLOCK.fullmatch(operand):
+        else:
             t.complain(f"invalid date {t.quote(operand)}")
             return
-        else:
-            sets = True
     if len(parsed.operands) > 1:
         raise _DATE.refuse(t.name, f"extra operand {t.quote(parsed.operands[1])}")
     _print_dates(t, chosen[0] if chosen else "", parsed.value(chosen[0]) if chosen else None,
                  template, zone)  # fmt: skip
-    if sets:
+    if "s" in parsed:
         t.complain("cannot set date: Operation not permitted")
 
 
@@ -79,7 +72,7 @@ def _print_dates(
         texts, now_us = [""], moment
     if source == "f":
         try:
-            data = t.call.stdin or "" if value == "-" else _text_of(t, value or "")
+            data = t.call.stdin or "" if value == "-" else t.text(value or "")
         except OSError as error:
             t.complain(f"{value}: {why(error)}")
             return
@@ -94,10 +87,6 @@ def _print_dates(
             t.complain(f"invalid date {t.quote(text)}")
             continue
         t.say(strftime(form, shown, nanoseconds))
-
-
-def _text_of(t: Tool, operand: str) -> str:
-    return t.files.read(t.path(operand)).decode(errors="replace")
 
 
 def _date_template(t: Tool, kind: str | None, precision: str | None, rfc: str | None) -> str | None:
@@ -136,7 +125,6 @@ def duration_us(text: str) -> int | None:
     return min(_FOREVER_US, round(value * 1_000_000))
 
 
-@described
 @tool
 def sleep(t: Tool) -> None:
     spec = Options("", {})
@@ -199,16 +187,12 @@ def _signal_number(name: str) -> int | None:
     return _SIGNALS.get(name.upper().removeprefix("SIG"))
 
 
-@described
-def timeout(call: CommandCall) -> CommandResult:
-    result: list[CommandResult] = []
-
-    @tool
-    def run(t: Tool) -> None:
-        result.append(_timeout(t))
-
-    refused = run(call)
-    return result[0] if result else refused
+@tool
+def timeout(t: Tool) -> None:
+    ran = _timeout(t)
+    t.out.append(ran.stdout)
+    t.err.append(ran.stderr)
+    t.code = ran.exit_code
 
 
 COMMANDS: Mapping[str, Command] = {"date": date, "sleep": sleep, "timeout": timeout}

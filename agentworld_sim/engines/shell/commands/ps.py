@@ -1,4 +1,4 @@
-"""Processes: `ps` and `watch`. The machine runs one shell and what it is asked."""
+"""`ps` and `watch`. The machine runs one shell and what it is asked."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._volatile import up_seconds
 from agentworld_sim.engines.shell.commands._accounts import current
-from agentworld_sim.engines.shell.commands._usage import described
+from agentworld_sim.engines.shell.commands._tool import described
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class _Process:
     """One line of a process list."""
 
     pid: int
@@ -38,7 +38,7 @@ _ADDED_BY_SHELL_US = 4_000_000
 """The shell is that much older than the turn, at least."""
 
 
-def running(call: CommandCall) -> list[Process]:
+def _processes(call: CommandCall) -> list[_Process]:
     """All processes, by number."""
     user = current(call).name
     now_us = call.clock.now_us()
@@ -47,39 +47,36 @@ def running(call: CommandCall) -> list[Process]:
     name = call.name.rpartition("/")[2]
     asked = " ".join((name, *call.argv))
     return [
-        Process(1, 0, "bash", shell_us, user, state="Ss"),
-        Process(OWN_PID, 1, asked, now_us, user, 8100, 4096, "R"),
+        _Process(1, 0, "bash", shell_us, user, state="Ss"),
+        _Process(OWN_PID, 1, asked, now_us, user, 8100, 4096, "R"),
     ]
 
 
-def _start(process: Process, call: CommandCall) -> str:
+def _start(process: _Process, call: CommandCall) -> str:
     started = datetime.fromtimestamp(process.started_us // 1_000_000, UTC)
     if call.clock.now_us() - process.started_us < 86_400 * 1_000_000:
         return started.strftime("%H:%M")
     return started.strftime("%b%d")
 
 
-_Cell = Callable[[Process, CommandCall], str]
+_Cell = Callable[[_Process, CommandCall], str]
 
 _COLUMNS: Mapping[str, tuple[str, int, _Cell]] = {
+    "bsdtime": ("TIME", 6, lambda p, c: "0:00"),
     "args": ("COMMAND", -27, lambda p, c: p.command),
     "c": ("C", 2, lambda p, c: "0"),
     "comm": ("COMMAND", -15, lambda p, c: p.name),
     "etime": ("ELAPSED", 11, lambda p, c: _elapsed(p, c)),
-    "gid": ("GID", 5, lambda p, c: "0"),
-    "lstart": ("STARTED", 24, lambda p, c: _full_start(p)),
     "ni": ("NI", 3, lambda p, c: "0"),
-    "nlwp": ("NLWP", 4, lambda p, c: "1"),
     "pcpu": ("%CPU", 4, lambda p, c: "0.0"),
     "pgid": ("PGID", 7, lambda p, c: str(p.pid)),
     "pid": ("PID", 7, lambda p, c: str(p.pid)),
     "pmem": ("%MEM", 4, lambda p, c: f"{p.rss * 100 / c.machine.memory_kib:.1f}"),
     "ppid": ("PPID", 7, lambda p, c: str(p.ppid)),
-    "pri": ("PRI", 3, lambda p, c: "19"),
     "rss": ("RSS", 5, lambda p, c: str(p.rss)),
     "s": ("S", -1, lambda p, c: p.state[0]),
     "sid": ("SID", 7, lambda p, c: "1"),
-    "start": ("STARTED", 8, lambda p, c: _start(p, c)),
+    "start": ("START", -5, lambda p, c: _start(p, c)),
     "stat": ("STAT", -4, lambda p, c: p.state),
     "stime": ("STIME", -5, lambda p, c: _start(p, c)),
     "time": ("TIME", 8, lambda p, c: "00:00:00"),
@@ -90,16 +87,14 @@ _COLUMNS: Mapping[str, tuple[str, int, _Cell]] = {
 }
 
 _ALIASES = {
-    "cmd": "args", "command": "args", "%cpu": "pcpu", "%mem": "pmem", "rssize": "rss",
-    "rsz": "rss", "state": "s", "tt": "tty", "tname": "tty", "ucmd": "comm", "ruser": "user",
-    "euser": "user", "uname": "user", "vsize": "vsz", "cputime": "time", "nice": "ni",
-    "bsdstart": "start", "start_time": "stime", "euid": "uid", "thcount": "nlwp", "pgrp": "pgid",
+    "cmd": "args", "command": "args", "%cpu": "pcpu", "%mem": "pmem", "state": "s", "tt": "tty",
+    "tname": "tty", "ucmd": "comm", "euser": "user", "vsize": "vsz", "nice": "ni", "euid": "uid",
 }  # fmt: skip
 
 _HEADINGS = {"cmd": "CMD", "ucmd": "CMD", "tty": "TT", "tname": "TTY", "state": "S"}
 
 
-def _elapsed(process: Process, call: CommandCall) -> str:
+def _elapsed(process: _Process, call: CommandCall) -> str:
     seconds = (call.clock.now_us() - process.started_us) // 1_000_000
     days, rest = divmod(seconds, 86_400)
     hours, rest = divmod(rest, 3600)
@@ -108,24 +103,15 @@ def _elapsed(process: Process, call: CommandCall) -> str:
     return f"{days}-{text}" if days else text
 
 
-def _full_start(process: Process) -> str:
-    started = datetime.fromtimestamp(process.started_us // 1_000_000, UTC)
-    return f"{started:%a %b} {started.day:>2} {started:%H:%M:%S %Y}"
-
-
 @dataclass(slots=True)
-class _Asked:
+class _Listing:
     columns: list[tuple[str, int, _Cell]]
-    everything: bool = False
     pids: list[int] | None = None
     names: list[str] | None = None
     headings: bool = True
 
 
-_BSD_ROW = (
-    "{user:<8} {pid:>7} {cpu:>4} {mem:>4} {vsz:>6} {rss:>5} {tty:<8} {stat:<4} {start:<5} {time:>6}"
-    " {cmd}"
-)
+_BSD_COLUMNS = "user pid pcpu pmem vsz rss tname stat start bsdtime args".split()
 
 
 @described
@@ -135,33 +121,15 @@ def ps(call: CommandCall) -> CommandResult:
     if any(word in ("--help", "help") for word in words):
         return CommandResult("\nUsage:\n ps [options]\n\n Try 'ps --help <simple|list|output|threads"
                              "|misc|all>'\n")  # fmt: skip
-    asked = _Asked([_column(name) for name in ("pid", "tname", "time", "ucmd")])
+    asked = _Listing([_column(name) for name in ("pid", "tname", "time", "ucmd")])
     error = _read(words, asked)
     if error is not None:
         return error
-    processes = [p for p in running(call) if _wanted(p, asked)]
+    processes = [p for p in _processes(call) if _wanted(p, asked)]
     if "u" in flat and not call.argv[0].startswith("-") and set(flat) <= set("aAuxwfe"):
-        return CommandResult(_bsd_list(processes, call))
+        asked.columns = [_column(one) for one in _BSD_COLUMNS]
     lines = _table(processes, asked, call)
     return CommandResult("\n".join(lines) + "\n" if lines else "", "", 0 if processes else 1)
-
-
-def _bsd_list(processes: Sequence[Process], call: CommandCall) -> str:
-    rows = [
-        _BSD_ROW.format(
-            user="USER", pid="PID", cpu="%CPU", mem="%MEM", vsz="VSZ", rss="RSS", tty="TTY",
-            stat="STAT", start="START", time="TIME", cmd="COMMAND",
-        )
-    ]  # fmt: skip
-    for p in processes:
-        share = f"{p.rss * 100 / call.machine.memory_kib:.1f}"
-        rows.append(
-            _BSD_ROW.format(
-                user=p.user, pid=p.pid, cpu="0.0", mem=share, vsz=p.vsz, rss=p.rss, tty="?",
-                stat=p.state, start=_start(p, call), time="0:00", cmd=p.command,
-            )
-        )  # fmt: skip
-    return "\n".join(rows) + "\n"
 
 
 def _column(name: str) -> tuple[str, int, _Cell]:
@@ -172,7 +140,7 @@ def _column(name: str) -> tuple[str, int, _Cell]:
     return (heading if equals else title), width, cell
 
 
-def _read(words: list[str], asked: _Asked) -> CommandResult | None:
+def _read(words: list[str], asked: _Listing) -> CommandResult | None:
     """Reads the options; an error, if they are none."""
     chosen: list[str] = []
     while words:
@@ -187,8 +155,6 @@ def _read(words: list[str], asked: _Asked) -> CommandResult | None:
                 asked.pids = [int(n) for n in re.split(r"[, ]+", value) if n.isdigit()]
             elif name[0] == "C":
                 asked.names = value.split(",")
-            else:
-                asked.everything = True
         elif name.isdigit():
             asked.pids = [*(asked.pids or []), int(name)]
         elif word.startswith("--"):
@@ -202,7 +168,6 @@ def _read(words: list[str], asked: _Asked) -> CommandResult | None:
         else:
             if "o" in name and words:
                 chosen += words.pop(0).split(",")
-            asked.everything |= bool(set(name) & set("Aeax"))
             if "f" in name and word.startswith("-"):
                 names = ("user=UID", "pid", "ppid", "c", "stime", "tname", "time", "cmd")
                 asked.columns = [_column(one) for one in names]
@@ -214,7 +179,7 @@ def _read(words: list[str], asked: _Asked) -> CommandResult | None:
     return None
 
 
-def _wanted(process: Process, asked: _Asked) -> bool:
+def _wanted(process: _Process, asked: _Listing) -> bool:
     if asked.pids is not None:
         return process.pid in asked.pids
     if asked.names is not None:
@@ -222,7 +187,7 @@ def _wanted(process: Process, asked: _Asked) -> bool:
     return True
 
 
-def _table(processes: Sequence[Process], asked: _Asked, call: CommandCall) -> list[str]:
+def _table(processes: Sequence[_Process], asked: _Listing, call: CommandCall) -> list[str]:
     titles = [title for title, _, _ in asked.columns]
     rows = [[cell(p, call) for _, _, cell in asked.columns] for p in processes]
     if asked.headings and any(titles):

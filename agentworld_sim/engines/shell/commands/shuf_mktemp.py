@@ -10,15 +10,12 @@ from random import Random
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
-from agentworld_sim.engines.shell.commands._usage import described
 
-_SHUF = Options("ei:n:o:rz", {
-    "echo": "e", "input-range": "i", "head-count": "n", "output": "o", "random-source": ":",
-    "repeat": "r", "zero-terminated": "z",
+_SHUF = Options("ei:n:", {
+    "echo": "e", "input-range": "i", "head-count": "n",
 })  # fmt: skip
 
 
-@described
 @tool
 def shuf(t: Tool) -> None:
     parsed = _SHUF.parse(t.name, t.call.argv)
@@ -28,58 +25,35 @@ def shuf(t: Tool) -> None:
             t.complain(f"invalid line count: {t.quote(text)}")
             return
         count = int(text) if count is None else min(count, int(text))
-    end = "\0" if "z" in parsed else "\n"
     spread = parsed.value("i")
     if spread is not None and "e" in parsed:
         raise _SHUF.refuse(t.name, "cannot combine -e and -i options")
-    lines = _lines(t, parsed.operands, spread, echo="e" in parsed, end=end)
-    if lines is None:
-        return
-    if "r" in parsed:
-        if not lines:
-            t.complain("no lines to repeat")
-            return
-        # Without a count the real one never ends; a pipe's reader would stop it.
-        chosen = [t.call.random.choice(lines) for _ in range(10_000 if count is None else count)]
-    else:
+    lines = _lines(t, parsed.operands, spread, echo="e" in parsed)
+    if lines is not None:
         size = len(lines) if count is None else min(count, len(lines))
-        chosen = [str(line) for line in t.call.random.sample(lines, size)]
-    text = "".join(f"{line}{end}" for line in chosen)
-    target = parsed.value("o")
-    if target is None:
-        t.out.append(text)
-        return
-    try:
-        t.files.write(t.path(target), text.encode("utf-8", "surrogateescape"))
-    except OSError as error:
-        t.complain(f"{target}: {why(error)}")
+        t.out += [f"{line}\n" for line in t.call.random.sample(lines, size)]
 
 
 def _lines(
-    t: Tool, operands: Sequence[str], spread: str | None, *, echo: bool, end: str
+    t: Tool, operands: Sequence[str], spread: str | None, *, echo: bool
 ) -> Sequence[str | int] | None:
-    words = list(operands)
     if echo:
-        return words
+        return operands
+    if len(operands) > (spread is None):
+        raise _SHUF.refuse(t.name, f"extra operand {t.quote(operands[spread is None])}")
     if spread is not None:
-        if words:
-            raise _SHUF.refuse(t.name, f"extra operand {t.quote(words[0])}")
         low, dash, high = spread.partition("-")
         if not (dash and low.isdigit() and high.isdigit() and int(low) <= int(high) + 1):
             t.complain(f"invalid input range: {t.quote(spread)}")
             return None
         return range(int(low), int(high) + 1)
-    if len(words) > 1:
-        raise _SHUF.refuse(t.name, f"extra operand {t.quote(words[1])}")
-    if words and words[0] != "-":
-        try:
-            text = t.files.read(t.path(words[0])).decode("utf-8", "replace")
-        except OSError as error:
-            t.complain(f"{words[0]}: {why(error)}")
-            return None
-    else:
-        text = t.call.stdin or ""
-    return text.removesuffix(end).split(end) if text else []
+    try:
+        named = operands and operands[0] != "-"
+        text = t.text(operands[0]) if named else t.call.stdin or ""
+    except OSError as error:
+        t.complain(f"{operands[0]}: {why(error)}")
+        return None
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def shuffled_sort(lines: list[str], random: Random, *, unique: bool) -> list[str]:
@@ -100,7 +74,6 @@ _LETTERS = string.ascii_letters + string.digits
 _RUN_OF_X = re.compile(r"X{3,}(?=[^X/]*$)")
 
 
-@described
 @tool
 def mktemp(t: Tool) -> None:
     parsed = _MKTEMP.parse(t.name, t.call.argv)

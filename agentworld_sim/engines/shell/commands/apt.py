@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._packages import MISSING, PACKAGES, version_text
-from agentworld_sim.engines.shell.commands._usage import described
+from agentworld_sim.engines.shell.commands._tool import described
 
 _WARNING = "\nWARNING: apt does not have a stable CLI interface. Use with caution in scripts.\n\n"
 
@@ -34,16 +34,12 @@ def apt(call: CommandCall) -> CommandResult:
     """`apt` and `apt-get`."""
     name = call.name.rpartition("/")[2]
     warning = _WARNING if name == "apt" else ""
-    words = [word for word in call.argv if not word.startswith("-")]
+    words = [word.partition("=")[0] for word in call.argv if not word.startswith("-")]
     if not words:
         return CommandResult(f"{version_text('apt')}Usage: {name} [options] command\n")
-    action, *names = (word.partition("=")[0] for word in words)
+    action, *names = words
     if action == "update":
         return _update(warning)
-    if action in ("clean", "autoclean", "check"):
-        return CommandResult("", warning)
-    if action in ("show", "search", "policy") and name == "apt":
-        return CommandResult("", f"{warning}E: No packages found\n", 100)
     versions = {package.name: package.version for package in PACKAGES}
     if action == "list" and name == "apt":
         lines = "".join(
@@ -52,15 +48,11 @@ def apt(call: CommandCall) -> CommandResult:
             if not names or name in names
         )
         return CommandResult(f"Listing...\n{lines}", warning)
-    if action not in ("install", "reinstall", "upgrade", "dist-upgrade", "remove", "purge",
-                      "autoremove", "download", "source"):  # fmt: skip
+    if action not in ("install", "upgrade"):
         return CommandResult("", f"{warning}E: Invalid operation {action}\n", 100)
     lost = "".join(f"E: Unable to locate package {n}\n" for n in names if n not in versions)
     if lost:
         return CommandResult(_READING, warning + lost, 100)
-    if names and action in ("remove", "purge"):
-        return CommandResult(_READING, warning + "E: Could not get lock /var/lib/dpkg/lock-frontend"
-                             " - open (30: Read-only file system)\n", 100)  # fmt: skip
     newest = "".join(f"{n} is already the newest version ({versions[n]}).\n" for n in names)
     return CommandResult(f"{_READING}{newest}{_NOTHING}", warning)
 
