@@ -322,10 +322,10 @@ def diff(running: Tool) -> None:
 
 
 def cmp(call: CommandCall) -> CommandResult:
-    """`cmp`; with options other than `-s` it is the embedded shell's."""
-    options = [word for word in call.argv if word.startswith("-") and word != "-"]
-    own = {"-s", "--quiet", "--silent"}
-    return call.native() if set(options) - own else _cmp(call)
+    """`cmp`; where it lists bytes it is the embedded shell's."""
+    if {"-l", "-b", "--verbose", "--print-bytes"} & set(call.argv):
+        return call.native(call.argv, call.stdin, program="cmp")
+    return _cmp(call)
 
 
 @tool

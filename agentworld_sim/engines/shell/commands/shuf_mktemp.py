@@ -11,8 +11,8 @@ from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
 
-_SHUF = Options("ei:n:", {
-    "echo": "e", "input-range": "i", "head-count": "n",
+_SHUF = Options("ei:n:r", {
+    "echo": "e", "input-range": "i", "head-count": "n", "repeat": "r",
 })  # fmt: skip
 
 
@@ -29,7 +29,11 @@ def shuf(t: Tool) -> None:
     if spread is not None and "e" in parsed:
         raise _SHUF.refuse(t.name, "cannot combine -e and -i options")
     lines = _lines(t, parsed.operands, spread, echo="e" in parsed)
-    if lines is not None:
+    if lines and "r" in parsed:
+        # Without a count the real one never ends; a pipe's reader would stop it.
+        count = 10_000 if count is None else count
+        t.out += [f"{line}\n" for line in t.call.random.choices(lines, k=count)]
+    elif lines is not None:
         size = len(lines) if count is None else min(count, len(lines))
         t.out += [f"{line}\n" for line in t.call.random.sample(lines, size)]
 
