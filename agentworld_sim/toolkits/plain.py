@@ -4,7 +4,7 @@ streams apart, which is for the command line and for programs."""
 from __future__ import annotations
 
 from agentworld_sim.toolkits.known_tool import KnownTool, Maker
-from agentworld_sim.toolkits.schemas import NUMBER, STRING, STRINGS, schema
+from agentworld_sim.toolkits.schemas import STRING, STRINGS, arguments, objects
 
 _terminal = Maker(
     toolkit="terminal",
@@ -19,10 +19,7 @@ _shell = Maker(
     failing="failing",
 )
 
-_KEYSTROKES = {
-    "type": "array",
-    "items": schema("keystrokes", keystrokes=STRING, duration=NUMBER),
-}
+_KEYSTROKES = objects("keystrokes duration?:number")
 _COMMAND = {**STRING, "description": "Any bash text."}
 _WORDS = {**STRINGS, "description": "`$0`, `$1`, …"}
 _STDIN = {**STRING, "description": "Standard input; one character per byte (latin-1)."}
@@ -32,37 +29,31 @@ TERMINAL_TOOLS: tuple[KnownTool, ...] = (
         "keystrokes",
         "Types into a terminal and shows its screen. Each entry is typed, then the terminal is"
         " given `duration` seconds; a command runs when its newline is typed.",
-        schema("keystrokes", keystrokes=_KEYSTROKES),
+        arguments("keystrokes", keystrokes=_KEYSTROKES),
         failing="screen_failing",
         keeps="all",
     ),
     _terminal(
         "bash",
         "Runs a command in one bash session that stays open between calls.",
-        schema("command", command=STRING),
+        "command",
         keeps="all",
     ),
-    _terminal(
-        "bash-c",
-        "Runs a command in a new bash.",
-        schema("command", command=STRING),
-        names=(),
-        operation="bash_c",
-    ),
+    _terminal("bash-c", "Runs a command in a new bash.", "command", names=(), operation="bash_c"),
 )
 
 SHELL_TOOLS: tuple[KnownTool, ...] = (
     _shell(
         "run",
         "Runs a script as `bash -c` does: a fresh shell, streams apart.",
-        schema("command", command=_COMMAND, arguments=_WORDS, stdin=_STDIN),
+        arguments("command arguments? stdin?", command=_COMMAND, arguments=_WORDS, stdin=_STDIN),
         names=("shell_run",),
         operation="run_script",
     ),
     _shell(
         "session",
         "Runs a script in one lasting shell, streams apart.",
-        schema("command", command=_COMMAND),
+        arguments("command", command=_COMMAND),
         names=("shell_session",),
         operation="run_in_session",
         keeps="all",

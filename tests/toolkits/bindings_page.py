@@ -1,15 +1,21 @@
-"""The reference page of bindings, made from the bindings themselves."""
+"""Writes `docs/reference/bindings.md` from the bindings themselves.
+
+python -m tests.toolkits.bindings_page    write the page
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
+from pathlib import Path
 from typing import Any, cast
 
 from agentworld_sim.toolkits.fitting import properties
 from agentworld_sim.toolkits.known_tool import KnownTool
 from agentworld_sim.toolkits.lookup import known_tools
 from agentworld_sim.types.json import canonical_json
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "bindings.md"
 
 _HEAD = """# Bindings
 
@@ -128,3 +134,7 @@ def _ambiguous(known: Iterable[KnownTool]) -> list[str]:
             listed = ", ".join(f"`{identity}`" for identity in identities)
             found.append(f"- `{name}`: {listed}")
     return found
+
+
+if __name__ == "__main__":
+    PAGE.write_text(document(), encoding="utf-8")
