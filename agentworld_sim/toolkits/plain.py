@@ -9,14 +9,14 @@ from agentworld_sim.toolkits.schemas import STRING, STRINGS, arguments, objects
 _terminal = Maker(
     toolkit="terminal",
     domain="terminal",
-    operations="agentworld_sim.engines.shell.toolkits.terminal",
+    operations="agentworld_sim.engines.shell.toolkits.plain",
     failing="failing",
 )
 _shell = Maker(
     toolkit="shell",
     domain="terminal",
     operations="agentworld_sim.engines.shell.toolkits.plain",
-    failing="failing",
+    failing="streams_failing",
 )
 
 _KEYSTROKES = objects("keystrokes duration?:number")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell.toolkits._claude_files import (
+from agentworld_sim.engines.shell.toolkits.claude_code import (
     _replaced,  # pyright: ignore[reportPrivateUsage]
 )
 

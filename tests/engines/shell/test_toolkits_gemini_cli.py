@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell.toolkits._gemini_files import (
+from agentworld_sim.engines.shell.toolkits.gemini_cli import (
     _changed,  # pyright: ignore[reportPrivateUsage]
 )
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._answers import absolute, failed, said
-from agentworld_sim.engines.shell.toolkits._gemini_files import outside, workspace
+from agentworld_sim.engines.shell.toolkits._node import collation_key
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
 from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, is_binary
 from agentworld_sim.engines.shell.turn import ShellTurn
+from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
 
 MAX_MATCHES = 20_000
@@ -24,6 +25,16 @@ RECENT_US = 24 * 60 * 60 * 1_000_000
 _NOT_FOUND = frozenset({"node_modules", ".git", "bower_components", ".svn", ".hg"})
 _NOT_SEARCHED = frozenset({".git", "node_modules", "bower_components", "build", "dist", "coverage"})
 _ENDINGS_NOT_SEARCHED = (".log", ".tmp")
+
+
+def workspace(turn: ShellTurn) -> str:
+    """The one workspace directory."""
+    return turn.live.machine.workdir
+
+
+def outside(turn: ShellTurn, path: str) -> bool:
+    """Whether a path lies outside the workspace."""
+    return not (normal_path(path) + "/").startswith(workspace(turn).rstrip("/") + "/")
 
 
 def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -47,7 +58,7 @@ def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation
     kept = [name for name in kept if not any(one.fullmatch(name) for one in patterns)]
     folders = {name for name in kept if _kind(turn, f"{path}/{name}") == "directory"}
     kept = [name for name in kept if _kind(turn, f"{path}/{name}")]
-    kept.sort(key=lambda name: (name not in folders, collated(name)))
+    kept.sort(key=lambda name: (name not in folders, collation_key(name)))
     lines = [f"[DIR] {name}" if name in folders else name for name in kept]
     note = f"\n\n({hidden} git-ignored)" if hidden else ""
     return said("\n".join([f"Directory listing for {path}:", *lines]) + note)
@@ -75,12 +86,6 @@ def _kind(turn: ShellTurn, path: str) -> str:
 
 def _simple(pattern: str) -> re.Pattern[str]:
     return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."))
-
-
-def collated(text: str) -> tuple[object, ...]:
-    """Sorts as JavaScript's `localeCompare` does: signs, digits, letters; case decides last."""
-    weights = [(1 if char.isdigit() else 2 if char.isalpha() else 0, char.lower()) for char in text]
-    return weights, text.swapcase()
 
 
 def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -142,7 +147,7 @@ def _by_recency(found: Sequence[tuple[str, int]], now_us: int) -> list[str]:
     recent = [(path, time) for path, time in found if now_us - time < RECENT_US]
     older = [path for path, time in found if now_us - time >= RECENT_US]
     recent.sort(key=lambda one: -one[1])
-    return [path for path, _ in recent] + sorted(older, key=collated)
+    return [path for path, _ in recent] + sorted(older, key=collation_key)
 
 
 def search_file_content(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:

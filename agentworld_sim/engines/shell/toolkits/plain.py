@@ -1,4 +1,5 @@
-"""A shell with its streams apart: for the command line and for programs, not for agents."""
+"""Shells of no maker: a terminal that takes keystrokes, bash that takes a command, and a shell with its
+streams apart, which is for the command line and for programs."""
 
 from __future__ import annotations
 
@@ -7,8 +8,51 @@ from typing import Any
 
 from agentworld_sim.engines.shell._files import quoted
 from agentworld_sim.engines.shell._live import Keep, ShellRun
+from agentworld_sim.engines.shell.toolkits._answers import said
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
+
+SCREEN = "screen"
+"""The name under which the terminal's screen is kept."""
+
+
+def keystrokes(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    # The emulator is needed by no other tool.
+    from agentworld_sim.engines.shell._terminal import Keystrokes, TerminalScreen, press
+
+    kept = turn.raw.get(SCREEN)
+    typed = [
+        Keystrokes(str(item["keystrokes"]), float(item.get("duration", 0.0)))
+        for item in arguments["keystrokes"]
+    ]
+    screen, session, text = press(
+        turn.live,
+        turn.session,
+        TerminalScreen() if kept is None else TerminalScreen.from_bytes(kept),
+        typed,
+    )
+    turn.raw[SCREEN] = screen.to_bytes()
+    turn.sessions[turn.shell] = session
+    turn.changed |= {SCREEN, turn.shell}
+    return said(text)
+
+
+def bash(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    run = turn.run(arguments["command"], keep="all")
+    return said(run.stdout + run.stderr)
+
+
+def bash_c(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    run = turn.run(arguments["command"])
+    return said(run.stdout + run.stderr)
+
+
+def failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    return said(f"{error}\n")
+
+
+def screen_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    return said(error)
 
 
 def _observed(run: ShellRun) -> Observation:
@@ -24,7 +68,7 @@ def _observed(run: ShellRun) -> Observation:
     )
 
 
-def failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+def streams_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
     stderr = f"{error}\n"
     result = {"stdout": "", "stderr": stderr, "exit_code": 1, "cwd": "", "ending": "finished"}
     return Observation(text=stderr, structured=result)
