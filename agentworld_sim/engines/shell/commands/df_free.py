@@ -54,9 +54,9 @@ def _human(size: int) -> str:
     return f"{value:.1f}{unit}" if index and value < 10 else f"{int(value)}{unit}"
 
 
-_DF = Options("ahHklPTx:", {
+_DF = Options("ahHklPT", {
     "all": "a", "human-readable": "h", "si": "H", "local": "l", "portability": "P",
-    "print-type": "T", "exclude-type": "x",
+    "print-type": "T",
 })  # fmt: skip
 
 
@@ -73,10 +73,7 @@ def df(t: Tool) -> None:
         places = [t.files.realpath(t.path(name)) for name in parsed.operands if t.exists(name)]
         rows = [next((r for r in rows[:0:-1] if f"{place}/".startswith(f"{r[4]}/")), root)
                 for place in places]  # fmt: skip
-    rows = [row for row in rows if row[1] not in parsed.values("x")]
     if not rows:
-        if not t.err:
-            t.complain("no file systems processed")
         return
     base = {"h": 1024, "H": 1000}.get(parsed.last("h", "H", "k") or "")
     titles = ["Filesystem", "1K-blocks", "Used", "Available", "Use%", "Mounted on"]

@@ -9,11 +9,11 @@ from agentworld_sim.engines.shell.commands._options import Options, Parsed, Usag
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
 
 _OPTIONS = Options(
-    "123456789cdfklnNqrtv",
+    "123456789cdfknNqrt",
     {
         "stdout": "c", "to-stdout": "c", "decompress": "d", "uncompress": "d", "force": "f",
-        "keep": "k", "list": "l", "no-name": "n", "name": "N", "quiet": "q", "recursive": "r",
-        "test": "t", "verbose": "v", "fast": "1", "best": "9",
+        "keep": "k", "no-name": "n", "name": "N", "quiet": "q", "recursive": "r",
+        "test": "t", "fast": "1", "best": "9",
     },
 )  # fmt: skip
 _KNOWN = (".gz", ".tgz", ".taz", ".z", ".Z", "-gz", "-z")
@@ -22,8 +22,7 @@ _KNOWN = (".gz", ".tgz", ".taz", ".z", ".Z", "-gz", "-z")
 class _Gzip:
     def __init__(self, running: Tool, given: Parsed, *, unpack: bool) -> None:
         self.tool, self.given = running, given
-        self.unpack = unpack or any(name in given for name in ("d", "t", "l"))
-        self.listed = False
+        self.unpack = unpack or any(name in given for name in ("d", "t"))
 
     def warn(self, text: str) -> None:
         # An error is never undone by a later warning.
@@ -78,11 +77,11 @@ class _Gzip:
         mtime = 0 if "n" in self.given else stat.mtime_us // 1_000_000
         name = b"" if "n" in self.given else operand.rpartition("/")[2].encode()
         out = _packed(data, level, mtime, name)
-        self._replace(operand, path, operand + ".gz", out, (len(data), out))
+        self._replace(operand, path, operand + ".gz", out)
 
     def _unpack(self, operand: str, path: str) -> None:
         testing = "t" in self.given
-        if not operand.endswith(_KNOWN) and not testing and "l" not in self.given:
+        if not operand.endswith(_KNOWN) and not testing:
             self.warn(f"{operand}: unknown suffix -- ignored")
             return
         data = self.tool.files.read(path)
@@ -103,25 +102,11 @@ class _Gzip:
             self.tool.code = 1
             return
         if testing:
-            if "v" in self.given:
-                self.tool.err.append(f"{operand}:\t OK\n")
             return
         target = _unpacked_name(operand)
-        if "l" in self.given:
-            self._list(target, data, len(out))
-            return
-        self._replace(operand, path, target, out, (len(out), data))
+        self._replace(operand, path, target, out)
 
-    def _list(self, target: str, data: bytes, large: int) -> None:
-        if not self.listed:
-            self.listed = True
-            self.tool.say("         compressed        uncompressed  ratio uncompressed_name")
-        ratio = _ratio(large, data)
-        self.tool.say(f"{len(data):19d} {large:19d} {ratio} {target}")
-
-    def _replace(
-        self, operand: str, path: str, target: str, data: bytes, sizes: tuple[int, bytes]
-    ) -> None:
+    def _replace(self, operand: str, path: str, target: str, data: bytes) -> None:
         files = self.tool.files
         if "c" in self.given:
             self.tool.out.append(data.decode("utf-8", "surrogateescape"))
@@ -136,19 +121,6 @@ class _Gzip:
         files.set_mtime(goal, stat.mtime_us)
         if "k" not in self.given:
             files.remove(path)
-        if "v" in self.given:
-            ratio = _ratio(*sizes)
-            verb = "created" if "k" in self.given else "replaced with"
-            self.tool.err.append(f"{operand}:\t{ratio} -- {verb} {target}\n")
-
-
-def _ratio(large: int, packed: bytes) -> str:
-    """How much smaller, in per cent, as gzip prints it: its header and trailer do not count."""
-    header = 18
-    if packed[3:4] == b"\x08":
-        header += packed.index(b"\0", 10) - 9
-    saved = large - (len(packed) - header)
-    return f"{saved * 100.0 / large if large else 0.0:5.1f}%"
 
 
 def _packed(data: bytes, level: int, mtime: int, name: bytes) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -16,11 +15,11 @@ from agentworld_sim.engines.shell.commands._options import Options, Parsed, Usag
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
 
 _OPTIONS = Options(
-    "acdfghiklnoprstuw:xACFGHI:LNRSUX1",
+    "acdfghiklnoprstuAFGHI:LNRSUX1",
     {
         "all": "a", "directory": "d", "full-time": "", "group-directories-first": "",
         "human-readable": "h", "inode": "i", "kibibytes": "k", "numeric-uid-gid": "n",
-        "no-group": "G", "reverse": "r", "size": "s", "width": "w", "almost-all": "A",
+        "no-group": "G", "reverse": "r", "size": "s", "almost-all": "A",
         "classify": "::", "file-type": "", "si": "", "dereference-command-line": "H",
         "ignore": "I", "dereference": "L", "literal": "N", "recursive": "R",
         "show-control-chars": "", "sort": ":", "time": ":", "time-style": ":", "color": "::",
@@ -39,8 +38,6 @@ _WORDS: Mapping[str, Sequence[Sequence[str]]] = {
     ),
 }  # fmt: skip
 
-_FORMAT_OF = {"l": "long", "n": "long", "g": "long", "o": "long", "full-time": "long",
-              "C": "vertical", "x": "across"}  # fmt: skip
 _MARKS = {"p": "/", "F": "F", "classify": "F", "file-type": "-"}
 _SORT_OF = {"t": "time", "S": "size", "X": "extension", "U": "none", "f": "none"}
 
@@ -53,7 +50,6 @@ _COLOR_TERM = re.compile(
     r"|jfbterm|konsole|kterm|linux(-c)?|mlterm|putty|rxvt.*|screen.*|st|terminator|tmux.*|vt100"
     r"|vt220|xterm.*)\Z"
 )
-TAB = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +69,13 @@ class _Listing:
     def __init__(self, running: Tool, given: Parsed) -> None:
         self.tool, self.given = running, given
         self._check_words()
-        self.format = self._format()
+        # -1 does not undo -l.
+        self.long = given.last("l", "n", "g", "o", "full-time") is not None
         self.time_style = self._time_style()
         self.now_us = running.call.clock.now_us()
-        long = self.format == "long"
         # Only long lines name them, and finding them reads two files.
-        self.users = user_names(running.call) if long else Names({})
-        self.groups = group_names(running.call) if long else Names({})
+        self.users = user_names(running.call) if self.long else Names({})
+        self.groups = group_names(running.call) if self.long else Names({})
         self.mark = _MARKS.get(given.last(*_MARKS) or "", "")
         if given.value("classify") in ("never", "no", "none", "auto", "tty", "if-tty"):
             self.mark = ""
@@ -91,7 +87,6 @@ class _Listing:
         self.human_base = {"h": 1024, "si": 1000}.get(human or "", 0)
         self.show_all = given.last("a", "f") is not None and given.last("a", "A", "f") != "A"
         self.almost_all = given.last("a", "A", "f") is not None
-        self.line = self._width()
 
     # Reading the command line
 
@@ -111,16 +106,6 @@ class _Listing:
                     1,
                 )
 
-    def _format(self) -> str:
-        chosen = "single"
-        for name, _ in self.given.options:
-            # -1 does not undo -l.
-            if name in _FORMAT_OF:
-                chosen = _FORMAT_OF[name]
-            elif name == "1" and chosen != "long":
-                chosen = "single"
-        return chosen
-
     def _time_style(self) -> str:
         last = self.given.last("full-time", "time-style")
         if last == "full-time":
@@ -129,7 +114,7 @@ class _Listing:
         style = (style or "locale").removeprefix("posix-")
         if style.startswith("+") or style in ("full-iso", "long-iso", "iso", "locale"):
             return style
-        if self.format != "long":
+        if not self.long:
             return "locale"
         name = self.tool.name
         raise UsageError(
@@ -139,12 +124,6 @@ class _Listing:
             f"Try '{name} --help' for more information.\n",
             2,
         )
-
-    def _width(self) -> int:
-        text = self.given.value("w") or self.tool.call.env.get("COLUMNS", "")
-        if "w" in self.given and not text.isdigit():
-            raise UsageError(f"{self.tool.name}: invalid line width: {self.tool.quote(text)}\n", 2)
-        return (int(text) or 1 << 30) if text.isdigit() else 80
 
     # Gathering
 
@@ -171,7 +150,7 @@ class _Listing:
             if stat.kind == "symlink":
                 follows = "L" in given or "H" in given or operand.endswith("/")
                 lenient = not any(n in given for n in ("d", "F", "classify", "H", "L"))
-                lenient = lenient and self.format != "long"
+                lenient = lenient and not self.long
                 if follows or (lenient and self.tool.is_directory(operand)):
                     stat = files.stat(self.tool.path(operand))
             return self._entry(operand, self.tool.path(operand), stat)
@@ -181,7 +160,7 @@ class _Listing:
 
     def _entry(self, name: str, path: str, found: FileStat) -> _Entry:
         files = self.tool.files
-        if found.kind != "symlink" or self.format != "long":
+        if found.kind != "symlink" or not self.long:
             return _Entry(name, found)
         target_stat = None
         try:
@@ -216,7 +195,7 @@ class _Listing:
         if several:
             self.tool.out.append(("\n" if shown else "") + f"{name}:\n")
         entries = self._ordered(entries)
-        if self.format == "long" or "s" in self.given:
+        if self.long or "s" in self.given:
             self.tool.say(f"total {self._blocks(*entries)}")
         self._print(entries, entries)
         if "R" in self.given:
@@ -261,8 +240,7 @@ class _Listing:
         """Prints `entries`; on a command line the columns are as wide as its directories need, too."""
         if not entries:
             return
-        long = self.format == "long"
-        columns = self._columns(long)
+        columns = self._columns()
         widths = [max((len(text(e)) for e in measured), default=0) for text, _ in columns]
         lines: list[str] = []
         for entry in entries:
@@ -270,12 +248,12 @@ class _Listing:
                 text(entry).rjust(width) if right else text(entry).ljust(width)
                 for (text, right), width in zip(columns, widths, strict=True)
             ]
-            lines.append(" ".join([*cells, self._long_name(entry) if long else self._name(entry)]))
-        if self.format in ("vertical", "across"):
-            lines = in_columns(lines, self.line, across=self.format == "across")
+            lines.append(
+                " ".join([*cells, self._long_name(entry) if self.long else self._name(entry)])
+            )
         self.tool.out.append("".join(line + "\n" for line in lines))
 
-    def _columns(self, long: bool) -> list[tuple[Callable[[_Entry], str], bool]]:
+    def _columns(self) -> list[tuple[Callable[[_Entry], str], bool]]:
         """The columns before the name: what they show, and whether they are set to the right."""
         given = self.given
         columns: list[tuple[Callable[[_Entry], str], bool]] = []
@@ -283,7 +261,7 @@ class _Listing:
             columns.append((lambda e: str(e.stat.inode), True))
         if "s" in given:
             columns.append((self._blocks, True))
-        if not long:
+        if not self.long:
             return columns
         columns.append((lambda e: mode_text(e.stat.kind, e.stat.mode), False))
         columns.append((lambda e: str(e.stat.nlink), True))
@@ -381,60 +359,6 @@ def _color(name: str, stat: FileStat, colors: Mapping[str, str]) -> str:
     suffixes = (key for key in colors if key.startswith("*") and name.endswith(key[1:]))
     best = max(suffixes, key=len, default="")
     return colors.get(best, colors.get("fi", ""))
-
-
-def _width_of(text: str) -> int:
-    """Columns on a screen; escape sequences take none."""
-    plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in plain
-    )
-
-
-def in_columns(names: Sequence[str], line: int, *, across: bool) -> list[str]:
-    """Names in as many columns as fit into `line` characters, filled with spaces and tabs.
-
-    Source: GNU ls, `calculate_columns`, `print_many_per_line`, `print_horizontal`.
-    """
-    widths = [_width_of(name) for name in names]
-    count, rows, sizes = len(names), len(names), [0]
-    for columns in range(min(count, max(1, line // 3)), 0, -1):
-        rows = -(-count // columns)
-        sizes = [0] * columns
-        for index, width in enumerate(widths):
-            column = index % columns if across else index // rows
-            sizes[column] = max(sizes[column], width + (0 if column == columns - 1 else 2))
-        if sum(sizes) < line:
-            break
-    lines: list[str] = []
-    for row in range(-(-count // len(sizes))):
-        first, after, step = (
-            (row * len(sizes), min((row + 1) * len(sizes), count), 1)
-            if across
-            else (row, count, rows)
-        )
-        text, position, start = "", 0, 0
-        for place, index in enumerate(range(first, after, step)):
-            text += _gap(position, start) if place else ""
-            text += names[index]
-            position = start + widths[index]
-            start += sizes[place]
-        lines.append(text)
-    return lines
-
-
-def _gap(position: int, goal: int) -> str:
-    """From one column to another with tabs where they help, as GNU's `indent`."""
-    text = ""
-    while position < goal:
-        if goal // TAB > (position + 1) // TAB:
-            text += "\t"
-            position += TAB - position % TAB
-        else:
-            text += " "
-            position += 1
-    return text
 
 
 def _bytes(name: str) -> bytes:

@@ -23,12 +23,12 @@ from agentworld_sim.engines.shell.commands._options import Options, Parsed, Usag
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
 
 OPTIONS = Options(
-    "ctxf:vzjJaC:pkOPmhX:T:o",
+    "ctxf:vzjJaC:pOPmho",
     {
         "create": "c", "list": "t", "extract": "x", "get": "x", "file": "f", "verbose": "v",
         "gzip": "z", "gunzip": "z", "bzip2": "j", "xz": "J", "auto-compress": "a",
-        "directory": "C", "exclude": ":", "exclude-from": "X", "strip-components": ":",
-        "to-stdout": "O", "keep-old-files": "k", "overwrite": "", "files-from": "T",
+        "directory": "C", "exclude": ":", "strip-components": ":",
+        "to-stdout": "O", "overwrite": "",
         "preserve-permissions": "p", "same-permissions": "p", "no-same-owner": "o",
         "same-owner": "", "no-same-permissions": "", "dereference": "h", "absolute-names": "P",
         "numeric-owner": "", "wildcards": "", "touch": "m", "exclude-vcs": "",
@@ -124,7 +124,7 @@ class _Tar:
     # Making
 
     def _create(self, archive: str) -> None:
-        if not self.given.operands and "T" not in self.given:
+        if not self.given.operands:
             self.complain("Cowardly refusing to create an empty archive")
             self.tool.err.append("Try 'tar --help' or 'tar --usage' for more information.\n")
             raise _Fatal
@@ -134,14 +134,7 @@ class _Tar:
         for option, value in self.given.options:
             if option == "C":
                 self._enter(value)
-        names = list(self.given.operands)
-        for listed in self.given.values("T"):
-            try:
-                data = self.tool.files.read(self.tool.path(listed))
-            except OSError as error:
-                raise self.fatal(f"{listed}: Cannot stat: {why(error)}") from None
-            names += [line for line in data.decode().split("\n") if line]
-        for name in names:
+        for name in self.given.operands:
             yield from self._member(name)
 
     def _enter(self, folder: str) -> None:
@@ -175,8 +168,6 @@ class _Tar:
 
     def _excluded(self, name: str) -> bool:
         patterns = list(self.given.values("exclude"))
-        for listed in self.given.values("X"):
-            patterns += self.tool.files.read(self.tool.path(listed)).decode().split()
         if "exclude-vcs" in self.given:
             patterns += _VCS
         stripped = name.rstrip("/")
@@ -323,36 +314,25 @@ class _Tar:
                     files.mkdir(path)
                 files.chmod(path, info.mode & 0o7777)
                 folders.append((path, info))
-            elif not self._may_make(path, info, name):
-                return
-            elif info.issym():
-                files.symlink(info.linkname, path)
-                files.set_mtime(path, int(info.mtime) * 1_000_000, follow=False)
-            elif info.isfile() or info.islnk():
-                files.write(path, content(opened, info), mode=info.mode & 0o7777)
+            else:
+                self._make_room(path)
+                if info.issym():
+                    files.symlink(info.linkname, path)
+                    files.set_mtime(path, int(info.mtime) * 1_000_000, follow=False)
+                elif info.isfile() or info.islnk():
+                    files.write(path, content(opened, info), mode=info.mode & 0o7777)
             self._own(path, info)
         except OSError as error:
             self.complain(f"{name}: Cannot open: {why(error)}")
 
-    def _may_make(self, path: str, info: tarfile.TarInfo, name: str) -> bool:
-        files = self.tool.files
+    def _make_room(self, path: str) -> None:
         try:
-            there = files.lstat(path)
+            there = self.tool.files.lstat(path)
         except OSError:
-            return True
-        if "k" in self.given:
-            reason = os.strerror(errno.EEXIST)
-            if info.issym():
-                self.complain(
-                    f"{name}: Cannot create symlink to {self.tool.quote(info.linkname)}: {reason}"
-                )
-            else:
-                self.complain(f"{name}: Cannot open: {reason}")
-            return False
+            return
         if there.kind == "directory":
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        files.remove(path)
-        return True
+        self.tool.files.remove(path)
 
     def _own(self, path: str, info: tarfile.TarInfo) -> None:
         if info.issym():
@@ -432,7 +412,7 @@ def words(argv: Sequence[str]) -> list[str]:
     words: list[str] = []
     for letter in letters:
         words.append("-" + letter)
-        if letter in "fCTXb" and rest:
+        if letter in "fC" and rest:
             words.append(rest.pop(0))
     return words + rest
 
