@@ -19,11 +19,10 @@ _CHMOD = Options(
     },
 )  # fmt: skip
 _CHOWN = Options(
-    "RcfhvHLP",
+    "RfhHLP",
     {
-        "recursive": "R", "changes": "c", "dereference": "", "no-dereference": "h",
-        "no-preserve-root": "", "preserve-root": "", "quiet": "f", "silent": "f", "reference": ":",
-        "verbose": "v",
+        "recursive": "R", "dereference": "", "no-dereference": "h", "no-preserve-root": "",
+        "preserve-root": "", "quiet": "f", "silent": "f", "reference": ":",
     },
 )  # fmt: skip
 
@@ -167,31 +166,8 @@ def _own(running: Tool, read: Callable[[Tool, str], _Ownership], groups_only: bo
         wanted = _Ownership(None if groups_only else stat.owner, stat.group)
     for operand in operands:
         for name, stat in _reached(running, given, operand, links_too=True):
-            _set_owner(running, given, name, stat, wanted)
-
-
-def _set_owner(running: Tool, given: Parsed, name: str, stat: FileStat, wanted: _Ownership) -> None:
-    moved = wanted.owner not in (None, stat.owner) or wanted.group not in (None, stat.group)
-    follow = stat.kind != "symlink"
-    running.files.chown(running.path(name), wanted.owner, wanted.group, follow=follow)
-    if not ("v" in given or ("c" in given and moved)):
-        return
-    quoted = running.name_of(name)
-    what, old, new = _ownership_words(stat, wanted, running.name.endswith("chgrp"))
-    if moved:
-        running.say(f"changed {what} of {quoted} from {old} to {new}")
-    else:
-        running.say(f"{what} of {quoted} retained as {new or old}")
-
-
-def _ownership_words(stat: FileStat, wanted: _Ownership, groups_only: bool) -> tuple[str, str, str]:
-    if wanted.owner is not None and wanted.group is not None:
-        return "ownership", f"{stat.owner}:{stat.group}", f"{wanted.owner}:{wanted.group}"
-    if wanted.owner is not None:
-        return "ownership", stat.owner, wanted.owner
-    if groups_only:
-        return "group", stat.group, wanted.group or ""
-    return "ownership", f"{stat.owner}:{stat.group}", f":{wanted.group}"
+            follow = stat.kind != "symlink"
+            running.files.chown(running.path(name), wanted.owner, wanted.group, follow=follow)
 
 
 @tool

@@ -136,7 +136,7 @@ def groups_(t: Tool) -> None:
         t.say(f"{operand} : {names}" if operand else names)
 
 
-_DATABASES = ("passwd", "group", "hosts", "shadow", "services", "protocols", "networks")
+_DATABASES = ("passwd", "group", "hosts")
 
 
 @tool
@@ -162,9 +162,6 @@ def _database(call: CommandCall, name: str) -> list[tuple[set[str], str]]:
         return [({one.name, str(one.uid)}, one.line) for one in accounts(call)]
     if name == "group":
         return [({one.name, str(one.gid)}, one.line) for one in groups(call)]
-    if name != "hosts":
-        lines = text_lines(call, f"/etc/{name}")
-        return [({line.partition(":")[0]}, line) for line in lines]
     found: list[tuple[set[str], str]] = []
     for line in text_lines(call, "/etc/hosts"):
         address, *names = line.partition("#")[0].split() or [""]

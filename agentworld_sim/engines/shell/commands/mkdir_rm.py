@@ -1,4 +1,4 @@
-"""`mkdir`, `rmdir` and `rm` of GNU coreutils."""
+"""`mkdir` and `rm` of GNU coreutils."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from agentworld_sim.engines.shell.commands._options import Options, Parsed, Usag
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
 
 _MKDIR = Options("m:pv", {"mode": "m", "parents": "p", "verbose": "v"})
-_RMDIR = Options(
-    "pv", {"ignore-fail-on-non-empty": "", "parents": "p", "path": "p", "verbose": "v"}
-)
 _RM = Options(
-    "dfirvIR",
+    "dfirvR",
     {
-        "dir": "d", "force": "f", "interactive": "::", "one-file-system": "",
+        "dir": "d", "force": "f", "interactive": "i", "one-file-system": "",
         "no-preserve-root": "", "preserve-root": "::", "recursive": "r", "verbose": "v",
     },
 )  # fmt: skip
@@ -63,66 +60,15 @@ def _make(running: Tool, given: Parsed, operand: str, mode: int, usual: int) -> 
 
 
 @tool
-def rmdir(running: Tool) -> None:
-    given = _RMDIR.parse(running.name, running.call.argv)
-    if not given.operands:
-        raise _RMDIR.refuse(running.name, "missing operand")
-    for operand in given.operands:
-        if not _remove_folder(running, given, operand, top=True) or "p" not in given:
-            continue
-        above = os.path.dirname(operand.rstrip("/"))
-        while above and above != "/":
-            if not _remove_folder(running, given, above, top=False):
-                break
-            above = os.path.dirname(above)
-
-
-def _remove_folder(running: Tool, given: Parsed, operand: str, *, top: bool) -> bool:
-    if "v" in given:
-        running.say(f"{running.name}: removing directory, {running.name_of(operand)}")
-    try:
-        if base_name(operand) == ".":
-            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), operand)
-        if running.lstat(operand).kind != "directory":
-            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), operand)
-        if running.files.listdir(running.path(operand)):
-            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), operand)
-        running.files.remove(running.place(operand), recursive=True)
-    except OSError as error:
-        if "ignore-fail-on-non-empty" in given and error.errno == errno.ENOTEMPTY:
-            return False
-        directory = "" if top else "directory "
-        running.complain(f"failed to remove {directory}{running.name_of(operand)}: {why(error)}")
-        return False
-    return True
-
-
-@tool
 def rm(running: Tool) -> None:
     given = _RM.parse(running.name, running.call.argv)
     if not given.operands:
         if "f" in given:
             return
         raise _RM.refuse(running.name, "missing operand")
-    asks = _asks(given)
-    recursive = "r" in given or "R" in given
-    if asks == "once":
-        count = len(given.operands)
-        if count > 3 or recursive:
-            plural = "" if count == 1 else "s"
-            kind = " recursively" if recursive else ""
-            if not running.ask(f"remove {count} argument{plural}{kind}?"):
-                return
+    recursive, asks = "r" in given or "R" in given, given.last("f", "i") == "i"
     for operand in given.operands:
-        _Remover(running, given, recursive, asks == "always").remove_operand(operand)
-
-
-def _asks(given: Parsed) -> str:
-    last = given.last("f", "i", "I", "interactive")
-    if last == "interactive":
-        word = given.value("interactive") or "always"
-        return {"never": "", "no": "", "none": "", "once": "once"}.get(word, "always")
-    return {"i": "always", "I": "once"}.get(last or "", "")
+        _Remover(running, given, recursive, asks).remove_operand(operand)
 
 
 class _Remover:
@@ -182,4 +128,4 @@ class _Remover:
         return True
 
 
-COMMANDS: Mapping[str, Command] = {"mkdir": mkdir, "rmdir": rmdir, "rm": rm}
+COMMANDS: Mapping[str, Command] = {"mkdir": mkdir, "rm": rm}
