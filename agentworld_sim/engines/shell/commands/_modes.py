@@ -14,7 +14,6 @@ UMASK = 0o022
 
 _WHO = {"u": 0o4700, "g": 0o2070, "o": 0o1007, "a": 0o7777}
 _PERMISSION = {"r": 0o444, "w": 0o222, "x": 0o111}
-_SPECIAL = {"u": 0o4000, "g": 0o2000, "o": 0o1000, "a": 0o7000}
 _CLAUSE = re.compile(
     r"(?:[ugoa]*(?:[-+=](?:[rwxXst]*|[ugo]))+|(?:[-+=](?:[rwxXst]*|[ugo]))*[-+=][0-7]+)\Z"
 )

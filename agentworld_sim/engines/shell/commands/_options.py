@@ -7,7 +7,7 @@ option that maps to a letter takes an argument as that letter does; one that map
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import CommandResult
@@ -142,8 +142,3 @@ class _Reader:
                 self.name, f"option '--{given}' is ambiguous; possibilities: {choices}"
             )
         return near[0]
-
-
-def letters(parsed: Parsed) -> Iterator[str]:
-    """The names of the options given, in order."""
-    return (name for name, _ in parsed.options)

@@ -13,7 +13,7 @@ from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._answers import failed, said
 from agentworld_sim.engines.shell.toolkits._claude_state import here, located, refused, shown
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
-from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, is_binary
+from agentworld_sim.engines.shell.toolkits._walking import files_below, searched_files
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
@@ -188,23 +188,19 @@ def _searched(turn: ShellTurn, root: str, pattern: str | None, kind: str | None)
     files = turn.live.files
     if files.stat(root).kind != "directory":
         return [root]
-    ignored = GitIgnored(files, root)
-
-    def skip(path: str, is_directory: bool) -> bool:
-        if is_directory and path.rpartition("/")[2] in _REPOSITORIES:
-            return True
-        return ignored.covers(f"{root.rstrip('/')}/{path}", is_directory)
-
     # Several patterns may be given at once, separated by spaces or commas outside braces.
     wanted = [by_glob(one) for one in _patterns(pattern or "")]
     endings = tuple(f".{ending}" for ending in _TYPES.get(kind or "", kind or "").split())
-    return [
-        path
-        for inner, _ in files_below(files, root, skip=skip)
-        if (not wanted or any(fits(inner) for fits in wanted))
-        and (not endings or inner.endswith(endings))
-        and not is_binary(files.read(path := f"{root.rstrip('/')}/{inner}"))
-    ]
+
+    def skip(path: str, is_directory: bool) -> bool:
+        return is_directory and path.rpartition("/")[2] in _REPOSITORIES
+
+    def fits(path: str) -> bool:
+        return (not wanted or any(one(path) for one in wanted)) and (
+            not endings or path.endswith(endings)
+        )
+
+    return searched_files(files, root, skip=skip, fits=fits)
 
 
 def _patterns(text: str) -> list[str]:

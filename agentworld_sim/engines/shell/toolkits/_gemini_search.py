@@ -13,7 +13,7 @@ from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._answers import absolute, failed, said
 from agentworld_sim.engines.shell.toolkits._node import collation_key
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
-from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, is_binary
+from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, searched_files
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
@@ -180,23 +180,15 @@ def search_file_content(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observ
 
 
 def _searched(turn: ShellTurn, root: str, include: str | None) -> list[str]:
-    files = turn.live.files
-    ignored = GitIgnored(files, root)
-    wanted = Glob(include) if include else None
-    fits = wanted and (wanted.matches if "/" in (include or "") else wanted.matches_name)
+    wanted = Glob(include or "**")
 
     def skip(path: str, is_directory: bool) -> bool:
         name = path.rpartition("/")[2]
-        if name.startswith(".") or name in _NOT_SEARCHED or name.endswith(_ENDINGS_NOT_SEARCHED):
-            return True
-        return ignored.covers(f"{root.rstrip('/')}/{path}", is_directory)
+        return name.startswith(".") or name in _NOT_SEARCHED or name.endswith(_ENDINGS_NOT_SEARCHED)
 
-    return [
-        path
-        for inner, _ in files_below(files, root, skip=skip)
-        if (fits is None or fits(inner))
-        and not is_binary(files.read(path := f"{root.rstrip('/')}/{inner}"))
-    ]
+    by_name = include and "/" not in include
+    fits = wanted.matches_name if by_name else wanted.matches
+    return searched_files(turn.live.files, root, skip=skip, fits=fits)
 
 
 def _listed(root: str, hits: Sequence[Hit], what: str) -> str:

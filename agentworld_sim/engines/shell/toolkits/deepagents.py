@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell.toolkits import _deepagents_grep as searching
-from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
+from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
 from agentworld_sim.engines.shell.toolkits import deepagents_backend as backend
 from agentworld_sim.engines.shell.toolkits._answers import failed, said
 from agentworld_sim.engines.shell.turn import Operation, ShellTurn
@@ -82,7 +81,7 @@ def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         return text
     path = _valid(arguments["file_path"])
     data, offset = turn.live.files.read(path), arguments.get("offset", 0)
-    content = reading.shown(path, data, offset, page["limit"])
+    content = texts.shown(path, data, offset, page["limit"])
     return text if isinstance(content, str) else Observation(text="", structured=[content])
 
 
@@ -106,11 +105,11 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     most = arguments.get("max_count") or MAX_GREP_MATCHES
     pattern, workdir = arguments["pattern"], turn.live.machine.workdir
     try:
-        found = searching.grep(turn.live.files, workdir, pattern, path, arguments.get("glob"), most)
+        found = texts.grep(turn.live.files, workdir, pattern, path, arguments.get("glob"), most)
     except ValueError as error:
         return failed(f"Path '{path or '.'}': {error}")
     mode = arguments.get("output_mode", "files_with_matches")
-    return said(searching.rendered(found, mode, pattern))
+    return said(texts.rendered(found, mode, pattern))
 
 
 ls = _validating("path", backend.ls)

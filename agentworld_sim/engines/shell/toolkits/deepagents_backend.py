@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
-from agentworld_sim.engines.shell.toolkits import _deepagents_grep as searching
-from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
+from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
 from agentworld_sim.engines.shell.toolkits._answers import (
     absolute,
 )
@@ -89,7 +88,7 @@ def ls(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         {"path": whole, "is_dir": kind == "directory"}
         for whole, kind in zip(paths, kinds, strict=True)
     ]
-    return _answer(searching.list_text(paths), entries=entries)
+    return _answer(texts.list_text(paths), entries=entries)
 
 
 def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -100,11 +99,11 @@ def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
             return _error(f"File '{path}': not_a_file")
         data = files.read(real)
         offset, limit = arguments.get("offset", 0), arguments.get("limit", 2000)
-        result = reading.result(path, data, offset, limit)
-        shown = reading.shown(path, data, offset, limit)
+        result = texts.result(path, data, offset, limit)
+        shown = texts.shown(path, data, offset, limit)
     except OSError:
         return _error(f"File '{path}': file_not_found")
-    except reading.ReadRefused as refused:
+    except texts.ReadRefused as refused:
         return _error(f"File '{path}': {refused}")
     return _answer(shown if isinstance(shown, str) else f"[{shown['type']}: {path}]", **result)
 
@@ -229,7 +228,7 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     except _Refused as refused:
         return _error(str(refused))
     matches = [{"path": path, "is_dir": False} for path in found]
-    return _answer(searching.list_text(found), matches=matches, truncated=cut)
+    return _answer(texts.list_text(found), matches=matches, truncated=cut)
 
 
 def _matched(turn: ShellTurn, root: str, pattern: str) -> tuple[list[str], bool]:
@@ -280,7 +279,7 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     most: int | None = arguments.get("max_count")
     pattern, workdir = arguments["pattern"], turn.live.machine.workdir
     try:
-        found = searching.grep(
+        found = texts.grep(
             turn.live.files,
             workdir,
             pattern,
@@ -295,5 +294,5 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         for where, lines in found.matches.items()
         for number, text in lines
     ]
-    text = searching.rendered(found, "content", pattern)
+    text = texts.rendered(found, "content", pattern)
     return _answer(text, matches=matches, truncated=found.cut)
