@@ -182,7 +182,7 @@ INSTALL = (
     "install -t p f g; ls p",
     "cp -a p pa; ls pa",
     "cp -p f fp; test f -nt fp; echo $?",
-    "cp --preserve=mode f fm; cp --no-preserve=all f fn",
+    "cp --preserve f fm; test f -nt fm; echo $?",
     "cp -T f g; cp -T f p",
     "mv -n g h; ls g",
     "mv -t p g h; ls p",

@@ -129,7 +129,7 @@ XARGS = (
     "xargs -n",
     "xargs -n x echo",
     'printf "a\\\\ b c\\n" | xargs -n1',
-    "seq 3 > l; xargs -a l echo",
+    "seq 3 > l; xargs echo < l",
     "seq 3 | xargs -s 10 echo",
     "echo d | xargs cat; echo $?",
     "echo a | xargs -i echo {}{}",

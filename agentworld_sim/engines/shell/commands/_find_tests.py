@@ -231,7 +231,7 @@ _ESCAPES = {
     "n": "\n", "t": "\t", "0": "\0", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "r": "\r",
     "v": "\v",
 }  # fmt: skip
-_KNOWN = frozenset("abcdDfFgGhHiklmMnpPsStuUyYZ%")
+_KNOWN = frozenset("abcdfgGhHiklmMnpPstuUyY%")
 
 
 def printf(running: Tool, form: str) -> tuple[Callable[[Found], str], str]:
@@ -294,7 +294,6 @@ def _value(running: Tool, name: str, item: Found, long: bool) -> str:
         "P": inside,
         "d": str(item.depth),
         "s": str(stat.size),
-        "S": "1",
         "k": str(blocks_kib(stat)),
         "b": str(blocks_kib(stat) * 2),
         "m": f"{stat.mode:04o}" if long else f"{stat.mode:o}",
@@ -306,9 +305,6 @@ def _value(running: Tool, name: str, item: Found, long: bool) -> str:
         "n": str(stat.nlink),
         "i": str(stat.inode),
         "y": TYPE_LETTER[stat.kind].replace("-", "f"),
-        "D": "65025",
-        "F": "ext4",
-        "Z": "",
     }
     return table[name]
 

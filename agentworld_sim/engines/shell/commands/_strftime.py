@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -18,6 +17,12 @@ _MONTHS = (
 )  # fmt: skip
 
 _DIRECTIVE = re.compile(r"%([-_0^#+]*)(\d*)([EO]?)(:{0,3}[a-zA-Z%+])")
+
+_WIDTHS = {
+    "C": 2, "d": 2, "e": 2, "G": 4, "g": 2, "H": 2, "I": 2, "j": 3, "k": 2, "l": 2, "M": 2, "m": 2,
+    "S": 2, "U": 2, "u": 1, "V": 2, "W": 2, "w": 1, "Y": 4, "y": 2,
+}  # fmt: skip
+"""Directives that print a number, and its digits at least."""
 
 _Number = tuple[int, int, str]
 """value, width, padding"""
@@ -59,33 +64,14 @@ def _dressed(made: str | _Number, flags: str, width: str, letter: str) -> str:
 
 
 def _directive(letter: str, when: datetime, nanoseconds: int) -> str | _Number | None:
-    numbers: dict[str, Callable[[], _Number]] = {
-        "C": lambda: (when.year // 100, 2, "0"),
-        "d": lambda: (when.day, 2, "0"),
-        "e": lambda: (when.day, 2, " "),
-        "G": lambda: (when.isocalendar().year, 4, "0"),
-        "g": lambda: (when.isocalendar().year % 100, 2, "0"),
-        "H": lambda: (when.hour, 2, "0"),
-        "I": lambda: ((when.hour - 1) % 12 + 1, 2, "0"),
-        "j": lambda: (when.timetuple().tm_yday, 3, "0"),
-        "k": lambda: (when.hour, 2, " "),
-        "l": lambda: ((when.hour - 1) % 12 + 1, 2, " "),
-        "M": lambda: (when.minute, 2, "0"),
-        "m": lambda: (when.month, 2, "0"),
-        "N": lambda: (nanoseconds, 9, "0"),
-        "q": lambda: ((when.month + 2) // 3, 1, "0"),
-        "S": lambda: (when.second, 2, "0"),
-        "s": lambda: (seconds_of(when), 1, "0"),
-        "U": lambda: ((when.timetuple().tm_yday + 6 - when.isoweekday() % 7) // 7, 2, "0"),
-        "u": lambda: (when.isoweekday(), 1, "0"),
-        "V": lambda: (when.isocalendar().week, 2, "0"),
-        "W": lambda: ((when.timetuple().tm_yday + 6 - when.weekday()) // 7, 2, "0"),
-        "w": lambda: (when.isoweekday() % 7, 1, "0"),
-        "Y": lambda: (when.year, 4, "0"),
-        "y": lambda: (when.year % 100, 2, "0"),
-    }
-    if letter in numbers:
-        return numbers[letter]()
+    if letter == "N":
+        return nanoseconds, 9, "0"
+    if letter == "s":
+        return seconds_of(when), 1, "0"
+    if letter == "q":
+        return (when.month + 2) // 3, 1, "0"
+    if letter in _WIDTHS:
+        return int(when.strftime(f"%{letter}")), _WIDTHS[letter], " " if letter in "ekl" else "0"
     return _text(letter, when)
 
 

@@ -23,12 +23,11 @@ _COMMON = {
 _CP = Options(
     "adfHiLnprt:uvxPRT",
     {
-        **_COMMON, "archive": "a", "dereference": "L", "no-dereference": "P", "no-preserve": ":",
-        "one-file-system": "x", "preserve": "::", "recursive": "R", "reflink": "::",
+        **_COMMON, "archive": "a", "dereference": "L", "no-dereference": "P", 
+        "one-file-system": "x", "preserve": "p", "recursive": "R", "reflink": "::",
     },
 )  # fmt: skip
 _MV = Options("fint:uvT", _COMMON)
-_ALL_KEPT = frozenset({"mode", "ownership", "timestamps", "links"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,8 @@ class _CopyRules:
     """How to copy."""
 
     recursive: bool = False
-    keep: frozenset[str] = frozenset()
-    """What is preserved: some of mode, ownership, timestamps, links."""
+    keep: bool = False
+    """Whether mode, ownership and times are kept."""
     links: str = ""
     """`P`: links are copied as links, `L`: always followed, `H`: followed on the command line."""
     ask: str = ""
@@ -108,7 +107,7 @@ class _Copier:
                 fine = False
                 continue
             fine &= self.copy(joined(source, name), joined(target, name), top=False)
-        self._keep(source, target, stat)
+        self._keep(target, stat)
         return fine
 
     def _is_new(self, operand: str) -> bool:
@@ -188,18 +187,16 @@ class _Copier:
         data = files.read(running.path(source))
         mode = None if old is not None else (stat.mode & 0o777) & ~running.umask
         files.write(running.path(target), data, mode=mode)
-        self._keep(source, target, stat)
+        self._keep(target, stat)
 
     def _link_time(self, stat: FileStat) -> int:
-        return stat.mtime_us if "timestamps" in self.rules.keep else self.tool.call.clock.now_us()
+        return stat.mtime_us if self.rules.keep else self.tool.call.clock.now_us()
 
-    def _keep(self, source: str, target: str, stat: FileStat) -> None:
-        files, path, keep = self.tool.files, self.tool.path(target), self.rules.keep
-        if "ownership" in keep:
+    def _keep(self, target: str, stat: FileStat) -> None:
+        if self.rules.keep:
+            files, path = self.tool.files, self.tool.path(target)
             files.chown(path, stat.owner, stat.group)
-        if "mode" in keep:
             files.chmod(path, stat.mode)
-        if "timestamps" in keep:
             files.set_mtime(path, stat.mtime_us)
 
 
@@ -229,25 +226,12 @@ def _targets(running: Tool, given: Parsed, spec: Options) -> tuple[Sequence[str]
 
 
 def _cp_rules(given: Parsed) -> _CopyRules:
-    keep: set[str] = set()
-    links = ""
-    for name, value in given.options:
-        if name in ("a", "p"):
-            keep |= {"mode", "ownership", "timestamps"}
-        if name in ("a", "d", "P"):
-            links = "P"
-        elif name in ("L", "H"):
-            links = name
-        elif name == "preserve":
-            asked = set((value or "mode,ownership,timestamps").split(","))
-            keep |= _ALL_KEPT if "all" in asked else asked
-        elif name == "no-preserve":
-            keep -= _ALL_KEPT if value == "all" else set(value.split(","))
+    links = given.last("a", "d", "P", "L", "H") or ""
     ask = given.last("i", "n") or ("f" if "f" in given else "")
     return _CopyRules(
         recursive=any(name in given for name in ("r", "R", "a")),
-        keep=frozenset(keep),
-        links=links,
+        keep=any(name in given for name in ("a", "p")),
+        links="P" if links in ("a", "d") else links,
         ask=ask,
         update="u" in given,
         verbose="v" in given,

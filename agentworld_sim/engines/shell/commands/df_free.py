@@ -140,9 +140,6 @@ def uptime(call: CommandCall) -> CommandResult:
                  (seconds // 60 % 60, "minute")]  # fmt: skip
         said = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n]
         return CommandResult(f"up {', '.join(said)}\n")
-    if any(word in ("-s", "--since") for word in call.argv):
-        started = _figures.moment(call.clock.now_us() - seconds * 1_000_000)
-        return CommandResult(f"{started:%Y-%m-%d %H:%M:%S}\n")
     return CommandResult(_uptime_line(call) + "\n")
 
 

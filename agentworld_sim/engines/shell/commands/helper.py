@@ -128,8 +128,7 @@ def _rand(call: CommandCall) -> CommandResult:
     if "-hex" in words:
         text = data.hex() + "\n"
     elif "-base64" in words:
-        text = base64.encodebytes(data).decode()
-        text = re.sub(r"\n", "", text)
+        text = base64.b64encode(data).decode()
         text = "".join(f"{text[i : i + 64]}\n" for i in range(0, len(text), 64))
     else:
         # Text only: bytes beyond ASCII cannot leave a command of ours.

@@ -66,16 +66,12 @@ _COLUMNS: Mapping[str, tuple[str, int, _Cell]] = {
     "args": ("COMMAND", -27, lambda p, c: p.command),
     "c": ("C", 2, lambda p, c: "0"),
     "comm": ("COMMAND", -15, lambda p, c: p.name),
-    "etime": ("ELAPSED", 11, lambda p, c: _elapsed(p, c)),
-    "ni": ("NI", 3, lambda p, c: "0"),
     "pcpu": ("%CPU", 4, lambda p, c: "0.0"),
-    "pgid": ("PGID", 7, lambda p, c: str(p.pid)),
     "pid": ("PID", 7, lambda p, c: str(p.pid)),
     "pmem": ("%MEM", 4, lambda p, c: f"{p.rss * 100 / c.machine.memory_kib:.1f}"),
     "ppid": ("PPID", 7, lambda p, c: str(p.ppid)),
     "rss": ("RSS", 5, lambda p, c: str(p.rss)),
     "s": ("S", -1, lambda p, c: p.state[0]),
-    "sid": ("SID", 7, lambda p, c: "1"),
     "start": ("START", -5, lambda p, c: _start(p, c)),
     "stat": ("STAT", -4, lambda p, c: p.state),
     "stime": ("STIME", -5, lambda p, c: _start(p, c)),
@@ -88,19 +84,10 @@ _COLUMNS: Mapping[str, tuple[str, int, _Cell]] = {
 
 _ALIASES = {
     "cmd": "args", "command": "args", "%cpu": "pcpu", "%mem": "pmem", "state": "s", "tt": "tty",
-    "tname": "tty", "ucmd": "comm", "euser": "user", "vsize": "vsz", "nice": "ni", "euid": "uid",
+    "tname": "tty", "ucmd": "comm", "euser": "user", "vsize": "vsz", "euid": "uid",
 }  # fmt: skip
 
 _HEADINGS = {"cmd": "CMD", "ucmd": "CMD", "tty": "TT", "tname": "TTY", "state": "S"}
-
-
-def _elapsed(process: _Process, call: CommandCall) -> str:
-    seconds = (call.clock.now_us() - process.started_us) // 1_000_000
-    days, rest = divmod(seconds, 86_400)
-    hours, rest = divmod(rest, 3600)
-    text = f"{rest // 60:02}:{rest % 60:02}"
-    text = f"{hours:02}:{text}" if days or hours else text
-    return f"{days}-{text}" if days else text
 
 
 @dataclass(slots=True)

@@ -31,12 +31,11 @@ OPTIONS = Options(
         "to-stdout": "O", "overwrite": "",
         "preserve-permissions": "p", "same-permissions": "p", "no-same-owner": "o",
         "same-owner": "", "no-same-permissions": "", "dereference": "h", "absolute-names": "P",
-        "numeric-owner": "", "wildcards": "", "touch": "m", "exclude-vcs": "",
+        "numeric-owner": "", "wildcards": "", "touch": "m",
         "one-file-system": "", "no-recursion": "",
     },
     exit_code=64,
 )  # fmt: skip
-_VCS = "CVS .git .gitignore .gitattributes .svn .hg .bzr _darcs RCS SCCS".split()
 COMPRESSION = {"z": "gz", "j": "bz2", "J": "xz"}
 SUFFIXES = {
     ".gz": "gz", ".tgz": "gz", ".taz": "gz", ".bz2": "bz2", ".tbz": "bz2", ".tbz2": "bz2",
@@ -167,9 +166,7 @@ class _Tar:
                 yield from self._member(joined(name, child))
 
     def _excluded(self, name: str) -> bool:
-        patterns = list(self.given.values("exclude"))
-        if "exclude-vcs" in self.given:
-            patterns += _VCS
+        patterns = self.given.values("exclude")
         stripped = name.rstrip("/")
         tails = [stripped[i + 1 :] for i, c in enumerate(stripped) if c == "/"]
         return any(

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, tool
 
 _OPTIONS = Options(
-    "0a:d:i::I:L:n:rs:txP:",
+    "0d:i::I:L:n:rs:txP:",
     {
-        "null": "0", "arg-file": "a", "delimiter": "d", "replace": "i", "max-lines": "L",
+        "null": "0", "delimiter": "d", "replace": "i", "max-lines": "L",
         "max-args": "n", "no-run-if-empty": "r", "max-chars": "s", "verbose": "t", "exit": "x",
         "max-procs": "P",
     },
@@ -59,7 +59,7 @@ class _Xargs:
         replace = self._replace()
         count, lines, length = self.number("n"), self.number("L"), self.number("s")
         try:
-            text = self._input()
+            text = self.tool.call.stdin or ""
             if replace is not None:
                 for line in self._lines(text):
                     self._execute([word.replace(replace, line) for word in self.command])
@@ -86,17 +86,6 @@ class _Xargs:
                     f" exclusive, ignoring previous --{name} value\n"
                 )
         return self.given.value(last) or "{}"
-
-    def _input(self) -> str:
-        name = self.given.value("a")
-        if name is None:
-            return self.tool.call.stdin or ""
-        try:
-            return self.tool.files.read(self.tool.path(name)).decode("utf-8", "surrogateescape")
-        except OSError as error:
-            quoted = self.tool.quote(name)
-            said = f"{self.tool.name}: Cannot open input file {quoted}: {why(error)}\n"
-            raise UsageError(said) from None
 
     def _delimiter(self) -> str | None:
         last = self.given.last("0", "d")
