@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell.commands._modes import changed, is_mode
+from agentworld_sim.engines.shell.commands._modes import apply_mode, is_mode
 from tests.engines.shell.conftest import MakeMachine
 from tests.engines.shell.real_tools import assert_same_story, real_output
 from tests.properties import examples
@@ -252,7 +252,7 @@ def test_modes_are_read_as_the_real_chmod_reads_them(
 
     assert ("invalid mode" in said) != is_mode(mode)
     if is_mode(mode):
-        assert changed(mode, old, directory=folder) == target.stat().st_mode & 0o7777
+        assert apply_mode(mode, old, directory=folder) == target.stat().st_mode & 0o7777
 
 
 def test_owners_move_with_their_files_and_die_with_them(make_machine: MakeMachine) -> None:

@@ -44,7 +44,7 @@ class Names:
             return self._numbers[name]
         return int(name) if name.isdigit() else UNKNOWN_ID
 
-    def found(self, text: str) -> str | None:
+    def lookup(self, text: str) -> str | None:
         """What `chown` makes of `text`: a known name, or the name or number of a number."""
         if text in self._numbers:
             return text
@@ -92,7 +92,7 @@ def login_group(call: CommandCall, user: str) -> str | None:
     """The login group of `user`, for `chown user:`."""
     known = next((one for one in accounts(call) if one.name == user), None)
     if known is not None:
-        return group_names(call).found(str(known.gid))
+        return group_names(call).lookup(str(known.gid))
     names = ("root", *(one.name for one in call.machine.extra_users))
     return user if user in names else None
 

@@ -15,7 +15,7 @@ BLOCK = 4096
 _POWERS = "KMGTPEZY"
 
 
-def allocated(kind: str, size: int) -> int:
+def disk_size(kind: str, size: int) -> int:
     """Bytes on disk (ext4): whole blocks; short links live in the inode."""
     if kind == "directory":
         return max(BLOCK, -(-size // BLOCK) * BLOCK)
@@ -67,6 +67,6 @@ def short_time(time_us: int, now_us: int) -> str:
     return f"{when:%b} {when.day:2d}  {when:%Y}"
 
 
-def formatted_time(style: str, time_us: int) -> str:
+def format_time(style: str, time_us: int) -> str:
     """A `+FORMAT` time style, as `date` reads it."""
     return strftime(style, moment(time_us), time_us % 1_000_000 * 1000)

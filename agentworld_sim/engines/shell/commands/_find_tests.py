@@ -11,7 +11,7 @@ from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.commands import _figures
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
-from agentworld_sim.engines.shell.commands._modes import TYPE_LETTER, changed, is_mode, mode_text
+from agentworld_sim.engines.shell.commands._modes import TYPE_LETTER, apply_mode, is_mode, mode_text
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, why
 from agentworld_sim.engines.shell.glob_patterns import name_matcher
@@ -24,7 +24,7 @@ _SIZE_UNIT = {"": 512, "b": 512, "c": 1, "w": 2, "k": 1 << 10, "M": 1 << 20, "G"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """One file that `find` looks at."""
 
     path: str
@@ -37,7 +37,7 @@ class Found:
     """Its absolute path."""
 
 
-Test = Callable[[Found], bool]
+Test = Callable[[FoundFile], bool]
 
 _VALUED = (
     "name iname path ipath wholename iwholename lname ilname regex iregex type xtype mtime atime ctime"
@@ -121,7 +121,7 @@ class TestReader:
         if name == "type":
             return lambda found: found.stat.kind in kinds
 
-        def through(found: Found) -> bool:
+        def through(found: FoundFile) -> bool:
             if found.stat.kind != "symlink":
                 return found.stat.kind in kinds
             try:
@@ -146,7 +146,7 @@ class TestReader:
             if sign == "+":
                 return lambda found: found.stat.mtime_us < edge
             return lambda found: edge < found.stat.mtime_us <= edge + unit
-        compare = _compared(sign, int(amount))
+        compare = _comparison(sign, int(amount))
         return lambda found: compare(max(-1, (self.now_us - found.stat.mtime_us) // unit))
 
     def _newer(self, name: str, value: str) -> Test:
@@ -168,7 +168,7 @@ class TestReader:
 
     def _owner(self, name: str, value: str) -> Test:
         user = name == "user"
-        wanted = (user_names if user else group_names)(self.tool.call).found(value)
+        wanted = (user_names if user else group_names)(self.tool.call).lookup(value)
         if wanted is None:
             said = "the name of a known user" if user else "the name of an existing group"
             raise self.refuse(f"{self.tool.quote(value)} is not {said}")
@@ -183,14 +183,14 @@ class TestReader:
                 raise self.refuse(f"invalid -size type `{value[-1:]}'")
             raise self.refuse(f"Invalid argument `{value}' to -size")
         unit = _SIZE_UNIT[found[3]]
-        compare = _compared(found[1], int(found[2]))
+        compare = _comparison(found[1], int(found[2]))
         return lambda found: compare(-(-found.stat.size // unit))
 
     def _mode(self, value: str) -> Test:
         how, text = (value[0], value[1:]) if value[:1] in ("-", "/") else ("", value)
         if not text or not is_mode(text):
             raise self.refuse(f"invalid mode {self.tool.quote(value)}")
-        wanted = changed(text, 0, directory=False, umask=0)
+        wanted = apply_mode(text, 0, directory=False, umask=0)
         if how == "-":
             return lambda found: found.stat.mode & wanted == wanted
         if how == "/":
@@ -199,10 +199,10 @@ class TestReader:
 
 
 def blocks_kib(stat: FileStat) -> int:
-    return _figures.allocated(stat.kind, stat.size) // 1024
+    return _figures.disk_size(stat.kind, stat.size) // 1024
 
 
-def _compared(sign: str, wanted: int) -> Callable[[int], bool]:
+def _comparison(sign: str, wanted: int) -> Callable[[int], bool]:
     if sign == "+":
         return lambda value: value > wanted
     if sign == "-":
@@ -234,7 +234,7 @@ _ESCAPES = {
 _KNOWN = frozenset("abcdfgGhHiklmMnpPstuUyY%")
 
 
-def printf(running: Tool, form: str) -> tuple[Callable[[Found], str], str]:
+def printf(running: Tool, form: str) -> tuple[Callable[[FoundFile], str], str]:
     """The printer for `form`, and the warnings that reading it gives."""
     warnings = "".join(
         f"{running.name}: warning: unrecognized format directive `%{found[4]}'\n"
@@ -242,14 +242,14 @@ def printf(running: Tool, form: str) -> tuple[Callable[[Found], str], str]:
         if found[4] and found[4] not in _KNOWN and found[4][0] not in "ABCT"
     )
 
-    def show(item: Found) -> str:
+    def show(item: FoundFile) -> str:
         text = _DIRECTIVE.sub(lambda found: _one(running, found, item), form)
         return text.partition("\x00\x01stop")[0]
 
     return show, warnings
 
 
-def _one(running: Tool, found: re.Match[str], item: Found) -> str:
+def _one(running: Tool, found: re.Match[str], item: FoundFile) -> str:
     flags, width, precision, name, escape = found.groups()
     if escape is not None:
         if escape == "c":
@@ -271,7 +271,7 @@ def _one(running: Tool, found: re.Match[str], item: Found) -> str:
     return text.rjust(int(width), "0" if "0" in flags else " ")
 
 
-def _value(running: Tool, name: str, item: Found, long: bool) -> str:
+def _value(running: Tool, name: str, item: FoundFile, long: bool) -> str:
     stat = item.stat
     if name[0] in "ABCT":
         return _time(name[1], stat.mtime_us)
@@ -315,8 +315,8 @@ def _time(letter: str, time_us: int) -> str:
         return f"{seconds}.{micro:06d}0000"
     form = {"+": "%Y-%m-%d+%H:%M:%S", "S": "%S", "T": "%H:%M:%S", "X": "%H:%M:%S"}.get(letter)
     if form:
-        return _figures.formatted_time(form, time_us) + f".{micro:06d}0000"
-    return _figures.formatted_time("%" + letter, time_us)
+        return _figures.format_time(form, time_us) + f".{micro:06d}0000"
+    return _figures.format_time("%" + letter, time_us)
 
 
 def _long_time(time_us: int) -> str:
@@ -324,7 +324,7 @@ def _long_time(time_us: int) -> str:
     return f"{when:%a %b} {when.day:2d} {when:%H:%M:%S}.{when.microsecond:06d}0000 {when:%Y}"
 
 
-def ls_line(running: Tool, item: Found) -> str:
+def ls_line(running: Tool, item: FoundFile) -> str:
     """The line of `-ls`."""
     stat = item.stat
     time = _figures.short_time(stat.mtime_us, running.call.clock.now_us())

@@ -48,7 +48,7 @@ def is_mode(text: str) -> bool:
     return bool(text) and all(_CLAUSE.match(clause) for clause in text.split(","))
 
 
-def changed(text: str, old: int, *, directory: bool, umask: int = UMASK) -> int:
+def apply_mode(text: str, old: int, *, directory: bool, umask: int = UMASK) -> int:
     """`old` after `chmod text`. `text` is one that `is_mode` accepts.
 
     As in GNU: a directory keeps set-user-ID and set-group-ID unless they are named.
@@ -61,11 +61,13 @@ def changed(text: str, old: int, *, directory: bool, umask: int = UMASK) -> int:
     for clause in text.split(","):
         who = clause[: len(clause) - len(clause.lstrip("ugoa"))]
         for operator, what in _ACTION.findall(clause[len(who) :]):
-            mode = _applied(mode, who, operator, what, directory, umask)
+            mode = _apply_clause(mode, who, operator, what, directory, umask)
     return mode
 
 
-def _applied(mode: int, who: str, operator: str, what: str, directory: bool, umask: int) -> int:
+def _apply_clause(
+    mode: int, who: str, operator: str, what: str, directory: bool, umask: int
+) -> int:
     affected = 0
     for letter in who or "a":
         affected |= _WHO[letter]

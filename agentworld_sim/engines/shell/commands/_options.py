@@ -22,7 +22,7 @@ class UsageError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class CommandLine:
     """Options in the order given, and what is left."""
 
     options: Sequence[tuple[str, str]]
@@ -57,7 +57,7 @@ class Options:
     in_order: bool = False
     """Options end at the first operand."""
 
-    def parse(self, name: str, argv: Sequence[str]) -> Parsed:
+    def parse(self, name: str, argv: Sequence[str]) -> CommandLine:
         """Reads `argv`.
 
         Raises:
@@ -82,7 +82,7 @@ class _Reader:
         self.words = list(argv)
         self.options: list[tuple[str, str]] = []
 
-    def read(self) -> Parsed:
+    def read(self) -> CommandLine:
         operands: list[str] = []
         while self.words:
             word = self.words.pop(0)
@@ -98,7 +98,7 @@ class _Reader:
                 if self.spec.in_order:
                     operands += self.words
                     break
-        return Parsed(self.options, operands)
+        return CommandLine(self.options, operands)
 
     def _short(self, letters: str) -> None:
         while letters:
@@ -118,7 +118,7 @@ class _Reader:
 
     def _long(self, word: str) -> None:
         given, equals, value = word.partition("=")
-        found = self._known(given)
+        found = self._full_name(given)
         kind = self.spec.long[found]
         key, takes = (found, kind) if kind.strip(":") == "" else (kind, self.spec.takes(kind[0]))
         if equals and not takes:
@@ -129,7 +129,7 @@ class _Reader:
             value = self.words.pop(0)
         self.options.append((key, value))
 
-    def _known(self, given: str) -> str:
+    def _full_name(self, given: str) -> str:
         if given in self.spec.long:
             return given
         near = [name for name in self.spec.long if name.startswith(given)]

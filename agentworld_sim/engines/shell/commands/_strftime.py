@@ -36,12 +36,12 @@ def strftime(template: str, moment: datetime, nanoseconds: int = 0) -> str:
         made = _directive(letter, moment, nanoseconds)
         if made is None:
             return match[0]
-        return _dressed(made, flags, width, letter)
+        return _pad(made, flags, width, letter)
 
     return _DIRECTIVE.sub(directive, template)
 
 
-def _dressed(made: str | _Number, flags: str, width: str, letter: str) -> str:
+def _pad(made: str | _Number, flags: str, width: str, letter: str) -> str:
     padding = next((flag for flag in reversed(flags) if flag in "-_0+"), "")
     if letter == "N" and not isinstance(made, str):
         digits = f"{made[0]:09d}"[: int(width) if width and int(width) < 9 else 9]

@@ -88,7 +88,7 @@ class Tool:
             OSError: a parent is missing.
         """
         parent, _, name = normal_path(self.path(operand)).rpartition("/")
-        return joined(self.files.realpath(parent or "/"), name)
+        return join_path(self.files.realpath(parent or "/"), name)
 
     def lstat(self, operand: str) -> FileStat:
         """`lstat` of an operand; a slash at its end means the directory behind a link."""
@@ -176,7 +176,7 @@ def help_text(command: str) -> str:
     return text
 
 
-def described(command: Command) -> Command:
+def with_help(command: Command) -> Command:
     """Lets `command` answer a lone `--version` or `--help`."""
 
     @wraps(command)
@@ -207,10 +207,10 @@ def tool(function: Callable[[Tool], None]) -> Command:
             running.code = refused.result.exit_code
         return running.result()
 
-    return described(command)
+    return with_help(command)
 
 
-def joined(folder: str, name: str) -> str:
+def join_path(folder: str, name: str) -> str:
     """`folder/name` as tools print it: no second slash after one at the end."""
     return folder + name if folder.endswith("/") else f"{folder}/{name}"
 

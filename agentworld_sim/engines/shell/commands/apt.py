@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._packages import MISSING, PACKAGES, version_text
-from agentworld_sim.engines.shell.commands._tool import described
+from agentworld_sim.engines.shell.commands._tool import with_help
 
 _WARNING = "\nWARNING: apt does not have a stable CLI interface. Use with caution in scripts.\n\n"
 
@@ -29,7 +29,7 @@ def missing(call: CommandCall) -> CommandResult:
     return CommandResult("", f"bash: line 1: {call.name}: command not found\n", 127)
 
 
-@described
+@with_help
 def apt(call: CommandCall) -> CommandResult:
     """`apt` and `apt-get`."""
     name = call.name.rpartition("/")[2]

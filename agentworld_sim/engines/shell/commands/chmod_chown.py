@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import Command, FileStat
 from agentworld_sim.engines.shell.commands._accounts import group_names, login_group, user_names
-from agentworld_sim.engines.shell.commands._modes import changed, is_mode, permissions
-from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
+from agentworld_sim.engines.shell.commands._modes import apply_mode, is_mode, permissions
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
+from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
 
 _CHMOD = Options(
     "RcfvrwxXstugoa,=+-",
@@ -46,7 +46,7 @@ def chmod(running: Tool) -> None:
     elif not is_mode(text):
         raise _CHMOD.refuse(running.name, f"invalid mode: {running.quote(text)}")
     for operand in operands:
-        for name, stat in _reached(running, given, operand, links_too=False):
+        for name, stat in _walk(running, given, operand, links_too=False):
             _set_mode(running, given, name, stat, text, bool(modes))
 
 
@@ -67,7 +67,7 @@ def _mode_words(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _set_mode(
-    running: Tool, given: Parsed, name: str, stat: FileStat, text: str, dashed: bool
+    running: Tool, given: CommandLine, name: str, stat: FileStat, text: str, dashed: bool
 ) -> None:
     if stat.kind == "symlink":
         if "v" in given:
@@ -75,7 +75,7 @@ def _set_mode(
             running.say(f"neither symbolic link {quoted} nor referent has been changed")
         return
     folder = stat.kind == "directory"
-    new = changed(text, stat.mode, directory=folder, umask=running.umask)
+    new = apply_mode(text, stat.mode, directory=folder, umask=running.umask)
     running.files.chmod(running.path(name), new)
     if "v" in given or ("c" in given and new != stat.mode):
         old_text = f"{stat.mode:04o} ({permissions(stat.mode)})"
@@ -85,15 +85,15 @@ def _set_mode(
         else:
             new_text = f"{new:04o} ({permissions(new)})"
             running.say(f"mode of {quoted} changed from {old_text} to {new_text}")
-    wanted = changed(text, stat.mode, directory=folder, umask=0)
+    wanted = apply_mode(text, stat.mode, directory=folder, umask=0)
     if dashed and wanted != new:
         running.complain(
             f"{name}: new permissions are {permissions(new)}, not {permissions(wanted)}"
         )
 
 
-def _reached(
-    running: Tool, given: Parsed, operand: str, *, links_too: bool
+def _walk(
+    running: Tool, given: CommandLine, operand: str, *, links_too: bool
 ) -> Iterator[tuple[str, FileStat]]:
     """The operand and, with `-R`, all below; complaints are made here."""
     try:
@@ -120,7 +120,7 @@ def _below(
     yield name, stat
     if recursive and stat.kind == "directory":
         for child in running.files.listdir(running.path(name)):
-            below = joined(name, child)
+            below = join_path(name, child)
             found = running.files.lstat(running.path(below))
             yield from _below(running, below, found, recursive)
 
@@ -138,10 +138,10 @@ def _ownership(running: Tool, spec: str) -> _Ownership:
         UsageError: a name is not known.
     """
     owner_text, colon, group_text = spec.partition(":")
-    owner = user_names(running.call).found(owner_text) if owner_text else None
+    owner = user_names(running.call).lookup(owner_text) if owner_text else None
     if owner_text and owner is None:
         raise UsageError(f"{running.name}: invalid user: {running.quote(spec)}\n")
-    group = group_names(running.call).found(group_text) if group_text else None
+    group = group_names(running.call).lookup(group_text) if group_text else None
     if group_text and group is None:
         raise UsageError(f"{running.name}: invalid group: {running.quote(spec)}\n")
     if owner is not None and colon and not group_text:
@@ -165,7 +165,7 @@ def _own(running: Tool, read: Callable[[Tool, str], _Ownership], groups_only: bo
         stat = running.reference(reference)
         wanted = _Ownership(None if groups_only else stat.owner, stat.group)
     for operand in operands:
-        for name, stat in _reached(running, given, operand, links_too=True):
+        for name, stat in _walk(running, given, operand, links_too=True):
             follow = stat.kind != "symlink"
             running.files.chown(running.path(name), wanted.owner, wanted.group, follow=follow)
 
@@ -181,7 +181,7 @@ def chgrp(running: Tool) -> None:
 
 
 def _group_only(running: Tool, spec: str) -> _Ownership:
-    group = group_names(running.call).found(spec) if spec else None
+    group = group_names(running.call).lookup(spec) if spec else None
     if spec and group is None:
         raise UsageError(f"{running.name}: invalid group: {running.quote(spec)}\n")
     return _Ownership(None, group)

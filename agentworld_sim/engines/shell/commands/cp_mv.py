@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentworld_sim.engines.shell._command import Command, FileStat
-from agentworld_sim.engines.shell.commands._options import Options, Parsed
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
 
 _COMMON = {
     "force": "f",
@@ -99,14 +99,14 @@ class _Copier:
         if new:
             self.made.add(running.files.realpath(running.path(target)))
         for name in running.files.listdir(running.path(source)):
-            if self._is_new(joined(source, name)):
+            if self._is_new(join_path(source, name)):
                 running.complain(
                     f"cannot copy a directory, {running.name_of(self.top[0])}, into itself,"
                     f" {running.name_of(self.top[1])}"
                 )
                 fine = False
                 continue
-            fine &= self.copy(joined(source, name), joined(target, name), top=False)
+            fine &= self.copy(join_path(source, name), join_path(target, name), top=False)
         self._keep(target, stat)
         return fine
 
@@ -200,7 +200,7 @@ class _Copier:
             files.set_mtime(path, stat.mtime_us)
 
 
-def _targets(running: Tool, given: Parsed, spec: Options) -> tuple[Sequence[str], str, bool]:
+def _targets(running: Tool, given: CommandLine, spec: Options) -> tuple[Sequence[str], str, bool]:
     """Sources, target, and whether the target is a folder to put them into."""
     operands, folder = list(given.operands), given.value("t")
     if not operands:
@@ -225,7 +225,7 @@ def _targets(running: Tool, given: Parsed, spec: Options) -> tuple[Sequence[str]
     return operands, target, False
 
 
-def _cp_rules(given: Parsed) -> _CopyRules:
+def _cp_rules(given: CommandLine) -> _CopyRules:
     links = given.last("a", "d", "P", "L", "H") or ""
     ask = given.last("i", "n") or ("f" if "f" in given else "")
     return _CopyRules(
@@ -246,7 +246,7 @@ def cp(running: Tool) -> None:
     done: dict[str, str] = {}
     for source in sources:
         name = base_name(source)
-        goal = joined(target, name) if into and name != "." else target
+        goal = join_path(target, name) if into and name != "." else target
         if goal in done and not running.is_directory(source):
             running.complain(
                 f"will not overwrite just-created {running.name_of(goal)} with"
@@ -263,10 +263,10 @@ def mv(running: Tool) -> None:
     given = _MV.parse(running.name, running.call.argv)
     sources, target, into = _targets(running, given, _MV)
     for source in sources:
-        _move(running, given, source, joined(target, base_name(source)) if into else target)
+        _move(running, given, source, join_path(target, base_name(source)) if into else target)
 
 
-def _move(running: Tool, given: Parsed, source: str, target: str) -> None:
+def _move(running: Tool, given: CommandLine, source: str, target: str) -> None:
     quoted = running.name_of
     try:
         stat = running.lstat(source)
@@ -308,7 +308,7 @@ def _move(running: Tool, given: Parsed, source: str, target: str) -> None:
         running.say(f"renamed {quoted(source)} -> {quoted(target)}")
 
 
-def _may_replace(running: Tool, given: Parsed, source: str, target: str) -> bool:
+def _may_replace(running: Tool, given: CommandLine, source: str, target: str) -> bool:
     quoted = running.name_of
     here, there = running.lstat(source), running.files.lstat(running.path(target))
     ask = given.last("i", "f", "n")

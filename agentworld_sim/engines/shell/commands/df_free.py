@@ -8,7 +8,7 @@ from agentworld_sim.engines.shell._command import Command, CommandCall, CommandR
 from agentworld_sim.engines.shell._volatile import memory, up_seconds
 from agentworld_sim.engines.shell.commands import _figures
 from agentworld_sim.engines.shell.commands._options import Options
-from agentworld_sim.engines.shell.commands._tool import Tool, described, tool
+from agentworld_sim.engines.shell.commands._tool import Tool, tool, with_help
 from agentworld_sim.engines.shell.machine import Machine
 
 
@@ -132,7 +132,7 @@ def _uptime_line(call: CommandCall) -> str:
     return f" {time} up {since},  0 user,  load average: 0.00, 0.01, 0.00"
 
 
-@described
+@with_help
 def uptime(call: CommandCall) -> CommandResult:
     seconds = int(up_seconds(call.machine, call.clock.now_us()))
     if any(word in ("-p", "--pretty") for word in call.argv):

@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._figures import full_time
 from agentworld_sim.engines.shell.commands._modes import kind_text
-from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
 from agentworld_sim.engines.shell.line_differences import Change, changes
 
 _OPTIONS = Options(
@@ -41,7 +41,7 @@ class _Sides:
 
 
 class _Diff:
-    def __init__(self, running: Tool, given: Parsed) -> None:
+    def __init__(self, running: Tool, given: CommandLine) -> None:
         self.tool, self.given = running, given
         self.style, self.context = self._style()
         if given.value("color") not in (None, "", "never", "auto"):
@@ -84,9 +84,9 @@ class _Diff:
                 self._folders(left, right)
             return
         if folders[0] and right != "-":
-            left = joined(left, base_name(right))
+            left = join_path(left, base_name(right))
         elif folders[1] and left != "-":
-            right = joined(right, base_name(left))
+            right = join_path(right, base_name(left))
         self._pair(left, right, "")
 
     def _is_folder(self, operand: str) -> bool:
@@ -124,7 +124,9 @@ class _Diff:
         horizon = self.context if self.style != "normal" else 0
         found = changes(keys[0], keys[1], horizon=horizon)
         if "B" in given:
-            found = [c for c in found if any(line.strip("\n") for line in _changed(c, a, b))]
+            found = [
+                c for c in found if any(line.strip("\n") for line in _lines_of_change(c, a, b))
+            ]
         if not found:
             if "s" in given:
                 say(f"Files {left} and {right} are identical")
@@ -137,14 +139,14 @@ class _Diff:
             say(title)
         sides = _Sides(a, b, found)
         if self.style == "normal":
-            self.tool.out.extend(_normal(sides))
+            self.tool.out.extend(_normal_format(sides))
             return
         unified = self.style == "unified"
         labels = [*given.values("L"), "", ""]
         marks = ("---", "+++") if unified else ("***", "---")
         for mark, operand, label in zip(marks, (left, right), labels, strict=False):
             say(f"{mark} {label}" if label else f"{mark} {operand}\t{self._time(operand)}")
-        self.tool.out.extend((_unified if unified else _in_context)(sides, self.context))
+        self.tool.out.extend((_unified_format if unified else _context_format)(sides, self.context))
 
     def _time(self, operand: str) -> str:
         if operand == "-":
@@ -158,7 +160,7 @@ class _Diff:
 
     def _folders(self, left: str, right: str) -> None:
         for name, there in self._names(left, right):
-            a, b = joined(left, name), joined(right, name)
+            a, b = join_path(left, name), join_path(right, name)
             folders = self._is_folder(a), self._is_folder(b)
             # A name that is on one side only is compared with nothing; a folder only with -r.
             if len(there) == 1 and (
@@ -202,7 +204,7 @@ def _content(running: Tool, operand: str) -> bytes:
     return running.files.read(running.path(operand))
 
 
-def _lines(data: bytes, given: Parsed) -> list[str]:
+def _lines(data: bytes, given: CommandLine) -> list[str]:
     text = data.decode("utf-8", "surrogateescape")
     if "strip-trailing-cr" in given:
         text = text.replace("\r\n", "\n")
@@ -211,7 +213,7 @@ def _lines(data: bytes, given: Parsed) -> list[str]:
     return [line + "\n" for line in lines] + ([last] if last else [])
 
 
-def _line_key(given: Parsed, line: str) -> str:
+def _line_key(given: CommandLine, line: str) -> str:
     """What of a line counts in the comparison."""
     if any(name in given for name in ("w", "b", "Z")):
         # A missing newline at the end is white space too.
@@ -225,14 +227,14 @@ def _line_key(given: Parsed, line: str) -> str:
     return line.lower() if "i" in given else line
 
 
-def _changed(change: Change, a: Sequence[str], b: Sequence[str]) -> list[str]:
+def _lines_of_change(change: Change, a: Sequence[str], b: Sequence[str]) -> list[str]:
     return [*a[change.old_start : change.old_end], *b[change.new_start : change.new_end]]
 
 
 # How differences are written
 
 
-def _marked(mark: str, lines: Sequence[str]) -> Iterator[str]:
+def _prefix_lines(mark: str, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         end = "" if line.endswith("\n") else "\n\\ No newline at end of file\n"
         yield mark + line + end
@@ -242,15 +244,15 @@ def _range(start: int, end: int) -> str:
     return f"{start + 1},{end}" if end - start > 1 else str(end)
 
 
-def _normal(sides: _Sides) -> Iterator[str]:
+def _normal_format(sides: _Sides) -> Iterator[str]:
     for c in sides.changes:
         removed, added = c.old_end > c.old_start, c.new_end > c.new_start
         letter = "c" if removed and added else "d" if removed else "a"
         yield f"{_range(c.old_start, c.old_end)}{letter}{_range(c.new_start, c.new_end)}\n"
-        yield from _marked("< ", sides.old[c.old_start : c.old_end])
+        yield from _prefix_lines("< ", sides.old[c.old_start : c.old_end])
         if letter == "c":
             yield "---\n"
-        yield from _marked("> ", sides.new[c.new_start : c.new_end])
+        yield from _prefix_lines("> ", sides.new[c.new_start : c.new_end])
 
 
 def _hunks(sides: _Sides, context: int) -> Iterator[tuple[list[Change], Change]]:
@@ -280,20 +282,20 @@ def _unified_range(start: int, end: int) -> str:
     return str(start + 1) if length == 1 else f"{start + 1 if length else start},{length}"
 
 
-def _unified(sides: _Sides, context: int) -> Iterator[str]:
+def _unified_format(sides: _Sides, context: int) -> Iterator[str]:
     for hunk, around in _hunks(sides, context):
         old = _unified_range(around.old_start, around.old_end)
         yield f"@@ -{old} +{_unified_range(around.new_start, around.new_end)} @@\n"
         at = around.old_start
         for c in hunk:
-            yield from _marked(" ", sides.old[at : c.old_start])
-            yield from _marked("-", sides.old[c.old_start : c.old_end])
-            yield from _marked("+", sides.new[c.new_start : c.new_end])
+            yield from _prefix_lines(" ", sides.old[at : c.old_start])
+            yield from _prefix_lines("-", sides.old[c.old_start : c.old_end])
+            yield from _prefix_lines("+", sides.new[c.new_start : c.new_end])
             at = c.old_end
-        yield from _marked(" ", sides.old[at : around.old_end])
+        yield from _prefix_lines(" ", sides.old[at : around.old_end])
 
 
-def _in_context(sides: _Sides, context: int) -> Iterator[str]:
+def _context_format(sides: _Sides, context: int) -> Iterator[str]:
     for hunk, around in _hunks(sides, context):
         old = [(c.old_start, c.old_end, "- " if c.new_end == c.new_start else "! ") for c in hunk]
         new = [(c.new_start, c.new_end, "+ " if c.old_end == c.old_start else "! ") for c in hunk]
@@ -310,10 +312,10 @@ def _one_side(
     if all(first == last for first, last, _ in spans):
         return
     for first, last, mark in spans:
-        yield from _marked("  ", lines[at:first])
-        yield from _marked(mark, lines[first:last])
+        yield from _prefix_lines("  ", lines[at:first])
+        yield from _prefix_lines(mark, lines[first:last])
         at = last
-    yield from _marked("  ", lines[at:end])
+    yield from _prefix_lines("  ", lines[at:end])
 
 
 @tool

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import Command, FileStat
 from agentworld_sim.engines.shell.commands import _figures
-from agentworld_sim.engines.shell.commands._options import Options, Parsed
-from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options
+from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
 
 _OPTIONS = Options(
     "abd:chklmsxP",
@@ -22,7 +22,7 @@ _UNITS = {"k": 1024, "m": 1 << 20, "b": 1}
 
 
 class _Usage:
-    def __init__(self, running: Tool, given: Parsed) -> None:
+    def __init__(self, running: Tool, given: CommandLine) -> None:
         self.tool, self.given = running, given
         self.apparent = "apparent-size" in given or "b" in given
         unit = given.last("h", "k", "m", "b") or "k"
@@ -62,7 +62,7 @@ class _Usage:
             self.seen.add(path)
         size = self._size(found)
         for child in self.tool.files.listdir(self.tool.path(name)) if folder else ():
-            full = joined(name, child)
+            full = join_path(name, child)
             if not any(
                 fnmatchcase(child, pattern) or fnmatchcase(full, pattern)
                 for pattern in self.given.values("exclude")
@@ -77,7 +77,7 @@ class _Usage:
     def _size(self, found: FileStat) -> int:
         if self.apparent:
             return found.size if found.kind != "fifo" else 0
-        return _figures.allocated(found.kind, found.size)
+        return _figures.disk_size(found.kind, found.size)
 
     def _show(self, size: int, name: str) -> None:
         self.tool.say(f"{-(-size // self.unit) if self.unit else _figures.human(size)}\t{name}")

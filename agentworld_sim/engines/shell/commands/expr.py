@@ -25,12 +25,12 @@ def expr(running: Tool) -> None:
         raise UsageError(f"{running.name}: missing operand\n{hint}\n", 2)
     value = _value(running, words, 0)
     if words:
-        raise _refused(running, f"syntax error: unexpected argument {running.quote(words[0])}")
+        raise _error(running, f"syntax error: unexpected argument {running.quote(words[0])}")
     running.say(value)
     running.code = int(_is_null(value))
 
 
-def _refused(running: Tool, text: str) -> UsageError:
+def _error(running: Tool, text: str) -> UsageError:
     return UsageError(f"{running.name}: {text}\n", 2)
 
 
@@ -41,14 +41,14 @@ def _value(running: Tool, words: list[str], level: int) -> str:
     left = _value(running, words, level + 1)
     while words and words[0] in _LEVELS[level]:
         operator = words.pop(0)
-        left = _applied(running, operator, left, _value(running, words, level + 1))
+        left = _apply(running, operator, left, _value(running, words, level + 1))
     return left
 
 
 def _operand(running: Tool, words: list[str]) -> str:
     if not words:
         last = running.quote(running.call.argv[-1])
-        raise _refused(running, f"syntax error: missing argument after {last}")
+        raise _error(running, f"syntax error: missing argument after {last}")
     word = words.pop(0)
     wanted = {"(": 1, "+": 1, "length": 1, "match": 2, "index": 2, "substr": 3}.get(word, 0)
     if word == "(":
@@ -56,11 +56,11 @@ def _operand(running: Tool, words: list[str]) -> str:
         if words[:1] != [")"]:
             after = f"instead of {running.quote(words[0])}" if words else (
                 f"after {running.quote(running.call.argv[-1])}")  # fmt: skip
-            raise _refused(running, f"syntax error: expecting ')' {after}")
+            raise _error(running, f"syntax error: expecting ')' {after}")
         words.pop(0)
         return value
     if word == ")":
-        raise _refused(running, "syntax error: unexpected ')'")
+        raise _error(running, "syntax error: unexpected ')'")
     if not wanted:
         return word
     if word == "+" and words:
@@ -70,7 +70,7 @@ def _operand(running: Tool, words: list[str]) -> str:
         case "length":
             return str(len(text))
         case "match":
-            return _applied(running, ":", text, more[0])
+            return _apply(running, ":", text, more[0])
         case "index":
             return str(next((n for n, char in enumerate(text, 1) if char in more[0]), 0))
         case _:
@@ -78,29 +78,29 @@ def _operand(running: Tool, words: list[str]) -> str:
             return text[start - 1 : start - 1 + length] if start else ""
 
 
-def _applied(running: Tool, operator: str, left: str, right: str) -> str:
+def _apply(running: Tool, operator: str, left: str, right: str) -> str:
     if operator == "|":
         return left if not _is_null(left) else "0" if _is_null(right) else right
     if operator == "&":
         return "0" if _is_null(left) or _is_null(right) else left
     if operator == ":":
-        return _matched(running, left, right)
+        return _match(running, left, right)
     a, b = _number(left), _number(right)
     if operator in _LEVELS[2]:
         pair = (left, right) if a is None or b is None else (a, b)
         order = "=" if pair[0] == pair[1] else "<" if pair[0] == min(pair) else ">"  # pyright: ignore[reportArgumentType] -- of one type
         return str(int((order in operator) != (operator == "!=")))
     if a is None or b is None:
-        raise _refused(running, "non-integer argument")
+        raise _error(running, "non-integer argument")
     if operator in "+-*":
         return str(a + b if operator == "+" else a - b if operator == "-" else a * b)
     if b == 0:
-        raise _refused(running, "division by zero")
+        raise _error(running, "division by zero")
     quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     return str(quotient if operator == "/" else a - quotient * b)
 
 
-def _matched(running: Tool, text: str, pattern: str) -> str:
+def _match(running: Tool, text: str, pattern: str) -> str:
     # Of a basic regular expression: there the backslash gives what it takes away in Python.
     pattern = re.sub(r"\\([(){}|+?])|([(){}|+?])", lambda m: m[1] or f"\\{m[2]}", pattern)
     pattern = re.sub(r"\[:(\w+):\]", lambda m: _CLASSES.get(m[1], m[0]), pattern)
@@ -109,7 +109,7 @@ def _matched(running: Tool, text: str, pattern: str) -> str:
     except re.error as error:
         open_group = "subpattern" in str(error)
         said = "Unmatched ( or \\(" if open_group else "Invalid preceding regular expression"
-        raise _refused(running, said) from None
+        raise _error(running, said) from None
     found = regex.match(text)
     if regex.groups:
         return (found[1] or "") if found else ""

@@ -8,14 +8,14 @@ from contextlib import suppress
 from agentworld_sim.engines.shell._command import Command, FileStat
 from agentworld_sim.engines.shell.commands._find_tests import (
     VALUED,
-    Found,
+    FoundFile,
     Test,
     TestReader,
     ls_line,
     printf,
 )
 from agentworld_sim.engines.shell.commands._options import UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
 
 _REGEX_TYPES = (
     "findutils-default", "ed", "emacs", "gnu-awk", "grep", "posix-awk", "awk", "posix-basic",
@@ -48,28 +48,28 @@ class _Actions:
         self.words: list[str] = []
 
     def _print(self, end: str) -> Test:
-        return self._said(lambda found: found.path + end)
+        return self._printing(lambda found: found.path + end)
 
-    def _said(self, show: Callable[[Found], str]) -> Test:
-        def say(found: Found) -> bool:
+    def _printing(self, show: Callable[[FoundFile], str]) -> Test:
+        def say(found: FoundFile) -> bool:
             self.tool.out.append(show(found))
             return True
 
         return say
 
-    def _empty(self, found: Found) -> bool:
+    def _empty(self, found: FoundFile) -> bool:
         if found.stat.kind == "directory":
             return not self.tool.files.listdir(found.place)
         return found.stat.kind == "file" and not found.stat.size
 
-    def _prune(self, found: Found) -> bool:
+    def _prune(self, found: FoundFile) -> bool:
         self.pruned = True
         return True
 
-    def _quit(self, found: Found) -> bool:
+    def _quit(self, found: FoundFile) -> bool:
         raise _Quit
 
-    def _delete(self, found: Found) -> bool:
+    def _delete(self, found: FoundFile) -> bool:
         if found.path == ".":
             return True
         files = self.tool.files
@@ -106,7 +106,7 @@ class _Actions:
         raise self.reader.refuse(f"missing argument to `-{name}'")
 
     def _each(self, name: str, command: Sequence[str]) -> Test:
-        def execute(found: Found) -> bool:
+        def execute(found: FoundFile) -> bool:
             shown = f"./{base_name(found.path)}" if name.endswith("dir") else found.path
             words = [word.replace("{}", shown) for word in command]
             if name.startswith("ok"):
@@ -133,7 +133,7 @@ class _Actions:
                 self.tool.code = max(self.tool.code, 1 if code else 0)
 
 
-def _follows(running: Tool, found: Found, holds: Callable[[FileStat], bool]) -> bool:
+def _follows(running: Tool, found: FoundFile, holds: Callable[[FileStat], bool]) -> bool:
     """`access` looks behind links."""
     try:
         return holds(running.files.stat(found.place))
@@ -221,7 +221,7 @@ class _Find(_Actions):
         if name in ("exec", "execdir", "ok", "okdir"):
             return self._exec(name)
         if name in _NO_ARGUMENT:
-            return self._plain(name)
+            return self._plain_test(name)
         if name in ("help", "-help", "version", "-version"):
             word = "--" + name.lstrip("-")
             self.tool.out.append(self.tool.call.native([word]).stdout)
@@ -230,13 +230,13 @@ class _Find(_Actions):
             raise self.reader.refuse(f"unknown predicate `{word}'")
         if not self.words:
             raise self.reader.refuse(f"missing argument to `{word}'")
-        return self._valued(name, self.words.pop(0))
+        return self._value_test(name, self.words.pop(0))
 
     def _takes_value(self, name: str) -> bool:
         own = name in VALUED or name in ("maxdepth", "mindepth", "printf", "regextype")
         return own or (name.startswith("newer") and len(name) == len("newermt"))
 
-    def _valued(self, name: str, value: str) -> Test:
+    def _value_test(self, name: str, value: str) -> Test:
         match name:
             case "maxdepth" | "mindepth":
                 if not value.isdigit():
@@ -261,18 +261,18 @@ class _Find(_Actions):
             case "printf":
                 show, warnings = printf(self.tool, value)
                 self.tool.err.append(warnings)
-                return self._said(show)
+                return self._printing(show)
             case _:
                 return self.reader.read(name, value)
 
-    def _plain(self, name: str) -> Test:
+    def _plain_test(self, name: str) -> Test:
         match name:
             case "print":
                 return self._print("\n")
             case "print0":
                 return self._print("\0")
             case "ls":
-                return self._said(lambda found: ls_line(self.tool, found))
+                return self._printing(lambda found: ls_line(self.tool, found))
             case "depth" | "d":
                 self.depth_first = True
                 return _always
@@ -317,7 +317,7 @@ class _Find(_Actions):
         except OSError as error:
             self.tool.complain(f"{self.tool.quote(path)}: {why(error)}")
             return
-        found = Found(path, start, depth, stat, place)
+        found = FoundFile(path, start, depth, stat, place)
         chosen = self.least <= depth <= self.most
         self.pruned = False
         if chosen and not self.depth_first:
@@ -336,7 +336,7 @@ class _Find(_Actions):
             except OSError:
                 names = []  # removed by an action of this very run
             for name in names:
-                self._visit(joined(path, name), start, depth + 1, test, above | {real})
+                self._visit(join_path(path, name), start, depth + 1, test, above | {real})
         if chosen and self.depth_first:
             test(found)
 
@@ -345,7 +345,7 @@ def _is_expression(word: str) -> bool:
     return (word.startswith("-") and len(word) > 1) or word in ("(", ")", "!")
 
 
-def _always(found: Found) -> bool:
+def _always(found: FoundFile) -> bool:
     return True
 
 

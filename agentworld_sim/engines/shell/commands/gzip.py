@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip as zipped
 import zlib
 
-from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
+from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
 
 _OPTIONS = Options(
     "123456789cdfknNqrt",
@@ -20,7 +20,7 @@ _KNOWN = (".gz", ".tgz", ".taz", ".z", ".Z", "-gz", "-z")
 
 
 class _Gzip:
-    def __init__(self, running: Tool, given: Parsed, *, unpack: bool) -> None:
+    def __init__(self, running: Tool, given: CommandLine, *, unpack: bool) -> None:
         self.tool, self.given = running, given
         self.unpack = unpack or any(name in given for name in ("d", "t"))
 
@@ -52,7 +52,7 @@ class _Gzip:
         if stat.kind == "directory":
             if "r" in self.given:
                 for name in files.listdir(path):
-                    self._operand(joined(operand, name))
+                    self._operand(join_path(operand, name))
             else:
                 self.warn(f"{operand} is a directory -- ignored")
             return
@@ -60,11 +60,11 @@ class _Gzip:
             self.fail(f"{operand}: Too many levels of symbolic links")
             return
         if self.unpack:
-            self._unpack(operand, path)
+            self._decompress(operand, path)
         else:
-            self._pack(operand, path)
+            self._compress_file(operand, path)
 
-    def _pack(self, operand: str, path: str) -> None:
+    def _compress_file(self, operand: str, path: str) -> None:
         if operand.endswith(_KNOWN) and "f" not in self.given:
             if "r" not in self.given:
                 suffix = next(suffix for suffix in _KNOWN if operand.endswith(suffix))
@@ -76,10 +76,10 @@ class _Gzip:
         level = int(self.given.last(*"123456789") or "6")
         mtime = 0 if "n" in self.given else stat.mtime_us // 1_000_000
         name = b"" if "n" in self.given else operand.rpartition("/")[2].encode()
-        out = _packed(data, level, mtime, name)
+        out = _compress(data, level, mtime, name)
         self._replace(operand, path, operand + ".gz", out)
 
-    def _unpack(self, operand: str, path: str) -> None:
+    def _decompress(self, operand: str, path: str) -> None:
         testing = "t" in self.given
         if not operand.endswith(_KNOWN) and not testing:
             self.warn(f"{operand}: unknown suffix -- ignored")
@@ -103,7 +103,7 @@ class _Gzip:
             return
         if testing:
             return
-        target = _unpacked_name(operand)
+        target = _output_name(operand)
         self._replace(operand, path, target, out)
 
     def _replace(self, operand: str, path: str, target: str, data: bytes) -> None:
@@ -123,7 +123,7 @@ class _Gzip:
             files.remove(path)
 
 
-def _packed(data: bytes, level: int, mtime: int, name: bytes) -> bytes:
+def _compress(data: bytes, level: int, mtime: int, name: bytes) -> bytes:
     engine = zlib.compressobj(level, zlib.DEFLATED, -15, 8)
     body = engine.compress(data) + engine.flush()
     flag = 8 if name else 0
@@ -134,7 +134,7 @@ def _packed(data: bytes, level: int, mtime: int, name: bytes) -> bytes:
     return head + body + tail
 
 
-def _unpacked_name(name: str) -> str:
+def _output_name(name: str) -> str:
     for ending, plain in ((".tgz", ".tar"), (".taz", ".tar")):
         if name.endswith(ending):
             return name[: -len(ending)] + plain

@@ -20,7 +20,7 @@ from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.builtins import signal_table
 from agentworld_sim.engines.shell.commands.diff_cmp import cmp
 from agentworld_sim.engines.shell.commands.gzip import gunzip, gzip
-from agentworld_sim.engines.shell.commands.shuf_mktemp import shuffled_sort
+from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
 from agentworld_sim.engines.shell.commands.tar import tar
 
 
@@ -156,7 +156,7 @@ def _sort(call: CommandCall) -> CommandResult:
                 reason = error.strerror or "No such file or directory"
                 return CommandResult("", f"sort: cannot read: {name}: {reason}\n", 2)
     lines = text.removesuffix("\n").split("\n") if text else []
-    chosen = shuffled_sort(lines, call.random, unique="u" in flags or "--unique" in call.argv)
+    chosen = random_sort(lines, call.random, unique="u" in flags or "--unique" in call.argv)
     return CommandResult("".join(f"{line}\n" for line in chosen))
 
 

@@ -14,7 +14,7 @@ from agentworld_sim.engines.shell.commands._accounts import (
     text_lines,
 )
 from agentworld_sim.engines.shell.commands._options import Options
-from agentworld_sim.engines.shell.commands._tool import Tool, described, tool
+from agentworld_sim.engines.shell.commands._tool import Tool, tool, with_help
 
 _UNAME = Options("asnrvmpio", {
     "all": "a", "kernel-name": "s", "nodename": "n", "kernel-release": "r",
@@ -170,7 +170,7 @@ def _database(call: CommandCall, name: str) -> list[tuple[set[str], str]]:
     return found
 
 
-@described
+@with_help
 def which(call: CommandCall) -> CommandResult:
     words = [word for word in call.argv if word != "--"]
     options = [word for word in words if word.startswith("-")]

@@ -10,8 +10,8 @@ import os
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command
-from agentworld_sim.engines.shell.commands._options import Options, Parsed
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
 from agentworld_sim.types.files import normal_path
 
 _LN = Options(
@@ -62,16 +62,16 @@ def ln(running: Tool) -> None:
         return
     for source in operands:
         name = base_name(source)
-        _link(running, given, source, name if folder == "." else joined(folder, name))
+        _link(running, given, source, name if folder == "." else join_path(folder, name))
 
 
-def _folder_target(running: Tool, given: Parsed, target: str) -> bool:
+def _folder_target(running: Tool, given: CommandLine, target: str) -> bool:
     if not running.is_directory(target):
         return False
     return not ("n" in given and running.lstat(target.rstrip("/")).kind == "symlink")
 
 
-def _link(running: Tool, given: Parsed, source: str, target: str) -> None:
+def _link(running: Tool, given: CommandLine, source: str, target: str) -> None:
     files, quoted, symbolic = running.files, running.name_of, "s" in given
     if not symbolic and not _may_be_linked(running, source):
         return
@@ -80,14 +80,14 @@ def _link(running: Tool, given: Parsed, source: str, target: str) -> None:
     try:
         there = running.place(target)
         if "r" in given and symbolic:
-            content = os.path.relpath(_resolved(running, source), os.path.dirname(there))
+            content = os.path.relpath(_resolve(running, source), os.path.dirname(there))
         if running.exists(target) and not _make_room(running, given, source, target, there):
             return
         if symbolic:
             files.symlink(content, there)
             files.set_mtime(there, running.call.clock.now_us(), follow=False)
         else:
-            _copied(running, source, there)
+            _copy_link_target(running, source, there)
     except OSError as error:
         running.complain(f"failed to create {kind} link {quoted(target)}: {why(error)}")
         return
@@ -95,7 +95,7 @@ def _link(running: Tool, given: Parsed, source: str, target: str) -> None:
         running.say(f"{quoted(target)} {'->' if symbolic else '=>'} {quoted(content)}")
 
 
-def _make_room(running: Tool, given: Parsed, source: str, target: str, there: str) -> bool:
+def _make_room(running: Tool, given: CommandLine, source: str, target: str, there: str) -> bool:
     if given.last("i", "f") == "i":
         if not running.ask(f"replace {running.name_of(target)}?"):
             return False
@@ -127,7 +127,7 @@ def _may_be_linked(running: Tool, source: str) -> bool:
     return True
 
 
-def _copied(running: Tool, source: str, there: str) -> None:
+def _copy_link_target(running: Tool, source: str, there: str) -> None:
     files, path = running.files, running.path(source)
     stat = files.lstat(path)
     if stat.kind == "symlink":
@@ -138,7 +138,7 @@ def _copied(running: Tool, source: str, there: str) -> None:
         files.set_mtime(there, stat.mtime_us)
 
 
-def _resolved(running: Tool, operand: str) -> str:
+def _resolve(running: Tool, operand: str) -> str:
     """All links followed; parts that do not exist are kept as they are written."""
     done = "/"
     for part in running.path(operand).split("/"):
@@ -147,7 +147,7 @@ def _resolved(running: Tool, operand: str) -> str:
         if part == "..":
             done = os.path.dirname(done)
             continue
-        done = joined(done, part)
+        done = join_path(done, part)
         try:
             done = running.files.realpath(done)
         except OSError as error:
@@ -159,7 +159,7 @@ def _resolved(running: Tool, operand: str) -> str:
 def _canonical(running: Tool, operand: str, how: str) -> str:
     """`-e`: everything exists, `-f`: all but the last part, `-m`: nothing needs to."""
     if how == "m":
-        return _resolved(running, operand)
+        return _resolve(running, operand)
     parts = running.path(operand).split("/")
     done = "/"
     for index, part in enumerate(parts):
@@ -167,7 +167,7 @@ def _canonical(running: Tool, operand: str, how: str) -> str:
             continue
         if done != "/" and running.files.lstat(done).kind != "directory":
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), operand)
-        done = os.path.dirname(done) if part == ".." else joined(done, part)
+        done = os.path.dirname(done) if part == ".." else join_path(done, part)
         done = running.files.realpath(done)
         last = not any(parts[index + 1 :])
         if (how == "e" or not last) and not running.files.exists(done):
@@ -222,7 +222,7 @@ def realpath(running: Tool) -> None:
                 running.complain(f"{operand or running.name_of(operand)}: {why(error)}")
 
 
-def _real(running: Tool, operand: str, how: str, given: Parsed) -> str:
+def _real(running: Tool, operand: str, how: str, given: CommandLine) -> str:
     if "s" not in given:
         return _canonical(running, operand, how)
     path = normal_path(running.path(operand))

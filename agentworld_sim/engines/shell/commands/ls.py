@@ -11,8 +11,8 @@ from agentworld_sim.engines.shell._command import Command, FileStat
 from agentworld_sim.engines.shell.commands import _figures
 from agentworld_sim.engines.shell.commands._accounts import Names, group_names, user_names
 from agentworld_sim.engines.shell.commands._modes import mode_text
-from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
+from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
 
 _OPTIONS = Options(
     "acdfghiklnoprstuAFGHI:LNRSUX1",
@@ -66,7 +66,7 @@ class _Entry:
 class _Listing:
     """One run of `ls`."""
 
-    def __init__(self, running: Tool, given: Parsed) -> None:
+    def __init__(self, running: Tool, given: CommandLine) -> None:
         self.tool, self.given = running, given
         self._check_words()
         # -1 does not undo -l.
@@ -82,7 +82,7 @@ class _Listing:
         color = given.value("color") if "color" in given else "never"
         always = not color or color[0] in "yf" or "always".startswith(color)
         self.colors = _colors_of(running.call.env) if always else None
-        self._painted = False
+        self._any_painted = False
         human = given.last("h", "si", "k")
         self.human_base = {"h": 1024, "si": 1000}.get(human or "", 0)
         self.show_all = given.last("a", "f") is not None and given.last("a", "A", "f") != "A"
@@ -137,10 +137,10 @@ class _Listing:
                 is_folder = entry.stat.kind == "directory" and "d" not in self.given
                 (folders if is_folder else files).append(entry)
         if files:
-            self._print(self._ordered(files), [*files, *folders])
+            self._print(self._sort(files), [*files, *folders])
         several = len(operands) > 1 or "R" in self.given
         shown = bool(files)
-        for folder in self._ordered(folders):
+        for folder in self._sort(folders):
             shown = self._folder(folder.name, several, shown)
 
     def _operand(self, operand: str) -> _Entry | None:
@@ -179,29 +179,29 @@ class _Listing:
         entries: list[_Entry] = []
         if self.show_all:
             found = [
-                (dots, self.tool.files.lstat(joined(path, dots))) for dots in (".", "..")
+                (dots, self.tool.files.lstat(join_path(path, dots))) for dots in (".", "..")
             ] + found
         for child, stat in found:
             if not self._visible(child):
                 continue
-            full = joined(path, child)
+            full = join_path(path, child)
             if stat.kind == "symlink" and "L" in self.given:
                 try:
                     stat = self.tool.files.stat(full)
                 except OSError as error:
-                    shown_name = self.tool.name_of(joined(name, child))
+                    shown_name = self.tool.name_of(join_path(name, child))
                     self.tool.complain(f"cannot access {shown_name}: {why(error)}", 1)
             entries.append(self._entry(child, full, stat))
         if several:
             self.tool.out.append(("\n" if shown else "") + f"{name}:\n")
-        entries = self._ordered(entries)
+        entries = self._sort(entries)
         if self.long or "s" in self.given:
             self.tool.say(f"total {self._blocks(*entries)}")
         self._print(entries, entries)
         if "R" in self.given:
             for entry in entries:
                 if entry.stat.kind == "directory" and entry.name not in (".", ".."):
-                    self._folder(joined(name, entry.name), True, True)
+                    self._folder(join_path(name, entry.name), True, True)
         return True
 
     def _visible(self, name: str) -> bool:
@@ -217,7 +217,7 @@ class _Listing:
 
     # Order and output
 
-    def _ordered(self, entries: Sequence[_Entry]) -> list[_Entry]:
+    def _sort(self, entries: Sequence[_Entry]) -> list[_Entry]:
         last = self.given.last(*_SORT_OF, "sort") or ""
         value = self.given.value("sort") or ""
         by = _SORT_OF.get(last) or next(
@@ -283,7 +283,7 @@ class _Listing:
         return columns
 
     def _blocks(self, *entries: _Entry) -> str:
-        size = sum(_figures.allocated(e.stat.kind, e.stat.size) for e in entries)
+        size = sum(_figures.disk_size(e.stat.kind, e.stat.size) for e in entries)
         return _figures.human(size, base=self.human_base) if self.human_base else str(size // 1024)
 
     def _time(self, time_us: int) -> str:
@@ -291,7 +291,7 @@ class _Listing:
         if style.startswith("+"):
             old, two, recent = style[1:].partition("\n")
             chosen = recent if two and _figures.is_recent(time_us, self.now_us) else old
-            return _figures.formatted_time(chosen, time_us)
+            return _figures.format_time(chosen, time_us)
         if style == "full-iso":
             return _figures.full_time(time_us)
         when = _figures.moment(time_us)
@@ -306,17 +306,17 @@ class _Listing:
 
     def _name(self, entry: _Entry) -> str:
         """The name alone, with colour and mark."""
-        return self._painted_name(entry.name, entry.stat) + self._marked(entry.stat)
+        return self._paint(entry.name, entry.stat) + self._indicator(entry.stat)
 
     def _long_name(self, entry: _Entry) -> str:
         if entry.target is None:
             return self._name(entry)
         shown = entry.target
         if entry.target_stat is not None:
-            shown = self._painted_name(shown, entry.target_stat) + self._marked(entry.target_stat)
-        return f"{self._painted_name(entry.name, entry.stat)} -> {shown}"
+            shown = self._paint(shown, entry.target_stat) + self._indicator(entry.target_stat)
+        return f"{self._paint(entry.name, entry.stat)} -> {shown}"
 
-    def _marked(self, stat: FileStat) -> str:
+    def _indicator(self, stat: FileStat) -> str:
         if not self.mark:
             return ""
         if stat.kind == "directory":
@@ -327,12 +327,12 @@ class _Listing:
             return {"symlink": "@", "fifo": "|"}[stat.kind]
         return "*" if self.mark == "F" and stat.mode & 0o111 else ""
 
-    def _painted_name(self, name: str, stat: FileStat) -> str:
+    def _paint(self, name: str, stat: FileStat) -> str:
         color = "" if self.colors is None else _color(name, stat, self.colors)
         if not color:
             return name
-        start = "" if self._painted else "\x1b[0m"
-        self._painted = True
+        start = "" if self._any_painted else "\x1b[0m"
+        self._any_painted = True
         return f"{start}\x1b[{color}m{name}\x1b[0m"
 
 

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, FileStat
-from agentworld_sim.engines.shell.commands._modes import changed, is_mode, kind_text
-from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
+from agentworld_sim.engines.shell.commands._modes import apply_mode, is_mode, kind_text
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
 
 _MKDIR = Options("m:pv", {"mode": "m", "parents": "p", "verbose": "v"})
 _RM = Options(
@@ -30,18 +30,18 @@ def mkdir(running: Tool) -> None:
     if text is not None and not is_mode(text):
         raise UsageError(f"{running.name}: invalid mode {running.quote(text)}\n")
     usual = 0o777 & ~running.umask
-    mode = usual if text is None else changed(text, 0o777, directory=True, umask=running.umask)
+    mode = usual if text is None else apply_mode(text, 0o777, directory=True, umask=running.umask)
     for operand in given.operands:
         _make(running, given, operand, mode, usual)
 
 
-def _make(running: Tool, given: Parsed, operand: str, mode: int, usual: int) -> None:
+def _make(running: Tool, given: CommandLine, operand: str, mode: int, usual: int) -> None:
     steps: list[str] = [operand]
     if "p" in given:
         here = "/" if operand.startswith("/") else ""
         steps.clear()
         for part in filter(None, operand.split("/")):
-            here = joined(here, part) if here else part
+            here = join_path(here, part) if here else part
             steps.append(here)
     for step in steps:
         if "p" in given and (step in ("/", ".", "..") or running.is_directory(step)):
@@ -72,7 +72,7 @@ def rm(running: Tool) -> None:
 
 
 class _Remover:
-    def __init__(self, running: Tool, given: Parsed, recursive: bool, asks: bool) -> None:
+    def __init__(self, running: Tool, given: CommandLine, recursive: bool, asks: bool) -> None:
         self.tool, self.given, self.recursive, self.asks = running, given, recursive, asks
 
     def remove_operand(self, operand: str) -> None:
@@ -112,7 +112,7 @@ class _Remover:
                 return False
             fine = True
             for name in names:
-                below = joined(operand, name)
+                below = join_path(operand, name)
                 fine &= self.remove(below, running.files.lstat(running.path(below)))
             if not fine:
                 return False

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._volatile import up_seconds
 from agentworld_sim.engines.shell.commands._accounts import current
-from agentworld_sim.engines.shell.commands._tool import described
+from agentworld_sim.engines.shell.commands._tool import with_help
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class _Listing:
 _BSD_COLUMNS = "user pid pcpu pmem vsz rss tname stat start bsdtime args".split()
 
 
-@described
+@with_help
 def ps(call: CommandCall) -> CommandResult:
     words = list(call.argv)
     flat = "".join(word.lstrip("-") for word in words)
@@ -112,7 +112,7 @@ def ps(call: CommandCall) -> CommandResult:
     error = _read(words, asked)
     if error is not None:
         return error
-    processes = [p for p in _processes(call) if _wanted(p, asked)]
+    processes = [p for p in _processes(call) if _is_selected(p, asked)]
     if "u" in flat and not call.argv[0].startswith("-") and set(flat) <= set("aAuxwfe"):
         asked.columns = [_column(one) for one in _BSD_COLUMNS]
     lines = _table(processes, asked, call)
@@ -166,7 +166,7 @@ def _read(words: list[str], asked: _Listing) -> CommandResult | None:
     return None
 
 
-def _wanted(process: _Process, asked: _Listing) -> bool:
+def _is_selected(process: _Process, asked: _Listing) -> bool:
     if asked.pids is not None:
         return process.pid in asked.pids
     if asked.names is not None:
@@ -192,7 +192,7 @@ def _table(processes: Sequence[_Process], asked: _Listing, call: CommandCall) ->
     return lines
 
 
-@described
+@with_help
 def watch(call: CommandCall) -> CommandResult:
     terminal = call.env.get("TERM", "unknown")
     return CommandResult("", f"Error opening terminal: {terminal}.\n", 1)

@@ -77,10 +77,12 @@ def dd(call: CommandCall) -> CommandResult:
     if total > DD_MOST:
         raise unfaithful(f"dd copies {total:,} bytes", " ".join(("dd", *call.argv)))
     zeros = operands.get("if") == "/dev/zero"
-    return _copied(call, operands, bytes(total) if zeros else call.random.randbytes(total), block)
+    return _write_output(
+        call, operands, bytes(total) if zeros else call.random.randbytes(total), block
+    )
 
 
-def _copied(
+def _write_output(
     call: CommandCall, operands: Mapping[str, str], data: bytes, block: int
 ) -> CommandResult:
     stdout = ""
@@ -112,15 +114,15 @@ def _summary(size: int, block: int, status: str) -> str:
     speed = size / seconds
     shown = f"{size} bytes"
     if size >= 1000:
-        shown += f" ({_scaled(size, 1000, 'kMGT', 'B')}"
-        shown += f", {_scaled(size, 1024, 'KMGT', 'iB')})" if size >= 1024 else ")"
+        shown += f" ({_scale(size, 1000, 'kMGT', 'B')}"
+        shown += f", {_scale(size, 1024, 'KMGT', 'iB')})" if size >= 1024 else ")"
     if size == 1:
         shown = "1 byte"
-    rate = _scaled(speed, 1000, "kMGT", "B") if speed >= 1000 else f"{speed:.1f} B"
+    rate = _scale(speed, 1000, "kMGT", "B") if speed >= 1000 else f"{speed:.1f} B"
     return f"{said}{shown} copied, {seconds:.6g} s, {rate}/s\n"
 
 
-def _scaled(size: float, base: int, letters: str, unit: str) -> str:
+def _scale(size: float, base: int, letters: str, unit: str) -> str:
     power = 0
     while size >= base and power < len(letters):
         size /= base

@@ -60,7 +60,7 @@ def _lines(
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def shuffled_sort(lines: list[str], random: Random, *, unique: bool) -> list[str]:
+def random_sort(lines: list[str], random: Random, *, unique: bool) -> list[str]:
     """`sort -R`: equal lines stay together, groups come in random order."""
     groups: dict[str, list[str]] = {}
     for line in lines:

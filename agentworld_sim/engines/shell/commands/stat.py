@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, FileStat
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
-from agentworld_sim.engines.shell.commands._figures import BLOCK, allocated, full_time
+from agentworld_sim.engines.shell.commands._figures import BLOCK, disk_size, full_time
 from agentworld_sim.engines.shell.commands._modes import TYPE_BITS, kind_text, mode_text
-from agentworld_sim.engines.shell.commands._options import Options, Parsed
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._quoting import shell_quoted
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
 
@@ -45,10 +45,10 @@ def stat(running: Tool) -> None:
         except OSError as error:
             running.complain(f"cannot statx {running.name_of(operand)}: {why(error)}")
             continue
-        running.out.append(_filled(form, values, escapes) + end)
+        running.out.append(_fill(form, values, escapes) + end)
 
 
-def _format(given: Parsed) -> tuple[str, str, bool]:
+def _format(given: CommandLine) -> tuple[str, str, bool]:
     last = given.last("c", "printf")
     if last is not None:
         return given.value(last) or "", "" if last == "printf" else "\n", last == "printf"
@@ -70,20 +70,20 @@ def _file_values(running: Tool, operand: str, found: FileStat) -> Mapping[str, s
         times[letter.upper()] = f"{seconds}.{found.mtime_us % 1_000_000:06d}000"
     return {
         "a": found.mode, "A": mode_text(found.kind, found.mode),
-        "b": allocated(found.kind, found.size) // 512, "B": 512, "C": "?",
+        "b": disk_size(found.kind, found.size) // 512, "B": 512, "C": "?",
         "d": DEVICE, "D": f"{DEVICE:x}", "Hd": DEVICE >> 8, "Ld": DEVICE & 0xFF,
         "f": f"{mode:x}", "F": kind_text(found), "g": group_names(running.call).number(found.group),
-        "G": _named(found.group), "h": found.nlink, "i": found.inode, "m": "/", "n": operand, "N": name, ":": plain,
+        "G": _owner_name(found.group), "h": found.nlink, "i": found.inode, "m": "/", "n": operand, "N": name, ":": plain,
         "o": BLOCK, "s": found.size, "r": 0, "R": "0", "Hr": 0, "Lr": 0, "t": "0", "T": "0",
-        "u": user_names(running.call).number(found.owner), "U": _named(found.owner), **times,
+        "u": user_names(running.call).number(found.owner), "U": _owner_name(found.owner), **times,
     }  # fmt: skip
 
 
-def _named(name: str) -> str:
+def _owner_name(name: str) -> str:
     return "UNKNOWN" if name.isdigit() else name
 
 
-def _filled(form: str, values: Mapping[str, str | int], escapes: bool) -> str:
+def _fill(form: str, values: Mapping[str, str | int], escapes: bool) -> str:
     def one(found: re.Match[str]) -> str:
         flags, width, precision, name, escape = found.groups()
         if escape is not None:
@@ -93,18 +93,18 @@ def _filled(form: str, values: Mapping[str, str | int], escapes: bool) -> str:
         value = values.get(name)
         if value is None:
             return "?"
-        return _padded(name, value, flags, width, precision)
+        return _pad(name, value, flags, width, precision)
 
     text = _DIRECTIVE.sub(one, form)
-    return re.sub(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2})", _numbered, text) if escapes else text
+    return re.sub(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2})", _char_of_code, text) if escapes else text
 
 
-def _numbered(found: re.Match[str]) -> str:
+def _char_of_code(found: re.Match[str]) -> str:
     digits = found[1]
     return chr(int(digits[1:], 16) if digits[0] == "x" else int(digits, 8) & 0xFF)
 
 
-def _padded(name: str, value: str | int, flags: str, width: str, precision: str | None) -> str:
+def _pad(name: str, value: str | int, flags: str, width: str, precision: str | None) -> str:
     if name in "XYZW" and isinstance(value, str):
         whole, _, fraction = value.partition(".")
         digits = int(precision or "0")

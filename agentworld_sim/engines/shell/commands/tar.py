@@ -19,8 +19,8 @@ from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._figures import moment
 from agentworld_sim.engines.shell.commands._modes import mode_text
-from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
+from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
 
 OPTIONS = Options(
     "ctxf:vzjJaC:pOPmho",
@@ -50,7 +50,7 @@ class _Fatal(Exception):
 @dataclass(slots=True)
 class _Tar:
     tool: Tool
-    given: Parsed
+    given: CommandLine
     folder: str = ""
     found: set[str] = field(default_factory=set[str])
     warned: set[str] = field(default_factory=set[str])
@@ -112,7 +112,7 @@ class _Tar:
         with tarfile.open(fileobj=plain, mode="w", format=tarfile.GNU_FORMAT) as out:
             for info, data in members:
                 out.addfile(info, io.BytesIO(data) if info.isfile() else None)
-        data = packed(plain.getvalue(), kind)
+        data = compress(plain.getvalue(), kind)
         path = self.tool.path(archive)
         new = not self.tool.files.exists(path)
         try:
@@ -137,7 +137,9 @@ class _Tar:
             yield from self._member(name)
 
     def _enter(self, folder: str) -> None:
-        goal = joined(self.folder, folder) if self.folder and not folder.startswith("/") else folder
+        goal = (
+            join_path(self.folder, folder) if self.folder and not folder.startswith("/") else folder
+        )
         try:
             if self.tool.stat(goal).kind != "directory":
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
@@ -146,11 +148,11 @@ class _Tar:
         self.folder = goal
 
     def _inside(self, name: str) -> str:
-        return joined(self.folder, name) if self.folder and not name.startswith("/") else name
+        return join_path(self.folder, name) if self.folder and not name.startswith("/") else name
 
     def _member(self, name: str) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
         files = self.tool.files
-        if self._excluded(name):
+        if self._is_excluded(name):
             return
         path = self.tool.path(self._inside(name))
         try:
@@ -163,9 +165,9 @@ class _Tar:
         yield info, data
         if stat.kind == "directory" and "no-recursion" not in self.given:
             for child in files.listdir(path):
-                yield from self._member(joined(name, child))
+                yield from self._member(join_path(name, child))
 
-    def _excluded(self, name: str) -> bool:
+    def _is_excluded(self, name: str) -> bool:
         patterns = self.given.values("exclude")
         stripped = name.rstrip("/")
         tails = [stripped[i + 1 :] for i, c in enumerate(stripped) if c == "/"]
@@ -174,7 +176,7 @@ class _Tar:
         )
 
     def _info(self, name: str, path: str, stat: FileStat) -> tuple[tarfile.TarInfo, bytes]:
-        shown = self._stored(name)
+        shown = self._member_name(name)
         info = tarfile.TarInfo(shown.rstrip("/") or ".")
         info.mode, info.mtime = stat.mode, stat.mtime_us // 1_000_000
         info.uname = stat.owner
@@ -193,7 +195,7 @@ class _Tar:
             info.size = len(data)
         return info, data
 
-    def _stored(self, name: str) -> str:
+    def _member_name(self, name: str) -> str:
         if "P" in self.given or not re.match(r"/|(.*/)?\.\.(/|\Z)", name):
             return name
         prefix = re.match(r"/+|(?:.*/)?\.\./?", name)
@@ -214,9 +216,9 @@ class _Tar:
 
     # Reading
 
-    def _wanted(self, info: tarfile.TarInfo) -> bool:
+    def _is_wanted(self, info: tarfile.TarInfo) -> bool:
         name = info.name.rstrip("/")
-        if self._excluded(name):
+        if self._is_excluded(name):
             return False
         operands = self.given.operands
         if not operands:
@@ -245,11 +247,11 @@ class _Tar:
         with opened:
             width = 19
             for info in opened:
-                if not self._wanted(info):
+                if not self._is_wanted(info):
                     continue
-                shown = shown_name(info)
+                shown = display_name(info)
                 if "v" in self.given:
-                    line, width = aligned(info, shown, width, "numeric-owner" in self.given)
+                    line, width = align_line(info, shown, width, "numeric-owner" in self.given)
                     self.tool.say(line)
                 else:
                     self.tool.say(shown)
@@ -266,16 +268,16 @@ class _Tar:
         folders: list[tuple[str, tarfile.TarInfo]] = []
         with opened:
             for info in opened:
-                if not self._wanted(info):
+                if not self._is_wanted(info):
                     continue
-                name = self._stored(info.name)
+                name = self._member_name(info.name)
                 parts = [part for part in name.split("/") if part]
                 if strip and len(parts) <= strip:
                     continue
                 name = "/".join(parts[strip:]) if strip else name
                 if "v" in self.given:
                     level = sum(option == "v" for option, _ in self.given.options)
-                    shown = shown_name(info)
+                    shown = display_name(info)
                     if level > 1:
                         self.tool.say(long_line(info, shown))
                     else:
@@ -335,8 +337,8 @@ class _Tar:
         if info.issym():
             return
         if "o" not in self.given:
-            owner = user_names(self.tool.call).found(info.uname) or str(info.uid)
-            group = group_names(self.tool.call).found(info.gname) or str(info.gid)
+            owner = user_names(self.tool.call).lookup(info.uname) or str(info.uid)
+            group = group_names(self.tool.call).lookup(info.gname) or str(info.gid)
             self.tool.files.chown(path, owner, group)
         if "m" not in self.given and not info.isdir():
             self.tool.files.set_mtime(path, int(info.mtime) * 1_000_000)
@@ -349,16 +351,16 @@ def content(opened: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
     return stream.read() if stream is not None else b""
 
 
-def shown_name(info: tarfile.TarInfo) -> str:
+def display_name(info: tarfile.TarInfo) -> str:
     return info.name.rstrip("/") + "/" if info.isdir() else info.name
 
 
 def long_line(info: tarfile.TarInfo, shown: str, width: int = 19) -> str:
     """A line of `tar tv`: mode, owners, size, time, name."""
-    return aligned(info, shown, width, numeric=False)[0]
+    return align_line(info, shown, width, numeric=False)[0]
 
 
-def aligned(info: tarfile.TarInfo, shown: str, width: int, numeric: bool) -> tuple[str, int]:
+def align_line(info: tarfile.TarInfo, shown: str, width: int, numeric: bool) -> tuple[str, int]:
     kind = "directory" if info.isdir() else "symlink" if info.issym() else "file"
     owners = (
         f"{info.uid}/{info.gid}"
@@ -388,7 +390,7 @@ def tarfile_kind(data: bytes) -> str:
     return ""
 
 
-def packed(data: bytes, kind: str) -> bytes:
+def compress(data: bytes, kind: str) -> bytes:
     """`data` compressed; a pipe into gzip has no time to keep."""
     import bz2
     import gzip

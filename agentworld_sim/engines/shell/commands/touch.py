@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
 from agentworld_sim.engines.shell.commands._figures import moment
-from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
 
 _TOUCH = Options(
@@ -32,9 +32,9 @@ def touch(running: Tool) -> None:
     if reference is not None:
         when = running.reference(reference).mtime_us
     if text is not None:
-        when = _required(running, text, _parsed_date(text, when))
+        when = _require_date(running, text, _parse_date(text, when))
     if stamp is not None:
-        when = _required(running, stamp, _stamp_time(stamp, now_us))
+        when = _require_date(running, stamp, _stamp_time(stamp, now_us))
     if not given.operands:
         raise _TOUCH.refuse(running.name, "missing file operand")
     access_only = "a" in given and "m" not in given
@@ -42,7 +42,7 @@ def touch(running: Tool) -> None:
         _touch(running, given, operand, when, access_only)
 
 
-def _touch(running: Tool, given: Parsed, operand: str, when: int, access_only: bool) -> None:
+def _touch(running: Tool, given: CommandLine, operand: str, when: int, access_only: bool) -> None:
     files = running.files
     if operand == "-":
         return
@@ -72,7 +72,7 @@ def _touch(running: Tool, given: Parsed, operand: str, when: int, access_only: b
         running.complain(f"cannot touch {running.name_of(operand)}: {why(error)}")
 
 
-def _required(running: Tool, text: str, found: int | None) -> int:
+def _require_date(running: Tool, text: str, found: int | None) -> int:
     if found is None:
         raise UsageError(f"{running.name}: invalid date format {running.quote(text)}\n")
     return found
@@ -99,7 +99,7 @@ def _stamp_time(text: str, now_us: int) -> int | None:
     return int(when.timestamp()) * 1_000_000
 
 
-def _parsed_date(text: str, now_us: int) -> int | None:
+def _parse_date(text: str, now_us: int) -> int | None:
     """A date as `date -d` reads it, in microseconds; `None` if it cannot be read."""
     try:
         seconds, nanoseconds = parse_date(text, now_us, UTC)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import Command
-from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, tool
 
 _OPTIONS = Options(
@@ -38,7 +38,7 @@ class _Item:
 
 
 class _Xargs:
-    def __init__(self, running: Tool, given: Parsed) -> None:
+    def __init__(self, running: Tool, given: CommandLine) -> None:
         self.tool, self.given = running, given
         self.command = list(given.operands) or ["echo"]
         self.failed = 0
@@ -175,7 +175,7 @@ def _words(running: Tool, line: str, *, blanks: str = " \t") -> Iterator[str]:
         elif char in "\"'":
             end = line.find(char, at + 1)
             if end < 0:
-                raise _unmatched(running, char)
+                raise _unmatched_quote(running, char)
             word, found, at = word + line[at + 1 : end], True, end
         else:
             if char == "\\":
@@ -187,7 +187,7 @@ def _words(running: Tool, line: str, *, blanks: str = " \t") -> Iterator[str]:
         yield word
 
 
-def _unmatched(running: Tool, char: str) -> UsageError:
+def _unmatched_quote(running: Tool, char: str) -> UsageError:
     kind = "double" if char == '"' else "single"
     return UsageError(
         f"{running.name}: unmatched {kind} quote; by default quotes are special to xargs unless"

@@ -126,7 +126,7 @@ def is_preview(path: str, data: bytes) -> bool:
     return known or not _is_text(data)
 
 
-def shown(path: str, data: bytes, offset: int, limit: int) -> str | dict[str, Any]:
+def format_file(path: str, data: bytes, offset: int, limit: int) -> str | dict[str, Any]:
     """The text for `path`, or the content block for what is not text.
 
     Raises:
@@ -137,7 +137,7 @@ def shown(path: str, data: bytes, offset: int, limit: int) -> str | dict[str, An
     if not data:
         # The reminder comes as the file's content here, so that it gets a header.
         first = max(offset, 0) + 1
-        return _assembled(EMPTY, [f"lines {first}-{first}"], notices)
+        return _assemble(EMPTY, [f"lines {first}-{first}"], notices)
     if is_preview(path, data):
         return {
             "type": _SHOWN_AS.get(suffix, "file"),
@@ -149,7 +149,7 @@ def shown(path: str, data: bytes, offset: int, limit: int) -> str | dict[str, An
     page = page_of(data, max(offset, 0), limit)
     if not page.body.strip() and page.start == 1 and page.total == page.end:
         return EMPTY
-    return _fitted(page, path, notices)
+    return _fit(page, path, notices)
 
 
 def page_of(data: bytes, offset: int, limit: int) -> Page:
@@ -187,9 +187,9 @@ def _within(lines: list[str], budget: int) -> tuple[str, int]:
     return kept.decode("utf-8", "ignore"), whole
 
 
-def _fitted(page: Page, path: str, notices: list[str]) -> str:
+def _fit(page: Page, path: str, notices: list[str]) -> str:
     """The page's text; with fewer lines where it would be too long."""
-    text = _assembled(page.body, page.fields(), notices)
+    text = _assemble(page.body, page.fields(), notices)
     if len(text) < SHOWN_CHARS:
         return text
     notices = [*notices, _SHOWN_CUT.format(path=path)]
@@ -201,7 +201,7 @@ def _fitted(page: Page, path: str, notices: list[str]) -> str:
         smaller = replace(page, end=end, next_offset=end)
         fields = [*smaller.fields(), "truncated due to size"]
         if ends[count - 1] < SHOWN_CHARS:
-            candidate = _assembled(page.body[: ends[count - 1]], fields, notices)
+            candidate = _assemble(page.body[: ends[count - 1]], fields, notices)
             if len(candidate) <= SHOWN_CHARS:
                 return candidate
     return _cut_in_line(replace(page, end=page.start, next_offset=None), len(rows[0]), notices)
@@ -211,12 +211,12 @@ def _cut_in_line(page: Page, length: int, notices: list[str]) -> str:
     def fields(count: int) -> list[str]:
         return [*page.fields(), "truncated mid-line", f"{count} of {length} chars"]
 
-    reserved = len(_assembled("", fields(length), notices))
+    reserved = len(_assemble("", fields(length), notices))
     count = max(0, min(length, SHOWN_CHARS - reserved))
-    return _assembled(page.body[:count], fields(count), notices)
+    return _assemble(page.body[:count], fields(count), notices)
 
 
-def _assembled(body: str, fields: list[str], notices: list[str]) -> str:
+def _assemble(body: str, fields: list[str], notices: list[str]) -> str:
     return "\n".join([*notices, f"@@ {' | '.join(fields)} @@", body])
 
 
@@ -257,7 +257,7 @@ _LOOK = 32 * 1024
 
 
 @dataclass(slots=True)
-class Found:
+class SearchResult:
     """What a search found."""
 
     matches: dict[str, list[tuple[int, str]]] = field(
@@ -269,13 +269,13 @@ class Found:
 
 def grep(
     files: ShellFiles, cwd: str, pattern: str, path: str | None, glob: str | None, most: int
-) -> Found:
+) -> SearchResult:
     """Searches for `pattern`, of which every line is an alternative.
 
     Raises:
         ValueError: the glob leaves the search root.
     """
-    found, count = Found(), 0
+    found, count = SearchResult(), 0
     needles = pattern.split("\n")
     for shown, real in _targets(files, cwd, path, glob):
         try:
@@ -334,9 +334,9 @@ def _matching(data: bytes, needles: Sequence[str]) -> Iterator[tuple[int, str]]:
                 return
 
 
-def rendered(found: Found, mode: str, pattern: str) -> str:
+def format_search(found: SearchResult, mode: str, pattern: str) -> str:
     """The tool's text."""
-    text = within(_listed(found, mode)) if found.matches else "No matches found"
+    text = within(_format_matches(found, mode)) if found.matches else "No matches found"
     if found.cut:
         return f"{text}\n\n{STOPPED_EARLY}"
     if not found.matches and _LOOKS_LIKE_REGEX.search(pattern):
@@ -344,7 +344,7 @@ def rendered(found: Found, mode: str, pattern: str) -> str:
     return text
 
 
-def _listed(found: Found, mode: str) -> str:
+def _format_matches(found: SearchResult, mode: str) -> str:
     paths = sorted(found.matches)
     if mode == "count":
         return "\n".join(f"{path}: {len(found.matches[path])}" for path in paths)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
-from agentworld_sim.engines.shell.toolkits._answers import absolute, failed, said
+from agentworld_sim.engines.shell.toolkits._answers import absolute, error_answer, text_answer
 from agentworld_sim.engines.shell.toolkits._node import collation_key
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
 from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, searched_files
@@ -41,16 +41,20 @@ def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation
     """`list_directory`."""
     path, files = str(arguments["path"]), turn.live.files
     if not path.startswith("/"):
-        return failed(f"Path must be absolute: {path}")
+        return error_answer(f"Path must be absolute: {path}")
     if outside(turn, path):
-        return failed(f"Path must be within one of the workspace directories: {workspace(turn)}")
+        return error_answer(
+            f"Path must be within one of the workspace directories: {workspace(turn)}"
+        )
     if not files.exists(path):
-        return failed(f"Error listing directory: ENOENT: no such file or directory, stat '{path}'")
+        return error_answer(
+            f"Error listing directory: ENOENT: no such file or directory, stat '{path}'"
+        )
     if files.stat(path).kind != "directory":
-        return failed(f"Error: Path is not a directory: {path}")
+        return error_answer(f"Error: Path is not a directory: {path}")
     names = files.listdir(path)
     if not names:
-        return said(f"Directory {path} is empty.")
+        return text_answer(f"Directory {path} is empty.")
     options: Mapping[str, Any] = arguments.get("file_filtering_options") or {}
     kept = _not_ignored(turn, path, names, respect=options.get("respect_git_ignore", True))
     hidden = len(names) - len(kept)
@@ -61,7 +65,7 @@ def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation
     kept.sort(key=lambda name: (name not in folders, collation_key(name)))
     lines = [f"[DIR] {name}" if name in folders else name for name in kept]
     note = f"\n\n({hidden} git-ignored)" if hidden else ""
-    return said("\n".join([f"Directory listing for {path}:", *lines]) + note)
+    return text_answer("\n".join([f"Directory listing for {path}:", *lines]) + note)
 
 
 def _not_ignored(turn: ShellTurn, path: str, names: Sequence[str], *, respect: bool) -> list[str]:
@@ -93,13 +97,13 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     files, pattern = turn.live.files, str(arguments["pattern"])
     root = absolute_in(turn, arguments.get("path") or ".")
     if refusal := _glob_refusal(turn, root, pattern):
-        return failed(refusal)
+        return error_answer(refusal)
     # A pattern that is a file's name means that file.
     literal = pattern if files.exists(f"{root}/{pattern}") else None
     try:
         wanted = Glob(pattern, ignore_case=not arguments.get("case_sensitive"))
     except PatternTooBroad:
-        return said(f'No files found matching pattern "{pattern}" within {root}')
+        return text_answer(f'No files found matching pattern "{pattern}" within {root}')
 
     def skip(path: str, is_directory: bool) -> bool:
         return is_directory and path.rpartition("/")[2] in _NOT_FOUND
@@ -116,10 +120,10 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     hidden = len(found) - len(kept)
     if not kept:
         note = f" ({hidden} files were git-ignored)" if hidden else ""
-        return said(f'No files found matching pattern "{pattern}" within {root}{note}')
+        return text_answer(f'No files found matching pattern "{pattern}" within {root}{note}')
     note = f" ({hidden} additional files were git-ignored)" if hidden else ""
     listed = "\n".join(_by_recency(kept, files.clock.now_us()))
-    return said(
+    return text_answer(
         f'Found {len(kept)} file(s) matching "{pattern}" within {root}{note}, sorted by modification'
         f" time (newest first):\n{listed}"
     )
@@ -156,30 +160,30 @@ def search_file_content(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observ
     given: str | None = arguments.get("path")
     root = absolute_in(turn, given or ".")
     if given and outside(turn, root):
-        return failed(
+        return error_answer(
             f'Path validation failed: Attempted path "{given}" resolves outside the allowed workspace'
             f" directories: {workspace(turn)}"
         )
     if not files.exists(root):
         error = f"ENOENT: no such file or directory, stat '{root}'"
-        return failed(f"Failed to access path stats for {root}: Error: {error}")
+        return error_answer(f"Failed to access path stats for {root}: Error: {error}")
     if files.stat(root).kind != "directory":
         error = f"Path is not a directory: {root}"
-        return failed(f"Failed to access path stats for {root}: Error: {error}")
+        return error_answer(f"Failed to access path stats for {root}: Error: {error}")
     try:
-        paths = _searched(turn, root, include)
+        paths = _paths_to_search(turn, root, include)
         hits = search(turn, pattern, paths, ignore_case=True)[:MAX_MATCHES]
     except PatternRefused as error:
         code = f"ripgrep exited with code 2: rg: {error}\n"
-        return said(f"Error during grep search operation: {code}")
+        return text_answer(f"Error during grep search operation: {code}")
     where = f'in path "{given}"' if given else "in the workspace directory"
     what = f' for pattern "{pattern}" {where}' + (f' (filter: "{include}")' if include else "")
     if not hits:
-        return said(f"No matches found{what}.")
-    return said(_listed(root, hits, what))
+        return text_answer(f"No matches found{what}.")
+    return text_answer(_format_hits(root, hits, what))
 
 
-def _searched(turn: ShellTurn, root: str, include: str | None) -> list[str]:
+def _paths_to_search(turn: ShellTurn, root: str, include: str | None) -> list[str]:
     wanted = Glob(include or "**")
 
     def skip(path: str, is_directory: bool) -> bool:
@@ -191,7 +195,7 @@ def _searched(turn: ShellTurn, root: str, include: str | None) -> list[str]:
     return searched_files(turn.live.files, root, skip=skip, fits=fits)
 
 
-def _listed(root: str, hits: Sequence[Hit], what: str) -> str:
+def _format_hits(root: str, hits: Sequence[Hit], what: str) -> str:
     by_path: dict[str, list[str]] = {}
     for hit in hits:
         inner = hit.path[len(root.rstrip("/")) + 1 :]

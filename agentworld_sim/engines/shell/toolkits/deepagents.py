@@ -13,7 +13,7 @@ from typing import Any
 
 from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
 from agentworld_sim.engines.shell.toolkits import deepagents_backend as backend
-from agentworld_sim.engines.shell.toolkits._answers import failed, said
+from agentworld_sim.engines.shell.toolkits._answers import error_answer, text_answer
 from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.turns import Observation
 
@@ -50,9 +50,9 @@ def _validating(argument: str, operation: Operation) -> Operation:
         try:
             path = _valid(arguments[argument])
         except _PathRefused as error:
-            return failed(f"Error: {error}")
+            return error_answer(f"Error: {error}")
         done = operation(turn, {**arguments, argument: path})
-        return failed(done.text) if done.is_error else said(done.text)
+        return error_answer(done.text) if done.is_error else text_answer(done.text)
 
     return run
 
@@ -60,18 +60,18 @@ def _validating(argument: str, operation: Operation) -> Operation:
 def execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     timeout: int | None = arguments.get("timeout")
     if timeout is not None and timeout < 0:
-        return failed(f"Error: timeout must be non-negative, got {timeout}.")
+        return error_answer(f"Error: timeout must be non-negative, got {timeout}.")
     if timeout is not None and timeout > MAX_EXECUTE_SECONDS:
-        return failed(
+        return error_answer(
             f"Error: timeout {timeout}s exceeds maximum allowed ({MAX_EXECUTE_SECONDS}s)."
         )
     if timeout == 0:
-        return failed("Error: Invalid parameter. timeout must be positive, got 0")
-    return said(backend.execute(turn, arguments).text)
+        return error_answer("Error: Invalid parameter. timeout must be positive, got 0")
+    return text_answer(backend.execute(turn, arguments).text)
 
 
 def execute_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    return said(f"{error}\n\n[Command failed with exit code 1]")
+    return text_answer(f"{error}\n\n[Command failed with exit code 1]")
 
 
 def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -81,7 +81,7 @@ def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         return text
     path = _valid(arguments["file_path"])
     data, offset = turn.live.files.read(path), arguments.get("offset", 0)
-    content = texts.shown(path, data, offset, page["limit"])
+    content = texts.format_file(path, data, offset, page["limit"])
     return text if isinstance(content, str) else Observation(text="", structured=[content])
 
 
@@ -89,10 +89,12 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     try:
         found = backend.glob(turn, {**arguments, "path": _valid(arguments.get("path") or "/")})
     except _PathRefused as error:
-        return failed(f"Error: {error}")
+        return error_answer(f"Error: {error}")
     if found.is_error:
-        return failed(found.text)
-    return said(f"{found.text}\n\n{_GLOB_CUT}" if found.structured["truncated"] else found.text)
+        return error_answer(found.text)
+    return text_answer(
+        f"{found.text}\n\n{_GLOB_CUT}" if found.structured["truncated"] else found.text
+    )
 
 
 def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -101,15 +103,15 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         try:
             path = _valid(path)
         except _PathRefused as error:
-            return failed(f"Error: {error}")
+            return error_answer(f"Error: {error}")
     most = arguments.get("max_count") or MAX_GREP_MATCHES
     pattern, workdir = arguments["pattern"], turn.live.machine.workdir
     try:
         found = texts.grep(turn.live.files, workdir, pattern, path, arguments.get("glob"), most)
     except ValueError as error:
-        return failed(f"Path '{path or '.'}': {error}")
+        return error_answer(f"Path '{path or '.'}': {error}")
     mode = arguments.get("output_mode", "files_with_matches")
-    return said(texts.rendered(found, mode, pattern))
+    return text_answer(texts.format_search(found, mode, pattern))
 
 
 ls = _validating("path", backend.ls)

@@ -51,13 +51,13 @@ def _error(text: str, *, said: str | None = None) -> Observation:
 
 
 def execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    output, exit_code = _executed(turn, arguments["command"], arguments.get("timeout"))
+    output, exit_code = _run_command(turn, arguments["command"], arguments.get("timeout"))
     word = "failed" if exit_code else "succeeded"
     text = f"{output}\n[Command {word} with exit code {exit_code}]"
     return _answer(text, output=output, exit_code=exit_code)
 
 
-def _executed(turn: ShellTurn, command: str, timeout: int | None) -> tuple[str, int]:
+def _run_command(turn: ShellTurn, command: str, timeout: int | None) -> tuple[str, int]:
     """What a command printed, and its exit code."""
     seconds = timeout or EXECUTE_SECONDS
     run = turn.run(command, merge=True, timeout_s=seconds)
@@ -100,7 +100,7 @@ def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         data = files.read(real)
         offset, limit = arguments.get("offset", 0), arguments.get("limit", 2000)
         result = texts.result(path, data, offset, limit)
-        shown = texts.shown(path, data, offset, limit)
+        shown = texts.format_file(path, data, offset, limit)
     except OSError:
         return _error(f"File '{path}': file_not_found")
     except texts.ReadRefused as refused:
@@ -142,14 +142,14 @@ def _put(turn: ShellTurn, path: str, data: bytes) -> Observation | None:
 def edit_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path = arguments["file_path"]
     try:
-        count = _edited(turn, absolute(turn, path), path, arguments)
+        count = _replace_in_file(turn, absolute(turn, path), path, arguments)
     except _Refused as refused:
         return _error(str(refused), said=str(refused))
     text = f"Successfully replaced {count} instance(s) of the string in '{path}'"
     return _answer(text, path=path, occurrences=count)
 
 
-def _edited(turn: ShellTurn, real: str, path: str, arguments: Mapping[str, Any]) -> int:
+def _replace_in_file(turn: ShellTurn, real: str, path: str, arguments: Mapping[str, Any]) -> int:
     """Replaces in the file `real`, which the agent calls `path`; gives how often.
 
     Raises:
@@ -199,30 +199,30 @@ def delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     try:
         files.lstat(real)
     except OSError:
-        return _failed(f"Error: '{path}' not found")
+        return _error_as_said(f"Error: '{path}' not found")
     if real == "/":
-        return _failed(
+        return _error_as_said(
             "Error deleting file '/': rm: it is dangerous to operate recursively on '/'\n"
             "rm: use --no-preserve-root to override this failsafe"
         )
     try:
         files.remove(real, recursive=True)
     except OSError as error:
-        return _failed(
+        return _error_as_said(
             f"Error deleting file '{path}': rm: cannot remove '{path}': {error.strerror}"
         )
     turn.live.note_file_change()
     return _answer(f"Deleted {path}", path=path)
 
 
-def _failed(text: str) -> Observation:
+def _error_as_said(text: str) -> Observation:
     return _error(text, said=text)
 
 
 def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     root = arguments.get("path") or "/"
     try:
-        found, cut = _matched(
+        found, cut = _find_files(
             turn, root if root.startswith("/") else f"/{root}", arguments["pattern"]
         )
     except _Refused as refused:
@@ -231,7 +231,7 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return _answer(texts.list_text(found), matches=matches, truncated=cut)
 
 
-def _matched(turn: ShellTurn, root: str, pattern: str) -> tuple[list[str], bool]:
+def _find_files(turn: ShellTurn, root: str, pattern: str) -> tuple[list[str], bool]:
     """The files below `root` that a pattern matches, and whether there are more.
 
     Raises:
@@ -294,5 +294,5 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         for where, lines in found.matches.items()
         for number, text in lines
     ]
-    text = texts.rendered(found, "content", pattern)
+    text = texts.format_search(found, "content", pattern)
     return _answer(text, matches=matches, truncated=found.cut)

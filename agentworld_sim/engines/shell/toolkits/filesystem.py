@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import quote
 
 from agentworld_sim.engines.shell.toolkits import _filesystem_listing as listing
-from agentworld_sim.engines.shell.toolkits._answers import failed
+from agentworld_sim.engines.shell.toolkits._answers import error_answer
 from agentworld_sim.engines.shell.toolkits._filesystem_paths import (
     Refused,
     allowed_directories,
-    located,
+    resolve_path,
 )
 from agentworld_sim.engines.shell.toolkits._node import SPACE, NodeError, indentation, node_error
 from agentworld_sim.engines.shell.toolkits._two_files_patch import two_files_patch
@@ -34,7 +34,7 @@ def _answering(operation: Callable[[ShellTurn, Mapping[str, Any]], str]) -> Oper
         try:
             text = operation(turn, arguments)
         except (Refused, NodeError) as error:
-            return failed(str(error))
+            return error_answer(str(error))
         return Observation(text=text, structured={"content": text})
 
     return run
@@ -44,11 +44,11 @@ def read_media_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observatio
     try:
         block = _media(turn, arguments["path"])
     except (Refused, NodeError) as error:
-        return failed(str(error))
+        return error_answer(str(error))
     return Observation(text="", structured={"content": [block]}, content=(block,))
 
 
-def _allowed(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+def _list_allowed(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     return "\n".join(["Allowed directories:", *allowed_directories(turn)])
 
 
@@ -85,7 +85,7 @@ def _content(turn: ShellTurn, path: str) -> bytes:
 
 def _text(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`read_text_file`: all of a file, its first lines, or its last."""
-    path = located(turn, arguments["path"])
+    path = resolve_path(turn, arguments["path"])
     head, tail = arguments.get("head"), arguments.get("tail")
     if head and tail:
         raise Refused("Cannot specify both head and tail parameters simultaneously")
@@ -103,7 +103,7 @@ def _several(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     shown: list[str] = []
     for path in arguments["paths"]:
         try:
-            data = _content(turn, located(turn, path))
+            data = _content(turn, resolve_path(turn, path))
         except (Refused, NodeError) as error:
             shown.append(f"{path}: Error - {error}")
         else:
@@ -113,7 +113,7 @@ def _several(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
 
 def _media(turn: ShellTurn, path: str) -> dict[str, Any]:
     """`read_media_file`: a content block."""
-    real = located(turn, path)
+    real = resolve_path(turn, path)
     data = base64.b64encode(_content(turn, real)).decode()
     stem, dot, suffix = real.rpartition("/")[2].rpartition(".")
     kind = _TYPES.get(suffix.lower(), "") if stem and dot else ""
@@ -144,16 +144,16 @@ def _tail(whole: str, count: float) -> str:
 
 def _write(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`write_file`: a whole file. Directories are not made for it."""
-    path = located(turn, arguments["path"])
+    path = resolve_path(turn, arguments["path"])
     _put(turn, path, arguments["content"])
     return f"Successfully wrote to {arguments['path']}"
 
 
 def _edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`edit_file`: what changed, or would change, as a patch."""
-    path = located(turn, arguments["path"])
+    path = resolve_path(turn, arguments["path"])
     before = _plain(_content(turn, path).decode("utf-8", "replace"))
-    after = _edited(before, arguments["edits"])
+    after = _apply_edits(before, arguments["edits"])
     if not arguments.get("dryRun", False):
         _put(turn, path, after)
     return _patch_block(path, before, after)
@@ -161,7 +161,7 @@ def _edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
 
 def _mkdir(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`create_directory`: with all above it; one that is there is left as it is."""
-    path = located(turn, arguments["path"])
+    path = resolve_path(turn, arguments["path"])
     files = turn.live.files
     if files.exists(path):
         if files.stat(path).kind != "directory":
@@ -177,7 +177,10 @@ def _mkdir(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
 
 def _move(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`move_file`: to a name that is free."""
-    source, target = located(turn, arguments["source"]), located(turn, arguments["destination"])
+    source, target = (
+        resolve_path(turn, arguments["source"]),
+        resolve_path(turn, arguments["destination"]),
+    )
     files = turn.live.files
     try:
         files.lstat(target)
@@ -212,7 +215,7 @@ def _put(turn: ShellTurn, path: str, text: str) -> None:
     turn.live.note_file_change()
 
 
-def _edited(text: str, edits: Sequence[Mapping[str, str]]) -> str:
+def _apply_edits(text: str, edits: Sequence[Mapping[str, str]]) -> str:
     """`text` after all edits. Lines end in `\\n` only.
 
     Raises:
@@ -223,7 +226,7 @@ def _edited(text: str, edits: Sequence[Mapping[str, str]]) -> str:
         if old in text:
             text = text.replace(old, new, 1)
             continue
-        loosely = _replaced_loosely(text.split("\n"), old.split("\n"), new.split("\n"))
+        loosely = _replace_loosely(text.split("\n"), old.split("\n"), new.split("\n"))
         if loosely is None:
             raise Refused(f"Could not find exact match for edit:\n{edit['oldText']}")
         text = loosely
@@ -244,19 +247,19 @@ def _patch_block(path: str, before: str, after: str) -> str:
     return f"{fence}diff\n{patch}{fence}\n\n"
 
 
-def _replaced_loosely(lines: list[str], old: Sequence[str], new: Sequence[str]) -> str | None:
+def _replace_loosely(lines: list[str], old: Sequence[str], new: Sequence[str]) -> str | None:
     """The text where lines are compared without the blanks around them."""
     wanted = [line.strip(SPACE) for line in old]
     bare = [line.strip(SPACE) for line in lines]
     for at in range(len(lines) - len(old) + 1):
         if bare[at : at + len(old)] == wanted:
             indent = indentation(lines[at])
-            fitted = [_indented(number, line, indent, old) for number, line in enumerate(new)]
+            fitted = [_indent(number, line, indent, old) for number, line in enumerate(new)]
             return "\n".join([*lines[:at], *fitted, *lines[at + len(old) :]])
     return None
 
 
-def _indented(number: int, line: str, indent: str, old: Sequence[str]) -> str:
+def _indent(number: int, line: str, indent: str, old: Sequence[str]) -> str:
     """One new line, moved as far as the matched text is from what the edit says."""
     bare = line.lstrip(SPACE)
     if number == 0:
@@ -280,4 +283,4 @@ directory_tree = _answering(listing.tree)
 move_file = _answering(_move)
 search_files = _answering(listing.search)
 get_file_info = _answering(listing.info)
-list_allowed_directories = _answering(_allowed)
+list_allowed_directories = _answering(_list_allowed)

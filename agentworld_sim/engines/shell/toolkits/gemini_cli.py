@@ -22,8 +22,8 @@ from agentworld_sim.engines.shell._live import ShellRun
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.toolkits import _gemini_search as searching
 from agentworld_sim.engines.shell.toolkits._answers import (
-    failed,
-    said,
+    error_answer,
+    text_answer,
 )
 from agentworld_sim.engines.shell.toolkits._gemini_search import outside, workspace
 from agentworld_sim.engines.shell.turn import ShellTurn
@@ -50,16 +50,16 @@ def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path, offset, limit = arguments[name], arguments.get("offset"), arguments.get("limit")
     refusal = _read_refusal(turn, path, name, offset, limit)
     if refusal:
-        return failed(refusal)
+        return error_answer(refusal)
     path, files = normal_path(path), turn.live.files
     if not files.exists(path):
-        return failed(f"File not found: {path}")
+        return error_answer(f"File not found: {path}")
     info = files.stat(path)
     if info.kind == "directory":
-        return failed(f"Path is a directory, not a file: {path}")
+        return error_answer(f"Path is a directory, not a file: {path}")
     if info.size > MAX_BYTES:
         size = f"{info.size / (1024 * 1024):.2f}MB"
-        return failed(f"File size exceeds the 20MB limit: {path} ({size})")
+        return error_answer(f"File size exceeds the 20MB limit: {path} ({size})")
     return _content(turn, path, files.read(path), offset, limit)
 
 
@@ -94,15 +94,15 @@ def _content(
     kind = mimetypes.guess_type("file" + suffix)[0] or ""
     if suffix == ".svg":
         if len(data) > MAX_SVG_BYTES:
-            return said(f"Cannot display content of SVG file larger than 1MB: {inner}")
-        return said(data.decode("utf-8", "replace"))
+            return text_answer(f"Cannot display content of SVG file larger than 1MB: {inner}")
+        return text_answer(data.decode("utf-8", "replace"))
     media = kind.startswith(("image/", "audio/", "video/")) or kind == "application/pdf"
     if media and suffix not in (".ts", ".mts", ".cts"):
         content = {"data": base64.b64encode(data).decode(), "mimeType": kind}
         return Observation(text="", structured=[{"inlineData": content}])
     if suffix in _BINARY or _looks_binary(data):
-        return said(f"Cannot display content of binary file: {inner}")
-    return said(_lines(data.decode("utf-8", "replace"), int(offset or 0), limit))
+        return text_answer(f"Cannot display content of binary file: {inner}")
+    return text_answer(_lines(data.decode("utf-8", "replace"), int(offset or 0), limit))
 
 
 def _looks_binary(data: bytes) -> bool:
@@ -136,22 +136,22 @@ def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """`write_file`."""
     path = str(arguments["file_path"])
     if not path:
-        return failed('Missing or empty "file_path"')
+        return error_answer('Missing or empty "file_path"')
     if refusal := _write_refusal(turn, path):
-        return failed(refusal)
+        return error_answer(refusal)
     files = turn.live.files
     exists = files.exists(path)
     if exists and files.stat(path).kind == "directory":
-        return failed(f"Path is a directory, not a file: {path}")
+        return error_answer(f"Path is a directory, not a file: {path}")
     try:
         files.mkdir(parent_of(path), parents=True)
         files.write(path, arguments["content"].encode("utf-8", "surrogateescape"))
     except OSError as error:
-        return failed(f"Error writing to file '{path}': {error.strerror}")
+        return error_answer(f"Error writing to file '{path}': {error.strerror}")
     turn.live.note_file_change()
     if exists:
-        return said(f"Successfully overwrote file: {path}.")
-    return said(f"Successfully created and wrote to new file: {path}.")
+        return text_answer(f"Successfully overwrote file: {path}.")
+    return text_answer(f"Successfully created and wrote to new file: {path}.")
 
 
 def _write_refusal(turn: ShellTurn, path: str) -> str:
@@ -178,12 +178,12 @@ def replace(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
             f" {path}"
         )
     if problem or (problem := _identical(path, text, old, new)):
-        return failed(problem)
+        return error_answer(problem)
     if text is None:
         _put(turn, path, new)
-        return said(f"Created new file: {path} with provided content.")
+        return text_answer(f"Created new file: {path} with provided content.")
     _put(turn, path, text.replace(old, new))
-    return said(f"Successfully modified file: {path} ({count} replacements).")
+    return text_answer(f"Successfully modified file: {path} ({count} replacements).")
 
 
 def edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -202,29 +202,29 @@ def edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
             " not enabled."
         )
     if problem or (problem := _identical(path, text, old, new)):
-        return failed(problem)
+        return error_answer(problem)
     if text is None:
         _put(turn, path, new)
-        return said(
+        return text_answer(
             " ".join([f"Created new file: {path} with provided content.", *_snippet(None, new)])
         )
     after = text.replace(old, new)
     crlf = b"\r\n" in turn.live.files.read(path)
     _put(turn, path, after.replace("\n", "\r\n") if crlf else after)
-    return said(" ".join([f"The file: {path} has been updated.", *_snippet(text, after)]))
+    return text_answer(" ".join([f"The file: {path} has been updated.", *_snippet(text, after)]))
 
 
 def _before(turn: ShellTurn, path: str) -> str | Observation | None:
     """The file's text with plain newlines; `None` where there is no file."""
     if not path:
-        return failed("The 'file_path' parameter must be non-empty.")
+        return error_answer("The 'file_path' parameter must be non-empty.")
     if refusal := _write_refusal(turn, path):
-        return failed(refusal)
+        return error_answer(refusal)
     files = turn.live.files
     if not files.exists(path):
         return None
     if files.stat(path).kind == "directory":
-        return failed("Error preparing edit: EISDIR: illegal operation on a directory, read")
+        return error_answer("Error preparing edit: EISDIR: illegal operation on a directory, read")
     return files.read(path).decode("utf-8", "surrogateescape").replace("\r\n", "\n")
 
 
@@ -261,7 +261,7 @@ def _snippet(before: str | None, after: str) -> list[str]:
     if before is not None:
         if not after:
             return []
-        first, last = _changed(before.split("\n"), lines)
+        first, last = _changed_lines(before.split("\n"), lines)
         if last - first > SNIPPET_LINES:
             return []
         start = max(1, first - SNIPPET_CONTEXT)
@@ -271,7 +271,7 @@ def _snippet(before: str | None, after: str) -> list[str]:
     return [f"{header}\n\n---\n\n{body}"]
 
 
-def _changed(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+def _changed_lines(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
     """The first and the last line that differ, from 1."""
     shorter = min(len(before), len(after))
     first = next((i for i in range(shorter) if before[i] != after[i]), shorter)
@@ -285,13 +285,13 @@ def todo_write(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """Qwen's `todo_write`."""
     todos = arguments["todos"]
     if not todos:
-        return said(
+        return text_answer(
             "Todo list has been cleared.\n\n<system-reminder>\nYour todo list is now empty. DO NOT"
             " mention this explicitly to the user. You have no pending tasks in your todo list.\n"
             "</system-reminder>"
         )
     listed = json.dumps(todos, separators=(",", ":"), ensure_ascii=False)
-    return said(
+    return text_answer(
         "Todos have been modified successfully. Ensure that you continue to use the todo list to"
         " track your progress. Please proceed with the current tasks if applicable\n\n"
         "<system-reminder>\nYour todo list has changed. DO NOT mention this explicitly to the user."
@@ -314,14 +314,14 @@ def qwen_run_shell_command(turn: ShellTurn, arguments: Mapping[str, Any]) -> Obs
 def _run(turn: ShellTurn, arguments: Mapping[str, Any], milliseconds: float | None) -> Observation:
     command, directory = str(arguments["command"]), arguments.get("directory")
     if refusal := _refusal(turn, command, directory):
-        return failed(refusal)
+        return error_answer(refusal)
     background = bool(arguments.get("is_background"))
     limit = None if background or milliseconds is None else round(milliseconds * 1000)
     session = ShellSession(cwd=directory or workspace(turn))
     run = turn.live.run(command, session, keep="nothing", timeout_us=limit)
     output = _output(run)
     if run.ending != "finished":
-        return said(_stopped(output, milliseconds if limit else None))
+        return text_answer(_timeout_text(output, milliseconds if limit else None))
     return _report(arguments, output, run.exit_code, turn.live.random)
 
 
@@ -335,7 +335,7 @@ def _report(
     command, directory = str(arguments["command"]), arguments.get("directory")
     group = random.randrange(1_000, 30_000)
     background = arguments.get("is_background") or command.rstrip().endswith("&")
-    return said(
+    return text_answer(
         "\n".join(
             (
                 f"Command: {command}",
@@ -367,7 +367,7 @@ def _output(run: ShellRun) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).strip()
 
 
-def _stopped(output: str, milliseconds: float | None) -> str:
+def _timeout_text(output: str, milliseconds: float | None) -> str:
     if milliseconds is None:
         text, when = "Command was cancelled by user before it could complete.", "was cancelled"
     else:

@@ -18,8 +18,8 @@ from typing import Any
 
 from agentworld_sim.engines.shell._command import ShellFiles
 from agentworld_sim.engines.shell.toolkits._answers import (
-    failed,
-    said,
+    error_answer,
+    text_answer,
 )
 from agentworld_sim.engines.shell.toolkits._dash import in_dash_words
 from agentworld_sim.engines.shell.toolkits._langchain_session import (
@@ -35,21 +35,21 @@ def terminal(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     commands = arguments["commands"]
     script = commands if isinstance(commands, str) else ";".join(commands)
     run = turn.run(script, merge=True)
-    return said(in_dash_words(run.stdout, script))
+    return text_answer(in_dash_words(run.stdout, script))
 
 
 def terminal_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    return said(f"{error}\n")
+    return text_answer(f"{error}\n")
 
 
 def session_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
     lines = "\n".join(f"[stderr] {line}" for line in error.splitlines())
-    return failed(f"{lines}\n\nExit code: 1")
+    return error_answer(f"{lines}\n\nExit code: 1")
 
 
 def file_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
     # These tools never mark an error as one.
-    return said(error)
+    return text_answer(error)
 
 
 shell = without_details
@@ -70,19 +70,19 @@ def _error(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-def _told(action: Callable[[], str]) -> Observation:
+def _text_or_error(action: Callable[[], str]) -> Observation:
     """What `action` says, or the error it raises: these tools never mark an error as one."""
     try:
-        return said(action())
+        return text_answer(action())
     except (OSError, UnicodeError, ValueError) as error:
-        return said(f"Error: {error}")
+        return text_answer(f"Error: {error}")
 
 
 def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """`ReadFileTool`."""
     path, files = _Path(turn, arguments["file_path"]), turn.live.files
     if not files.exists(path.real):
-        return said(f"Error: no such file or directory: {path.given}")
+        return text_answer(f"Error: no such file or directory: {path.given}")
 
     def action() -> str:
         if files.stat(path.real).kind == "directory":
@@ -90,7 +90,7 @@ def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         text = files.read(path.real).decode()
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
-    return _told(action)
+    return _text_or_error(action)
 
 
 def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -106,7 +106,7 @@ def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         turn.live.note_file_change()
         return f"File written successfully to {path.given}."
 
-    return _told(action)
+    return _text_or_error(action)
 
 
 def _make_parents(files: ShellFiles, path: _Path) -> None:
@@ -130,13 +130,13 @@ def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation
     path = _Path(turn, arguments.get("dir_path", "."))
 
     def action() -> str:
-        names = _listed(turn.live.files, path)
+        names = _list(turn.live.files, path)
         return "\n".join(names) or f"No files found in directory {path.given}"
 
-    return _told(action)
+    return _text_or_error(action)
 
 
-def _listed(files: ShellFiles, path: _Path) -> list[str]:
+def _list(files: ShellFiles, path: _Path) -> list[str]:
     try:
         return files.listdir(path.real)
     except OSError as error:
@@ -153,7 +153,7 @@ def copy_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         turn.live.note_file_change()
         return f"File copied successfully from {source.given} to {target.given}."
 
-    return _told(action)
+    return _text_or_error(action)
 
 
 def _copy(files: ShellFiles, source: _Path, target: _Path) -> None:
@@ -192,14 +192,14 @@ def move_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     target = _Path(turn, arguments["destination_path"])
     files = turn.live.files
     if not files.exists(source.real):
-        return said(f"Error: no such file or directory {source.given}")
+        return text_answer(f"Error: no such file or directory {source.given}")
 
     def action() -> str:
         _move(files, source, target)
         turn.live.note_file_change()
         return f"File moved successfully from {source.given} to {target.given}."
 
-    return _told(action)
+    return _text_or_error(action)
 
 
 def _move(files: ShellFiles, source: _Path, target: _Path) -> None:
@@ -225,7 +225,7 @@ def file_delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """`DeleteFileTool`: `os.remove`."""
     path, files = _Path(turn, arguments["file_path"]), turn.live.files
     if not files.exists(path.real):
-        return said(f"Error: no such file or directory: {path.given}")
+        return text_answer(f"Error: no such file or directory: {path.given}")
 
     def action() -> str:
         if files.lstat(path.real).kind == "directory":
@@ -234,19 +234,19 @@ def file_delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         turn.live.note_file_change()
         return f"File deleted successfully: {path.given}."
 
-    return _told(action)
+    return _text_or_error(action)
 
 
 def file_search(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """`FileSearchTool`: `os.walk`, a directory's own files before those below."""
     path, pattern = _Path(turn, arguments.get("dir_path", ".")), arguments["pattern"]
-    found = _found(turn.live.files, path.real, "", pattern)
-    return said(
+    found = _search(turn.live.files, path.real, "", pattern)
+    return text_answer(
         "\n".join(found) or f"No files found for pattern {pattern} in directory {path.given}"
     )
 
 
-def _found(files: ShellFiles, real: str, prefix: str, pattern: str) -> list[str]:
+def _search(files: ShellFiles, real: str, prefix: str, pattern: str) -> list[str]:
     try:
         names = files.listdir(real)
     except OSError:
@@ -261,5 +261,5 @@ def _found(files: ShellFiles, real: str, prefix: str, pattern: str) -> list[str]
     for name in folders:
         inner = f"{real.rstrip('/')}/{name}"
         if files.lstat(inner).kind == "directory":
-            found += _found(files, inner, f"{prefix}{name}/", pattern)
+            found += _search(files, inner, f"{prefix}{name}/", pattern)
     return found

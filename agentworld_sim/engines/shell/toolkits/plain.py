@@ -8,7 +8,7 @@ from typing import Any
 
 from agentworld_sim.engines.shell._files import quoted
 from agentworld_sim.engines.shell._live import Keep, ShellRun
-from agentworld_sim.engines.shell.toolkits._answers import said
+from agentworld_sim.engines.shell.toolkits._answers import text_answer
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
@@ -34,28 +34,28 @@ def keystrokes(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     turn.raw[SCREEN] = screen.to_bytes()
     turn.sessions[turn.shell] = session
     turn.changed |= {SCREEN, turn.shell}
-    return said(text)
+    return text_answer(text)
 
 
 def bash(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     run = turn.run(arguments["command"], keep="all")
-    return said(run.stdout + run.stderr)
+    return text_answer(run.stdout + run.stderr)
 
 
 def bash_c(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     run = turn.run(arguments["command"])
-    return said(run.stdout + run.stderr)
+    return text_answer(run.stdout + run.stderr)
 
 
 def failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    return said(f"{error}\n")
+    return text_answer(f"{error}\n")
 
 
 def screen_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    return said(error)
+    return text_answer(error)
 
 
-def _observed(run: ShellRun) -> Observation:
+def _observation(run: ShellRun) -> Observation:
     return Observation(
         text=run.stdout + run.stderr,
         structured={
@@ -81,9 +81,9 @@ def run_script(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     if words:
         script = f"bash -c {' '.join(map(quoted, [script, *words]))}"
     stdin: str | None = arguments.get("stdin")
-    return _observed(turn.run(script, stdin=None if stdin is None else stdin.encode("latin-1")))
+    return _observation(turn.run(script, stdin=None if stdin is None else stdin.encode("latin-1")))
 
 
 def run_in_session(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     keep: Keep = "all"
-    return _observed(turn.run(arguments["command"], keep=keep))
+    return _observation(turn.run(arguments["command"], keep=keep))
