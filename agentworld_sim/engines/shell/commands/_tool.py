@@ -68,6 +68,12 @@ class Tool:
         self.err.append(f"{self.name}: {text}\n")
         self.code = max(self.code, code)
 
+    def add(self, result: CommandResult) -> None:
+        """Takes over what another command answered."""
+        self.out.append(result.stdout)
+        self.err.append(result.stderr)
+        self.code = result.exit_code
+
     def result(self) -> CommandResult:
         return CommandResult("".join(self.out), "".join(self.err), self.code, tuple(self._log))
 

@@ -189,10 +189,7 @@ def _signal_number(name: str) -> int | None:
 
 @tool
 def timeout(t: Tool) -> None:
-    ran = _timeout(t)
-    t.out.append(ran.stdout)
-    t.err.append(ran.stderr)
-    t.code = ran.exit_code
+    t.add(_timeout(t))
 
 
 COMMANDS: Mapping[str, Command] = {"date": date, "sleep": sleep, "timeout": timeout}

@@ -1,4 +1,4 @@
-"""`touch` of GNU coreutils."""
+"""`touch` and `truncate` of GNU coreutils."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _TOUCH = Options(
     "acd:fhmr:t:",
     {"no-create": "c", "date": "d", "reference": "r", "no-dereference": "h"},
 )
+_TRUNCATE = Options("cor:s:", {"no-create": "c", "io-blocks": "o", "reference": "r", "size": "s"})
 _STAMP = re.compile(r"(?:(\d\d)?(\d\d))?(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d\d))?\Z")
 
 
@@ -108,4 +109,16 @@ def _parse_date(text: str, now_us: int) -> int | None:
     return seconds * 1_000_000 + nanoseconds // 1000
 
 
-COMMANDS: Mapping[str, Command] = {"touch": touch}
+@tool
+def truncate(running: Tool) -> None:
+    """The embedded shell's, but for a command line that lacks something."""
+    given = _TRUNCATE.parse(running.name, running.call.argv)
+    if "s" not in given and "r" not in given:
+        either = f"{running.quote('--size')} or {running.quote('--reference')}"
+        raise _TRUNCATE.refuse(running.name, f"you must specify either {either}")
+    if not given.operands:
+        raise _TRUNCATE.refuse(running.name, "missing file operand")
+    running.add(running.call.native())
+
+
+COMMANDS: Mapping[str, Command] = {"touch": touch, "truncate": truncate}
