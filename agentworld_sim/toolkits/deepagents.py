@@ -51,28 +51,15 @@ TOOLS: tuple[KnownTool, ...] = (
 )
 
 BACKEND_TOOLS: tuple[KnownTool, ...] = (
-    _backend_tool(
-        "execute",
-        "Runs a shell command on the machine and returns what it printed and its exit code.",
-        "command timeout?:integer|null",
+    *(
+        _backend_tool(tool.name, tool.description, tool.input_schema)
+        for tool in TOOLS
+        if tool.name not in ("read_file", "grep")
     ),
-    _backend_tool("ls", "Lists a directory.", "path"),
     _backend_tool(
         "read_file",
         "Reads a page of a file. Lines are counted from 0.",
         "file_path offset?:integer limit?:integer",
-    ),
-    _backend_tool("write_file", "Creates a file or replaces its content.", "file_path content"),
-    _backend_tool(
-        "edit_file",
-        "Replaces an exact string in a file.",
-        "file_path old_string new_string replace_all?:boolean",
-    ),
-    _backend_tool("delete", "Deletes a file, or a directory with all it holds.", "file_path"),
-    _backend_tool(
-        "glob",
-        "Finds files by a name pattern and returns absolute paths.",
-        "pattern path?:string|null",
     ),
     _backend_tool(
         "grep",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.engines.shell.glob_patterns import minimatch
 from agentworld_sim.engines.shell.toolkits._node import collation_key
-from agentworld_sim.engines.shell.toolkits._two_files_patch import two_files_patch
+from agentworld_sim.engines.shell.toolkits.filesystem import two_files_patch
 from tests.engines.toolkits.recordings import RECORDINGS
 from tests.properties import examples
 

@@ -33,29 +33,14 @@ from agentworld_sim.engines.shell.commands import (
     xargs,
 )
 
+_MODULES = (
+    builtins, shuf_mktemp, helper, identity, apt, ps, df_free, date_timeout,
+    chmod_chown, awk_jq, seq_dd, du, touch, stat, cp_mv, mkdir_rm,
+    ln_readlink, find, diff_cmp, expr, xargs, ls,
+)  # fmt: skip
+
 COMMANDS: Mapping[str, Command] = {
-    **builtins.COMMANDS,
-    **shuf_mktemp.COMMANDS,
-    **helper.COMMANDS,
-    **identity.COMMANDS,
-    **apt.COMMANDS,
-    **ps.COMMANDS,
-    **df_free.COMMANDS,
-    **date_timeout.COMMANDS,
-    **chmod_chown.COMMANDS,
-    **awk_jq.COMMANDS,
-    **seq_dd.COMMANDS,
-    **du.COMMANDS,
-    **touch.COMMANDS,
-    **stat.COMMANDS,
-    **cp_mv.COMMANDS,
-    **mkdir_rm.COMMANDS,
-    **ln_readlink.COMMANDS,
-    **find.COMMANDS,
-    **diff_cmp.COMMANDS,
-    **expr.COMMANDS,
-    **xargs.COMMANDS,
-    **ls.COMMANDS,
+    name: command for module in _MODULES for name, command in module.COMMANDS.items()
 }
 
 _IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"

@@ -105,9 +105,6 @@ _BSD_COLUMNS = "user pid pcpu pmem vsz rss tname stat start bsdtime args".split(
 def ps(call: CommandCall) -> CommandResult:
     words = list(call.argv)
     flat = "".join(word.lstrip("-") for word in words)
-    if any(word in ("--help", "help") for word in words):
-        return CommandResult("\nUsage:\n ps [options]\n\n Try 'ps --help <simple|list|output|threads"
-                             "|misc|all>'\n")  # fmt: skip
     asked = _Listing([_column(name) for name in ("pid", "tname", "time", "ucmd")])
     error = _read(words, asked)
     if error is not None:
