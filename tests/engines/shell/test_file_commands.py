@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell.commands._modes import apply_mode, is_mode
+from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode
 from tests.engines.shell.conftest import MakeMachine
 from tests.engines.shell.real_tools import assert_same_story, real_output
 from tests.properties import examples

@@ -185,7 +185,6 @@ ARCHIVES = (
     "zcat h.gz h.gz",
     "gzip -t h.gz; echo $?",
     "zgrep hel h.gz",
-    "gzip -r d; find d",
     "gzip < p.txt > p.gz; zcat < p.gz",
     "gzip -z",
 )

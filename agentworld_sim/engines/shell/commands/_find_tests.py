@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from agentworld_sim.engines.shell._command import FileStat
-from agentworld_sim.engines.shell.commands import _figures
+from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
-from agentworld_sim.engines.shell.commands._modes import TYPE_LETTER, apply_mode, is_mode, mode_text
+from agentworld_sim.engines.shell.commands._formats import (
+    TYPE_LETTER,
+    apply_mode,
+    is_mode,
+    mode_text,
+)
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, why
 from agentworld_sim.engines.shell.glob_patterns import name_matcher
@@ -199,7 +204,7 @@ class TestReader:
 
 
 def blocks_kib(stat: FileStat) -> int:
-    return _figures.disk_size(stat.kind, stat.size) // 1024
+    return _formats.disk_size(stat.kind, stat.size) // 1024
 
 
 def _comparison(sign: str, wanted: int) -> Callable[[int], bool]:
@@ -315,19 +320,19 @@ def _time(letter: str, time_us: int) -> str:
         return f"{seconds}.{micro:06d}0000"
     form = {"+": "%Y-%m-%d+%H:%M:%S", "S": "%S", "T": "%H:%M:%S", "X": "%H:%M:%S"}.get(letter)
     if form:
-        return _figures.format_time(form, time_us) + f".{micro:06d}0000"
-    return _figures.format_time("%" + letter, time_us)
+        return _formats.format_time(form, time_us) + f".{micro:06d}0000"
+    return _formats.format_time("%" + letter, time_us)
 
 
 def _long_time(time_us: int) -> str:
-    when = _figures.moment(time_us)
+    when = _formats.moment(time_us)
     return f"{when:%a %b} {when.day:2d} {when:%H:%M:%S}.{when.microsecond:06d}0000 {when:%Y}"
 
 
 def ls_line(running: Tool, item: FoundFile) -> str:
     """The line of `-ls`."""
     stat = item.stat
-    time = _figures.short_time(stat.mtime_us, running.call.clock.now_us())
+    time = _formats.short_time(stat.mtime_us, running.call.clock.now_us())
     name = item.path
     if stat.kind == "symlink":
         name += f" -> {running.files.readlink(item.place)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import Command, FileStat
 from agentworld_sim.engines.shell.commands._accounts import group_names, login_group, user_names
-from agentworld_sim.engines.shell.commands._modes import apply_mode, is_mode, permissions
+from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode, permissions
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._volatile import memory, up_seconds
-from agentworld_sim.engines.shell.commands import _figures
+from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, with_help
 from agentworld_sim.engines.shell.machine import Machine
@@ -85,7 +85,7 @@ def df(t: Tool) -> None:
     for name, _, total, used, point in rows:
         # A twentieth is kept for root, as ext4 does.
         left = total - used - (total // 20 if name == "overlay" else 0)
-        sizes = [_figures.human(n * 1024, base=base) if base else str(n)
+        sizes = [_formats.human(n * 1024, base=base) if base else str(n)
                  for n in (total, used, left)]  # fmt: skip
         table.append([name, *sizes, f"{-(-used * 100 // max(1, used + left))}%", point])
     if "T" in parsed:

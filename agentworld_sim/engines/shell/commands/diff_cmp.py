@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell.commands._figures import full_time
-from agentworld_sim.engines.shell.commands._modes import kind_text
+from agentworld_sim.engines.shell.commands._formats import full_time, kind_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
 from agentworld_sim.engines.shell.line_differences import Change, changes

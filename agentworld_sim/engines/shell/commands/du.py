@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import Command, FileStat
-from agentworld_sim.engines.shell.commands import _figures
+from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
 
@@ -77,10 +77,10 @@ class _Usage:
     def _size(self, found: FileStat) -> int:
         if self.apparent:
             return found.size if found.kind != "fifo" else 0
-        return _figures.disk_size(found.kind, found.size)
+        return _formats.disk_size(found.kind, found.size)
 
     def _show(self, size: int, name: str) -> None:
-        self.tool.say(f"{-(-size // self.unit) if self.unit else _figures.human(size)}\t{name}")
+        self.tool.say(f"{-(-size // self.unit) if self.unit else _formats.human(size)}\t{name}")
 
 
 @tool

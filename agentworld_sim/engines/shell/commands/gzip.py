@@ -6,13 +6,13 @@ import gzip as zipped
 import zlib
 
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
 
 _OPTIONS = Options(
-    "123456789cdfknNqrt",
+    "123456789cdfknNqt",
     {
         "stdout": "c", "to-stdout": "c", "decompress": "d", "uncompress": "d", "force": "f",
-        "keep": "k", "no-name": "n", "name": "N", "quiet": "q", "recursive": "r",
+        "keep": "k", "no-name": "n", "name": "N", "quiet": "q",
         "test": "t", "fast": "1", "best": "9",
     },
 )  # fmt: skip
@@ -50,11 +50,7 @@ class _Gzip:
                 return
             stat = files.stat(path)
         if stat.kind == "directory":
-            if "r" in self.given:
-                for name in files.listdir(path):
-                    self._operand(join_path(operand, name))
-            else:
-                self.warn(f"{operand} is a directory -- ignored")
+            self.warn(f"{operand} is a directory -- ignored")
             return
         if files.lstat(path).kind == "symlink" and not any(n in self.given for n in "fct"):
             self.fail(f"{operand}: Too many levels of symbolic links")
@@ -66,10 +62,9 @@ class _Gzip:
 
     def _compress_file(self, operand: str, path: str) -> None:
         if operand.endswith(_KNOWN) and "f" not in self.given:
-            if "r" not in self.given:
-                suffix = next(suffix for suffix in _KNOWN if operand.endswith(suffix))
-                said = f"{operand} already has {suffix} suffix -- unchanged"
-                self.tool.err.append(f"gzip: {said}\n")
+            suffix = next(suffix for suffix in _KNOWN if operand.endswith(suffix))
+            said = f"{operand} already has {suffix} suffix -- unchanged"
+            self.tool.err.append(f"gzip: {said}\n")
             return
         data = self.tool.files.read(path)
         stat = self.tool.files.stat(path)

@@ -15,9 +15,9 @@ from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_pa
 from agentworld_sim.types.files import normal_path
 
 _LN = Options(
-    "finrst:vT",
+    "fnrst:vT",
     {
-        "no-dereference": "n", "no-target-directory": "T", "force": "f", "interactive": "i",
+        "no-dereference": "n", "no-target-directory": "T", "force": "f",
         "target-directory": "t", "relative": "r", "symbolic": "s", "verbose": "v",
     },
 )  # fmt: skip
@@ -96,10 +96,7 @@ def _link(running: Tool, given: CommandLine, source: str, target: str) -> None:
 
 
 def _make_room(running: Tool, given: CommandLine, source: str, target: str, there: str) -> bool:
-    if given.last("i", "f") == "i":
-        if not running.ask(f"replace {running.name_of(target)}?"):
-            return False
-    elif "f" not in given:
+    if "f" not in given:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
     if running.files.lstat(there).kind == "directory":
         running.complain(f"{target}: cannot overwrite directory")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import Command, FileStat
-from agentworld_sim.engines.shell.commands import _figures
+from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import Names, group_names, user_names
-from agentworld_sim.engines.shell.commands._modes import mode_text
+from agentworld_sim.engines.shell.commands._formats import mode_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
 
@@ -276,31 +276,31 @@ class _Listing:
             columns.append((group if numeric else lambda e: e.stat.group, numeric))
         human = self.human_base
         size: Callable[[_Entry], str] = lambda e: (
-            _figures.human(e.stat.size, base=human) if human else str(e.stat.size)
+            _formats.human(e.stat.size, base=human) if human else str(e.stat.size)
         )
         columns.append((size, True))
         columns.append((lambda e: self._time(e.stat.mtime_us), False))
         return columns
 
     def _blocks(self, *entries: _Entry) -> str:
-        size = sum(_figures.disk_size(e.stat.kind, e.stat.size) for e in entries)
-        return _figures.human(size, base=self.human_base) if self.human_base else str(size // 1024)
+        size = sum(_formats.disk_size(e.stat.kind, e.stat.size) for e in entries)
+        return _formats.human(size, base=self.human_base) if self.human_base else str(size // 1024)
 
     def _time(self, time_us: int) -> str:
         style = self.time_style
         if style.startswith("+"):
             old, two, recent = style[1:].partition("\n")
-            chosen = recent if two and _figures.is_recent(time_us, self.now_us) else old
-            return _figures.format_time(chosen, time_us)
+            chosen = recent if two and _formats.is_recent(time_us, self.now_us) else old
+            return _formats.format_time(chosen, time_us)
         if style == "full-iso":
-            return _figures.full_time(time_us)
-        when = _figures.moment(time_us)
+            return _formats.full_time(time_us)
+        when = _formats.moment(time_us)
         if style == "long-iso":
             return when.strftime("%Y-%m-%d %H:%M")
         if style == "iso":
-            recent = _figures.is_recent(time_us, self.now_us)
+            recent = _formats.is_recent(time_us, self.now_us)
             return when.strftime("%m-%d %H:%M") if recent else when.strftime("%Y-%m-%d ")
-        return _figures.short_time(time_us, self.now_us)
+        return _formats.short_time(time_us, self.now_us)
 
     # Names
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, FileStat
-from agentworld_sim.engines.shell.commands._modes import apply_mode, is_mode, kind_text
+from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode, kind_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
 

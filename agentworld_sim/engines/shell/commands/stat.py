@@ -7,8 +7,14 @@ from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, FileStat
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
-from agentworld_sim.engines.shell.commands._figures import BLOCK, disk_size, full_time
-from agentworld_sim.engines.shell.commands._modes import TYPE_BITS, kind_text, mode_text
+from agentworld_sim.engines.shell.commands._formats import (
+    BLOCK,
+    TYPE_BITS,
+    disk_size,
+    full_time,
+    kind_text,
+    mode_text,
+)
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._quoting import shell_quoted
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why

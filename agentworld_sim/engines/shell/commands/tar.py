@@ -17,8 +17,7 @@ from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
-from agentworld_sim.engines.shell.commands._figures import moment
-from agentworld_sim.engines.shell.commands._modes import mode_text
+from agentworld_sim.engines.shell.commands._formats import mode_text, moment
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
 

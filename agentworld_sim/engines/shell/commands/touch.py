@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
-from agentworld_sim.engines.shell.commands._figures import moment
+from agentworld_sim.engines.shell.commands._formats import moment
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
 
