@@ -177,7 +177,7 @@ bench: $(READY) ## the figures of the README, each beside its alternative
 	$(BIN)/python -m benchmarks
 
 pocket: $(TRAIN_READY) ## the pocket world model again: five seeds, scores and the committed weights
-	$(TRAIN)/bin/python -m benchmarks.experiments.rebuild_pocket_world
+	$(TRAIN)/bin/python -m experiments.pocket.rebuild
 
 bench-train: $(TRAIN_READY) ## the figures of training, each beside its alternative
 	$(TRAIN)/bin/python -m benchmarks --training

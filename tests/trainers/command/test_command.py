@@ -82,13 +82,13 @@ def test_a_dry_run_prints_memory_and_tokens_and_makes_nothing(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("rl", "poket-world"), "no recipe 'poket-world'"),
-        (("rl", "pocket-world", "rl.stepps=3"), "rl.stepps: unknown key. Did you mean 'steps'?"),
-        (("agent", "pocket-world"), "has no table [agent]. It has: data, cpt, sft, rl."),
+        (("rl", "one-gpuu"), "no recipe 'one-gpuu'"),
+        (("rl", "one-gpu", "rl.stepps=3"), "rl.stepps: unknown key. Did you mean 'steps'?"),
+        (("agent", "one-gpu"), "has no table [agent]. It has: data, cpt, sft, rl."),
         (("show", "nowhere"), "'nowhere' is no folder of a run"),
         (("eval", "nowhere/final"), "is in no folder of a run with data/eval.jsonl"),
-        (("eval", "x", "pocket-world"), "Make the recipe's data first (`agentworld train data"),
-        (("sft", "pocket-world", "--output", "{tmp}"), "Make the data first: `agentworld train"),
+        (("eval", "x", "one-gpu"), "Make the recipe's data first (`agentworld train data"),
+        (("sft", "one-gpu", "--output", "{tmp}"), "Make the data first: `agentworld train"),
     ],
 )
 def test_a_users_mistake_is_one_clear_message(

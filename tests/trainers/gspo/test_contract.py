@@ -17,7 +17,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from agentworld_sim.errors import UsageError
 from agentworld_trainers import gspo_trainer
 from agentworld_trainers.gspo_trainer import gspo_config
-from agentworld_trainers.recipes._schema import AgentPart, Gspo
+from agentworld_trainers.recipes.schema import AgentPart, Gspo
 from tests.trainers.gspo import tiny
 
 UPGRADE = (

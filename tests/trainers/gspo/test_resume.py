@@ -22,7 +22,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.errors import CheckpointFailed, TrainingDiverged
 from agentworld_trainers.gspo_trainer import GspoTrainer
-from agentworld_trainers.recipes._schema import Gspo
+from agentworld_trainers.recipes.schema import Gspo
 from agentworld_trainers.stages._checkpoints import checkpoints, keep_last, last_checkpoint
 from tests.trainers.gspo import tiny
 

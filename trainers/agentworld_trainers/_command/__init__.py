@@ -19,11 +19,11 @@ def train() -> None:
 
     \b
       agentworld train recipes                             what is shipped
-      agentworld train all pocket-world                    data, cpt, sft, rl: minutes on two cores
+      agentworld train all one-gpu                         data, cpt, sft, rl: one after the other
       agentworld train rl one-gpu rl.steps=50 model.lora.rank=8
       agentworld train all qwen-agentworld-35b --dry-run   memory and tokens, no weights
-      agentworld train show runs/pocket-world              what is there
-      agentworld train eval runs/pocket-world/rl/final     how good it is
+      agentworld train show runs/one-gpu                   what is there
+      agentworld train eval runs/one-gpu/rl/final          how good it is
     """
 
 

@@ -53,8 +53,8 @@ def evaluate(
     most probable token is taken always, so the same checkpoint gives the same figures.
 
     \b
-      agentworld train eval runs/pocket-world/sft/final
-      agentworld train eval runs/pocket-world/rl/checkpoint-20 --limit 50
+      agentworld train eval runs/one-gpu/sft/final
+      agentworld train eval runs/one-gpu/rl/checkpoint-20 --limit 50
       agentworld train eval Qwen/Qwen-AgentWorld-35B-A3B samples.jsonl --url http://127.0.0.1:8000/v1
     """
     from agentworld_sim.scoring import PredictionSample

@@ -11,7 +11,7 @@ from trl.trainer.grpo_config import GRPOConfig
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_trainers.gspo import departures
-from agentworld_trainers.recipes._schema import AgentPart, Gspo
+from agentworld_trainers.recipes.schema import AgentPart, Gspo
 
 
 @dataclass

@@ -13,7 +13,7 @@ from agentworld_sim.rollouts import AgentTasks, RolloutRecord, Task, TurnTokens,
 from agentworld_trainers._functions import function_at, running
 from agentworld_trainers.own_rewards import own_world_reward
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes._schema import AgentPart
+from agentworld_trainers.recipes.schema import AgentPart
 from agentworld_trainers.stages._reinforcement import Play, part_of, reinforce
 from agentworld_trainers.stages._run import Run, StageFolder
 
@@ -60,7 +60,7 @@ def agent_tasks_of(part: AgentPart, seed: int) -> AgentTasks:
     if not part.tasks:
         raise UsageError(
             "the recipe names no tasks. Set `agent.tasks` to the import path of a function, for example"
-            " 'agentworld_trainers.pocket:agent_tasks'."
+            " 'my_tasks:tasks'."
         )
     function = function_at(part.tasks, purpose="task function", arguments=("settings", "seed"))
     with running(part.tasks, "task function"):

@@ -23,7 +23,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agentworld_trainers.recipes._schema import Gspo, Hardware, ModelPart, Recipe, Supervised
+from agentworld_trainers.recipes.schema import Gspo, Hardware, ModelPart, Recipe, Supervised
 
 FLOAT32 = 4
 BFLOAT16 = 2

@@ -17,7 +17,7 @@ from agentworld_trainers.data._funnel import funnel_table
 from agentworld_trainers.data._pools import Given, Pools, PoolSettings, make_pools
 from agentworld_trainers.data._rows import Demonstration, Document, write_rows
 from agentworld_trainers.data._source import SourceTrajectory
-from agentworld_trainers.recipes._load import FILE
+from agentworld_trainers.recipes.loading import FILE
 from agentworld_trainers.stages._checkpoints import whole_folder
 from agentworld_trainers.stages._processes import verify_alone
 

@@ -16,7 +16,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_trainers._functions import function_at
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes._schema import Gspo, Lora, ModelPart, Supervised
+from agentworld_trainers.recipes.schema import Gspo, Lora, ModelPart, Supervised
 from agentworld_trainers.stages._budget import (
     FULL,
     ModelSize,

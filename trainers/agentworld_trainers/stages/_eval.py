@@ -230,7 +230,7 @@ async def _loaded(
     import torch
 
     from agentworld_trainers.in_process_policy import InProcessPolicy
-    from agentworld_trainers.recipes._schema import ModelPart
+    from agentworld_trainers.recipes.schema import ModelPart
     from agentworld_trainers.stages._models import load_model, load_tokenizer, verify_vocabulary
 
     model = load_model(checkpoint)

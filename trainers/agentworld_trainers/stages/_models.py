@@ -30,7 +30,7 @@ from transformers.utils import logging
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_trainers.recipes import Recipe, StageName
-from agentworld_trainers.recipes._schema import ModelPart
+from agentworld_trainers.recipes.schema import ModelPart
 from agentworld_trainers.stages._rendering import verify_template
 from agentworld_trainers.stages._run import Run
 

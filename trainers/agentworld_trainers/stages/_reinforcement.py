@@ -42,7 +42,7 @@ from agentworld_trainers._functions import function_at, running
 from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, TurnCredit, gspo_config
 from agentworld_trainers.in_process_policy import InProcessPolicy
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes._schema import Gspo
+from agentworld_trainers.recipes.schema import Gspo
 from agentworld_trainers.stages._callbacks import StageCallback
 from agentworld_trainers.stages._checkpoints import last_checkpoint, sound_checkpoint, whole_folder
 from agentworld_trainers.stages._models import load, lora_config, save_model, without_bars

@@ -12,7 +12,7 @@ from agentworld_sim.scoring import Judge, PredictionReward, PredictionSample, Re
 from agentworld_trainers.data._rows import read_rows
 from agentworld_trainers.own_rewards import own_reward
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes._schema import Gspo, RewardPart
+from agentworld_trainers.recipes.schema import Gspo, RewardPart
 from agentworld_trainers.stages._reinforcement import Play, part_of, reinforce
 from agentworld_trainers.stages._run import Run, StageFolder, file_digest
 

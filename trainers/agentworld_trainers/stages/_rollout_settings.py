@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentworld_sim.rollouts import RolloutSettings
-from agentworld_trainers.recipes._schema import Rollouts
+from agentworld_trainers.recipes.schema import Rollouts
 
 
 def rollout_settings(

@@ -35,7 +35,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.errors import TrainingDiverged
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes._schema import Supervised
+from agentworld_trainers.recipes.schema import Supervised
 from agentworld_trainers.stages._callbacks import StageCallback
 from agentworld_trainers.stages._checkpoints import (
     WholeCheckpoints,

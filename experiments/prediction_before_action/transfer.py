@@ -16,10 +16,11 @@ from agentworld_sim.rollouts import (
     Task,
     TurnTokens,
 )
-from agentworld_trainers.pocket.shell_tasks import ShellTask, shell_tasks
 from agentworld_trainers.recipes import load_recipe
 from agentworld_trainers.stages import rollout_settings
-from benchmarks.experiments.real_shell import RealShellTask, namespace_command
+from experiments.pocket import AGENT_RECIPE
+from experiments.pocket.shell_tasks import ShellTask, shell_tasks
+from experiments.prediction_before_action.real_shell import RealShellTask, namespace_command
 
 TEMPLATE = {"enable_thinking": False}
 
@@ -73,7 +74,7 @@ def measure_sampled(work: Path, seed: int, runs: Sequence[int]) -> list[dict[str
 
 def _asked(seed: int) -> tuple[list[ShellTask], RolloutSettings]:
     """The held-out tasks, and how they are played."""
-    part = load_recipe("pocket-agent").agent
+    part = load_recipe(AGENT_RECIPE).agent
     assert part is not None
     groups = shell_tasks({**part.settings, "demonstrated": 0, "looks": 0, "sessions": 0}, seed)
     tasks = groups["instances"] + groups["templates"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final
 
-from agentworld_trainers.pocket._script import FOLDERS, STEMS, WORDS
+from experiments.pocket.script import FOLDERS, STEMS, WORDS
 
 ANSWER: Final = "answer.txt"
 NOTE: Final = "note.txt"

@@ -1,7 +1,7 @@
 """Builds the pocket world model again: all stages for some seeds, their scores, and the model of one seed.
 
-    python -m benchmarks.experiments.rebuild_pocket_world             # all seeds, from the root of a clone
-    python -m benchmarks.experiments.rebuild_pocket_world --seed 0    # the committed model only
+    python -m experiments.pocket.rebuild             # all seeds, from the root of a clone
+    python -m experiments.pocket.rebuild --seed 0    # the committed model only
 
 The data are made once: a seed is one of first weights, order and sampling. A run that was killed is taken
 up where it was, and several processes may do different seeds.
@@ -19,8 +19,9 @@ from typing import Any, Final
 import click
 
 from agentworld_sim.types.json import canonical_json
-from agentworld_trainers.recipes import load_recipe, shipped_recipes
-from benchmarks.experiments.pocket_world_scores import (
+from agentworld_trainers.recipes import load_recipe
+from experiments.pocket import WORLD_RECIPE
+from experiments.pocket.scores import (
     continued,
     draw,
     fresh_samples,
@@ -28,7 +29,6 @@ from benchmarks.experiments.pocket_world_scores import (
     table,
 )
 
-RECIPE: Final = "pocket-world"
 CARD: Final = "README.md"
 SCORES: Final = "scores.json"
 PLOT: Final = "scores.png"
@@ -44,14 +44,14 @@ BEGIN, END = "<!-- scores -->", "<!-- end of scores -->"
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
-    default=Path("fixtures") / RECIPE,
+    default=Path("fixtures") / "pocket-world",
     show_default=True,
 )
 def main(seeds: tuple[int, ...], keep: int, runs: Path, into: Path) -> None:
     """Trains, measures, and puts model, scores and plot into the folder of the pocket model."""
     from agentworld_trainers.stages import Run, make_data
 
-    recipe = load_recipe(RECIPE, overrides=[f"output={runs}"])
+    recipe = load_recipe(WORLD_RECIPE, overrides=[f"output={runs}"])
     data = make_data(recipe, Run(recipe))
     for seed in seeds or range(5):
         folder = runs / f"seed-{seed}"
@@ -94,7 +94,7 @@ def built(seed: int, folder: Path, data: Path) -> None:
     """Runs all stages of one seed, measures after each and writes that down."""
     from agentworld_trainers.stages import Run, threads, train_cpt, train_rl, train_sft
 
-    recipe = load_recipe(RECIPE, overrides=[f"seed={seed}", f"output={folder}"])
+    recipe = load_recipe(WORLD_RECIPE, overrides=[f"seed={seed}", f"output={folder}"])
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "data").exists():
         (folder / "data").symlink_to(data.resolve())
@@ -143,8 +143,8 @@ def digest_of(path: Path) -> str:
 
 
 def said_by_recipe() -> str:
-    """SHA-256 of what the shipped recipe says. Defaults are not in it: keys may be added to the schema."""
-    told = tomllib.loads(shipped_recipes()[RECIPE].read_text("utf-8"))
+    """SHA-256 of what the recipe says. Defaults are not in it: keys may be added to the schema."""
+    told = tomllib.loads(WORLD_RECIPE.read_text("utf-8"))
     return hashlib.sha256(canonical_json(told).encode()).hexdigest()
 
 

@@ -78,7 +78,7 @@ def train_tokenizer(
 
 def chat_template() -> str:
     """The pocket models' chat template."""
-    folder = files("agentworld_trainers.pocket")
+    folder = files("experiments.pocket")
     return (folder / "chat_template.jinja").read_text("utf-8")
 
 

@@ -60,8 +60,8 @@ class DataPart(Part):
     """Where samples come from and which are left out."""
 
     source: str = "files"
-    """`files`, or the import path `package.module:function` of what makes trajectories. The pocket
-    recipes name theirs."""
+    """`files`, or the import path `package.module:function` of what makes
+    trajectories."""
     files: tuple[str, ...] = ()
     """Patterns of what the source `files` reads: trajectories (ours, or rows in AgentWorldBench form) as
     JSON Lines, and stores of worlds."""

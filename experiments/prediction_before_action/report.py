@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.experiments.transfer import summary
+from experiments.prediction_before_action.transfer import summary
 
 T_95: Final = {
     1: 12.706,

@@ -18,8 +18,8 @@ from agentworld_sim.goals import check_goals
 from agentworld_sim.rollouts import tool_objects, write_call
 from agentworld_sim.scoring import Message
 from agentworld_trainers.data import Demonstration, SourceTrajectory, imagined_tools
-from agentworld_trainers.pocket._parallel import in_processes
-from agentworld_trainers.pocket.shell_tasks import SYSTEM, Group, ShellTask, shell_tasks
+from experiments.pocket.parallel import in_processes
+from experiments.pocket.shell_tasks import SYSTEM, Group, ShellTask, shell_tasks
 
 PLAYED: Final[tuple[Group, ...]] = ("demonstrated", "looks", "sessions", "templates")
 """Groups whose tasks are played for data."""

@@ -14,9 +14,9 @@ from typing import Any, Final, Literal
 from agentworld_sim import Scenario
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.rollouts import AgentTasks, WorldTask, WorldTaskSettings
-from agentworld_trainers.pocket._agent_templates import FAMILIES, HELD_OUT, SESSIONS, Draft
-from agentworld_trainers.pocket._script import WORKDIR
-from agentworld_trainers.pocket.world import TOOL, told
+from experiments.pocket.agent_templates import FAMILIES, HELD_OUT, SESSIONS, Draft
+from experiments.pocket.script import WORKDIR
+from experiments.pocket.world import TOOL, told
 
 SYSTEM: Final = "You work in a shell."
 

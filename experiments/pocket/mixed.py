@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from agentworld_trainers.pocket._script import Script
+from experiments.pocket.script import Script
 
 APART: Final[tuple[frozenset[str], ...]] = (
     frozenset(("cp", "append")),

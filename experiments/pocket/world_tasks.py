@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from agentworld_trainers.pocket._mixed import mixed
-from agentworld_trainers.pocket._script import WORKDIR, Script
+from experiments.pocket.mixed import mixed
+from experiments.pocket.script import WORKDIR, Script
 
 Template = Callable[[Script], None]
 

@@ -13,10 +13,10 @@ from agentworld_sim import Scenario, ToolCall, World
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.types.tools import ToolSpec
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
-from agentworld_trainers.pocket._parallel import in_processes
-from agentworld_trainers.pocket._script import WORKDIR, Script
-from agentworld_trainers.pocket._thoughts import Look, contents, item, thought
-from agentworld_trainers.pocket.world_tasks import TEST, TRAIN, WEIGHTS
+from experiments.pocket.parallel import in_processes
+from experiments.pocket.script import WORKDIR, Script
+from experiments.pocket.thoughts import Look, contents, item, thought
+from experiments.pocket.world_tasks import TEST, TRAIN, WEIGHTS
 
 TOOL: Final[Mapping[str, Any]] = {
     "name": "bash",

@@ -23,8 +23,8 @@ from agentworld_sim.rollouts import EnvironmentReply, Opening, tool_objects
 from agentworld_sim.rollouts.hermes import Malformed, parse_calls
 from agentworld_sim.scoring import Reward
 from agentworld_sim.types.tools import ToolSpec
-from agentworld_trainers.pocket.shell_tasks import SYSTEM, ShellTask
-from agentworld_trainers.pocket.world import TOOL
+from experiments.pocket.shell_tasks import SYSTEM, ShellTask
+from experiments.pocket.world import TOOL
 
 NAMESPACES: Final = ("--mount", "--uts", "--ipc", "--pid", "--net", "--fork", "--mount-proc")
 

@@ -16,8 +16,8 @@ from agentworld_sim.imagination import PromptSet
 from agentworld_sim.imagination.parsing import MARKER
 from agentworld_sim.scoring import Message, PredictionSample
 from agentworld_trainers.data import Document, read_rows, samples_of
-from agentworld_trainers.pocket.world import FRESH_FROM, PocketSessions
-from agentworld_trainers.pocket.world_tasks import TEST, TRAIN
+from experiments.pocket.world import FRESH_FROM, PocketSessions
+from experiments.pocket.world_tasks import TEST, TRAIN
 
 SETS: Final[Mapping[str, str]] = {
     "held_out": "held-out templates",

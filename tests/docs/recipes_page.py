@@ -1,6 +1,6 @@
 """Writes `docs/reference/recipes.md` from the schema.
 
-python -m agentworld_trainers.recipes.page > docs/reference/recipes.md
+python -m tests.docs.recipes_page > docs/reference/recipes.md
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from agentworld_trainers.recipes import _schema
-from agentworld_trainers.recipes._load import shipped_recipes
-from agentworld_trainers.recipes._toml import inline, read_toml
+from agentworld_sim.toml import toml_literal
+from agentworld_trainers.recipes import load_recipe, schema, shipped_recipes
 
 _HEAD = """# Recipes
 
 A recipe is one TOML file that says how one model is trained: [the guide](../guides/training.md) shows it at
 work. It is named by its path, by the folder of a run's stage, or by the name of a shipped one. This page is
-written by `python -m agentworld_trainers.recipes.page`; a test holds it to the code.
+written by `python -m tests.docs.recipes_page`; a test holds it to the code.
 
 `key=value` on the command line changes a recipe: `rl.learning_rate=1e-5 model.lora.rank=8`. A value is TOML;
 a bare word is text; an empty value (`model.lora=`) takes the key or table out, so that its default holds.
@@ -33,20 +32,20 @@ directory. What a stage was told is kept in `RUN/STAGE/recipe.toml`, with every 
 """
 
 PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
-    ("Top level", _schema.Recipe),
-    ("`[model]`", _schema.ModelPart),
-    ("`[model.lora]`", _schema.Lora),
-    ("`[data]`", _schema.DataPart),
-    ("`[data.masking]`", _schema.MaskSettings),
-    ("Every stage", _schema.Optimiser),
-    ("`[cpt]` and `[sft]`", _schema.Supervised),
-    ("`[sft]`", _schema.Sft),
-    ("`[rl]` and `[agent]`", _schema.Gspo),
-    ("`[agent]`", _schema.AgentPart),
-    ("`[rl.rollouts]` and `[agent.rollouts]`", _schema.Rollouts),
-    ("`[rl.reward]` and `[agent.reward]`", _schema.RewardPart),
-    ("`[rl.reward.judge]`", _schema.Judge),
-    ("`[hardware]`", _schema.Hardware),
+    ("Top level", schema.Recipe),
+    ("`[model]`", schema.ModelPart),
+    ("`[model.lora]`", schema.Lora),
+    ("`[data]`", schema.DataPart),
+    ("`[data.masking]`", schema.MaskSettings),
+    ("Every stage", schema.Optimiser),
+    ("`[cpt]` and `[sft]`", schema.Supervised),
+    ("`[sft]`", schema.Sft),
+    ("`[rl]` and `[agent]`", schema.Gspo),
+    ("`[agent]`", schema.AgentPart),
+    ("`[rl.rollouts]` and `[agent.rollouts]`", schema.Rollouts),
+    ("`[rl.reward]` and `[agent.reward]`", schema.RewardPart),
+    ("`[rl.reward.judge]`", schema.Judge),
+    ("`[hardware]`", schema.Hardware),
 )
 
 _NAMES: dict[Any, str] = {str: "text", bool: "true or false", int: "whole number", float: "number"}
@@ -60,9 +59,8 @@ def page() -> str:
 def _shipped() -> Iterator[str]:
     yield "| name | what it is |"
     yield "|---|---|"
-    for name, path in shipped_recipes().items():
-        text = read_toml(path.read_text(encoding="utf-8"), path.name)
-        yield f"| `{name}` | {text.value['description']} |"
+    for name in shipped_recipes():
+        yield f"| `{name}` | {load_recipe(name).description} |"
 
 
 def _table(title: str, part: type[BaseModel]) -> Iterator[str]:
@@ -120,7 +118,7 @@ def _default(field: FieldInfo) -> str:
         return "required"
     if default is None:
         return "none"
-    return "" if isinstance(default, BaseModel) else f"`{inline(default)}`"
+    return "" if isinstance(default, BaseModel) else f"`{toml_literal(default)}`"
 
 
 if __name__ == "__main__":

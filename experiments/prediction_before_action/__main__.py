@@ -1,9 +1,9 @@
 """Does predicting observations before acting help a small agent? Arms, seeds, raw numbers, a plot.
 
-    python -m benchmarks.experiments.prediction_before_action run --seeds 0 1 2 3 4
-    python -m benchmarks.experiments.prediction_before_action sampled
-    python -m benchmarks.experiments.prediction_before_action transfer --real-shell
-    python -m benchmarks.experiments.prediction_before_action report
+    python -m experiments.prediction_before_action run --seeds 0 1 2 3 4
+    python -m experiments.prediction_before_action sampled
+    python -m experiments.prediction_before_action transfer --real-shell
+    python -m experiments.prediction_before_action report
 
 All arms begin with one checkpoint of the recipe `pocket-agent`, made by its stages `data`, `cpt` and `sft`
 with seed 1; the settings were chosen on seed 0, with other tasks. A run that was killed is taken up where
@@ -30,8 +30,8 @@ from agentworld_trainers.stages import (
     train_rl,
     train_sft,
 )
+from experiments.pocket import AGENT_RECIPE
 
-RECIPE: Final = "pocket-agent"
 START_SEED: Final = 1
 """Of the checkpoint that all arms begin with, and of all tasks."""
 HERE: Final = Path(__file__).resolve().parents[2]
@@ -79,7 +79,7 @@ class Point:
 
 def base(work: Path) -> Path:
     """The checkpoint that all arms begin with."""
-    recipe = load_recipe(RECIPE, overrides=[f"output={work / 'base'}", f"seed={START_SEED}"])
+    recipe = load_recipe(AGENT_RECIPE, overrides=[f"output={work / 'base'}", f"seed={START_SEED}"])
     run = Run(recipe)
     make_data(recipe, run)
     train_cpt(recipe, run)
@@ -95,7 +95,7 @@ def train(work: Path, seed: int, name: str, start: Path) -> Path:
     if not data.exists():
         data.symlink_to((work / "base" / "data").resolve())
     recipe = load_recipe(
-        RECIPE,
+        AGENT_RECIPE,
         overrides=[f"output={folder}", f"seed={seed}", f"model.path={start}", *arm.overrides],
     )
     # The tasks are those of the checkpoint's data, whatever the seed.
@@ -188,16 +188,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for name in chosen.arms:
                 print(f"seed {seed}, {name}: {train(chosen.work, seed, name, start)}", flush=True)
     elif chosen.what == "sampled":
-        from benchmarks.experiments.transfer import measure_sampled
+        from experiments.prediction_before_action.transfer import measure_sampled
 
         write_json(RESULTS / "sampled.json", measure_sampled(chosen.work, START_SEED, chosen.seeds))
     elif chosen.what == "transfer":
-        from benchmarks.experiments.transfer import measure_transfer
+        from experiments.prediction_before_action.transfer import measure_transfer
 
         rows = measure_transfer(chosen.work, START_SEED, chosen.seeds, real_shell=chosen.real_shell)
         write_json(RESULTS / "transfer.json", rows)
     else:
-        from benchmarks.experiments.report import write_report
+        from experiments.prediction_before_action.report import write_report
 
         runs = collect(chosen.work)
         write_json(RESULTS / "results.json", runs)
