@@ -238,12 +238,12 @@ STOPPED = """
 import os, signal, sys
 from transformers import TrainerCallback
 from agentworld_sim.cli import main
-from agentworld_trainers.stages import _callbacks
+from agentworld_trainers.stages import _training
 # As Ctrl-C would come: in the middle of the second step, on the main thread.
 def stopped(self, args, state, control, **kwargs):
     if state.global_step == 1:
         os.kill(os.getpid(), signal.SIGINT)
-_callbacks.StageCallback.on_step_begin = stopped
+_training.StageCallback.on_step_begin = stopped
 main(["train", *sys.argv[1:]])
 """
 

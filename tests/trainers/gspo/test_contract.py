@@ -69,8 +69,7 @@ def test_trl_still_has_what_is_overridden_and_called(place: tuple[type, str]) ->
 
 def test_torch_and_trl_are_loaded_when_they_are_asked_for() -> None:
     script = (
-        "import sys, agentworld_trainers.gspo_trainer, agentworld_trainers.stages._checkpoints as c;"
-        "assert c.WholeCheckpoints;"
+        "import sys, agentworld_trainers.gspo_trainer, agentworld_trainers.stages._checkpoints;"
         "print([m for m in ('torch', 'trl', 'transformers', 'datasets') if m in sys.modules])"
     )
     done = subprocess.run(

@@ -158,9 +158,9 @@ def test_a_loss_that_is_no_number_stops_before_the_weights_change(tmp_path: Path
     trainer.add_callback(Breaks())
     with pytest.raises(TrainingDiverged) as error:
         trainer.train()
-    assert str(error.value) == (
-        "the loss of step 4 is nan. The weights were not changed by it. The last good checkpoint is"
-        f" '{tmp_path}/checkpoint-3': training can be taken up from there."
+    assert str(error.value).startswith(
+        "the loss of step 4 is nan, at a learning rate of 0.01. The weights were not changed by it. The last"
+        f" good checkpoint is '{tmp_path}/checkpoint-3': training can be taken up from there."
     )
     assert_equal(weights(trainer), before[0])
 

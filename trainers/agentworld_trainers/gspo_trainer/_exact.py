@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,9 +10,8 @@ from transformers import PreTrainedModel
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.errors import TrainingDiverged
 from agentworld_trainers.gspo_trainer._config import GspoConfig
-from agentworld_trainers.stages._checkpoints import WholeCheckpoints, last_checkpoint
+from agentworld_trainers.stages._training import WholeCheckpoints
 
 _STATE = "gspo_state.pt"
 
@@ -42,27 +40,6 @@ class ExactTrainer(WholeCheckpoints, GRPOTrainer):
     def _parts(self) -> int:
         """Micro-batches of a rollout batch, in this process."""
         return self.config.mini_batches * self.args.gradient_accumulation_steps
-
-    def _get_grad_norm(self, model: Any, grad_norm: Any = None) -> Any:
-        norm: Any = super()._get_grad_norm(model, grad_norm=grad_norm)
-        # A loss that is a number can have a gradient that is none. The optimiser comes next.
-        if not math.isfinite(float(norm)):
-            raise self.diverged("length of the gradient", float(norm))
-        return norm
-
-    def diverged(self, what: str, value: float) -> TrainingDiverged:
-        """What to raise."""
-        return TrainingDiverged(
-            f"the {what} of step {self.state.global_step + 1} is {value}. The weights were not"
-            f" changed by it. {self.resume_hint()}"
-        )
-
-    def resume_hint(self) -> str:
-        """Where training can be taken up."""
-        last = last_checkpoint(Path(self.args.output_dir or "."))
-        if last is None:
-            return "There is no checkpoint before it."
-        return f"The last good checkpoint is {str(last)!r}: training can be taken up from there."
 
     # ------------------------------------------------------------------ taking up again
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.imagination import PromptSet
 from agentworld_sim.scoring import PredictionSample
-from agentworld_trainers._functions import function_at, running
 from agentworld_trainers.data._files import read_files
 from agentworld_trainers.data._filters import FilterSettings
 from agentworld_trainers.data._funnel import funnel_table
@@ -20,6 +19,7 @@ from agentworld_trainers.data._source import SourceTrajectory
 from agentworld_trainers.recipes.loading import FILE
 from agentworld_trainers.stages._checkpoints import whole_folder
 from agentworld_trainers.stages._processes import verify_alone
+from agentworld_trainers.user_functions import function_at, running
 
 if TYPE_CHECKING:
     from agentworld_trainers.recipes import Recipe

@@ -14,7 +14,6 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_trainers._functions import function_at
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes.schema import Gspo, Lora, ModelPart, Supervised
 from agentworld_trainers.stages._budget import (
@@ -28,6 +27,7 @@ from agentworld_trainers.stages._budget import (
 )
 from agentworld_trainers.stages._models import config_fields, misfits
 from agentworld_trainers.stages._plan import Plan, StagePlan, gigabytes
+from agentworld_trainers.user_functions import function_at
 
 
 def dry_run(recipe: Recipe, stages: Sequence[str] | None = None) -> Plan:

@@ -9,7 +9,7 @@ import pytest
 
 from agentworld_sim.errors import ModelUnavailable, UsageError
 from agentworld_sim.scoring import Reward
-from agentworld_trainers.own_rewards import own_reward
+from agentworld_trainers.user_functions import own_reward
 from tests.scoring.samples import sample
 
 MODULE = """

@@ -1,20 +1,24 @@
-"""A user's own functions, named by import path: `package.module:function`."""
+"""A user's own functions, named by import path: `package.module:function`; and rewards made of them."""
 
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from numbers import Real
 from pkgutil import iter_modules
 from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
 from agentworld_sim.errors import AgentworldError, UsageError, nearest
+from agentworld_sim.scoring import PredictionSample, Reward, RewardFunction
+from agentworld_sim.world import World
 
 
 def function_at(path: str, *, purpose: str, arguments: tuple[str, ...] = ()) -> Callable[..., Any]:
@@ -72,6 +76,78 @@ def running(path: str, purpose: str) -> Generator[None]:
         raise UsageError(
             f"the {purpose} {path!r} failed: {_where(error)}{type(error).__name__}: {error}"
         ) from error
+
+
+def own_reward(path: str) -> RewardFunction:
+    """The reward function that an import path names.
+
+    It is called as `function(sample, text)` with a `PredictionSample` and all that the policy wrote, may
+    be sync or async, and returns a number, a `Reward`, or `None` where it cannot judge: such a rollout
+    is left out of training. A sync function holds up all rollouts while it runs.
+
+    Args:
+        path: `package.module:function`.
+
+    Raises:
+        UsageError: there is no such function, or it cannot be called so.
+    """
+    function = function_at(path, purpose="reward function", arguments=("sample", "text"))
+
+    async def reward(sample: PredictionSample, text: str) -> Reward | None:
+        return await _reward(path, f"the sample {sample.id!r}", function, sample, text)
+
+    return reward
+
+
+def own_world_reward(path: str) -> Callable[[World], Awaitable[Reward | None]]:
+    """The reward function of an agent's rollouts that an import path names.
+
+    It is called as `function(world)` with the world as the rollout left it, and is otherwise like
+    `own_reward`.
+
+    Args:
+        path: `package.module:function`.
+
+    Raises:
+        UsageError: there is no such function, or it cannot be called so.
+    """
+    function = function_at(path, purpose="reward function", arguments=("world",))
+
+    async def reward(world: World) -> Reward | None:
+        about = f"a world of the scenario {world.scenario.name!r}"
+        return await _reward(path, about, function, world)
+
+    return reward
+
+
+async def _reward(
+    path: str, about: str, function: Callable[..., Any], *given: object
+) -> Reward | None:
+    try:
+        value: Any = function(*given)
+        if inspect.isawaitable(value):
+            value = await value
+    except AgentworldError:
+        # It knows whose fault it is: a server that is down is not the function's.
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"the reward function {path!r} failed on {about}: {type(error).__name__}: {error}"
+        ) from error
+    if value is None:
+        return None
+    number: object = value.value if isinstance(value, Reward) else value
+    if not isinstance(number, Real):
+        raise UsageError(
+            f"the reward function {path!r} returned {type(number).__name__!r} for {about}. It"
+            " must return a number, a `Reward`, or None where it cannot judge."
+        )
+    if not math.isfinite(number):
+        raise UsageError(
+            f"the reward function {path!r} returned {float(number)} for {about}. A"
+            " reward must be finite; return None where it cannot judge."
+        )
+    return value if isinstance(value, Reward) else Reward(float(number))
 
 
 def _where(error: BaseException) -> str:
