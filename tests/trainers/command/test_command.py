@@ -15,8 +15,7 @@ import torch
 from agentworld_sim.cli import main
 from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.rollouts import RolloutLog, RolloutRecord
-from agentworld_trainers._command import train
-from agentworld_trainers._command._errors import boundary
+from agentworld_trainers._command import boundary, train
 from agentworld_trainers.recipes import Recipe, canonical_toml, shipped_recipes
 from tests.trainers.stages import tiny
 

@@ -10,8 +10,8 @@ from transformers import Qwen3MoeConfig
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import load_recipe, shipped_recipes
 from agentworld_trainers.recipes.schema import ModelPart
+from agentworld_trainers.stages._budget import Plan, report
 from agentworld_trainers.stages._dry_run import dry_run, meta_model, size_of
-from agentworld_trainers.stages._plan import Plan, report
 from experiments.pocket import WORLD_RECIPE
 
 
@@ -173,11 +173,11 @@ def test_reinforcement_learning_of_an_untrained_model_is_told_of() -> None:
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        (ModelPart(config={"model_type": "qwen3_mo"}), "which transformers does not know. Did you"),
-        (ModelPart(), "model.config.model_type is '', which transformers does not know."),
+        (ModelPart(config={"model_type": "qwen3_mo"}), "no model type 'qwen3_mo'. Did you mean"),
+        (ModelPart(), "the recipe says neither where the model is"),
         (
             ModelPart(config={"model_type": "qwen3_moe", "hidden_size": "wide"}),
-            r"\[model.config\] is not valid: .*hidden_size",
+            r"can be made from \[model.config\] .*hidden_size",
         ),
         (ModelPart(path="no/such-model"), "the configuration of 'no/such-model' cannot be read"),
         (

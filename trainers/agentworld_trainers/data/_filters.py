@@ -21,7 +21,7 @@ from agentworld_sim.types.files import FileTree, MemoryBlobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Turn
-from agentworld_trainers.data._funnel import Funnel, Step
+from agentworld_trainers.data._filter_counts import FilterCounts, Step
 from agentworld_trainers.data._prepared import SCREENS, Prepared, PreparedTurn
 from agentworld_trainers.data._rows import Document
 
@@ -39,7 +39,7 @@ class FilterSettings:
     without_target: Literal["leave-out", "refuse"] = "leave-out"
 
 
-def filtered(prepared: Prepared, settings: FilterSettings, funnel: Funnel) -> Prepared | None:
+def filtered(prepared: Prepared, settings: FilterSettings, counts: FilterCounts) -> Prepared | None:
     """The trajectory with only those samples that are trained on; `None` when all of it is left out.
 
     The fractions of its documents are 0 for turns that are no target.
@@ -47,7 +47,7 @@ def filtered(prepared: Prepared, settings: FilterSettings, funnel: Funnel) -> Pr
     Args:
         prepared: The trajectory.
         settings: What the recipe says.
-        funnel: Counts what is left out.
+        counts: Counts what is left out.
 
     Raises:
         UsageError: a row has no target, and the recipe refuses such.
@@ -56,7 +56,7 @@ def filtered(prepared: Prepared, settings: FilterSettings, funnel: Funnel) -> Pr
     if why is not None:
         step, what = why
         example = f"{prepared.place or prepared.id}: {what}"
-        funnel.drop(step, example, samples=prepared.samples, trajectories=1)
+        counts.drop(step, example, samples=prepared.samples, trajectories=1)
         return None
     turns: list[PreparedTurn] = []
     steps: list[Step | None] = [
@@ -70,7 +70,7 @@ def filtered(prepared: Prepared, settings: FilterSettings, funnel: Funnel) -> Pr
                     f"{example}: there is no observation to predict, and the recipe refuses such"
                     " rows. Give them a `response`, or set data.without_target = 'leave-out'."
                 )
-            funnel.drop(step, example)
+            counts.drop(step, example)
         turns.append(turn if step is None else replace(turn, sample=None))
     documents = tuple(_masked(one, prepared.turns, steps) for one in prepared.documents)
     return replace(prepared, turns=tuple(turns), documents=documents)

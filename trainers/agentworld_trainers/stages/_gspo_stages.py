@@ -34,7 +34,7 @@ MOST_HELD_OUT = 200
 
 
 def train_rl(recipe: Recipe, run: Run) -> Path:
-    """Trains on the data stage's pool of predictions and returns the folder of the result.
+    """Trains on the data stage's single predictions and returns the folder of the result.
 
     Each sample is one task of one turn. It is rewarded by the recipe's own function, or else by
     `PredictionReward` with the recipe's judge, if it has one. Before the first step and after the last,

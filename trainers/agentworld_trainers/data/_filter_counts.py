@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from agentworld_trainers._text_table import text_table
+
 Step = Literal[
     "read twice",
     "too few turns",
@@ -49,7 +51,7 @@ class _Dropped:
     examples: list[str] = field(default_factory=list[str])
 
 
-class Funnel:
+class FilterCounts:
     """Counts what is left out."""
 
     def __init__(self) -> None:
@@ -111,30 +113,23 @@ class Funnel:
         }
 
 
-def funnel_table(funnel: Mapping[str, Any]) -> str:
-    """A funnel's JSON as a table for people."""
+def counts_table(counts: Mapping[str, Any]) -> str:
+    """The JSON of counts as a table for people."""
     heads = ("step", "trajectories out", "samples out", "trajectories left", "samples left")
-    rows = [("read", "", "", f"{funnel['trajectories']:,}", f"{funnel['samples']:,}")]
+    rows = [("read", "", "", f"{counts['trajectories']:,}", f"{counts['samples']:,}")]
     rows += [
         (
             step["step"],
             *(f"{step[key]:,}" for key in ("trajectories", "samples")),
             *(f"{step[key]:,}" for key in ("trajectories_left", "samples_left")),
         )
-        for step in funnel["steps"]
+        for step in counts["steps"]
     ]
     rows += [
-        (f"written: {name}", "", "", "", f"{n:,}") for name, n in funnel.get("rows", {}).items()
+        (f"written: {name}", "", "", "", f"{n:,}") for name, n in counts.get("rows", {}).items()
     ]
-    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-
-    def line(row: tuple[str, ...]) -> str:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        return "  ".join(cells).rstrip()
-
-    lines = [line(heads), *(line(row) for row in rows)]
-    lines += [f"{count:,} {what}" for what, count in funnel["notes"].items()]
-    for step in funnel["steps"]:
+    lines = text_table([heads, *rows], numbers=True)
+    lines += [f"{count:,} {what}" for what, count in counts["notes"].items()]
+    for step in counts["steps"]:
         lines += [f"left out ({step['step']}): {example}" for example in step["examples"]]
     return "\n".join(lines) + "\n"

@@ -9,18 +9,21 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
+from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination.prompt_set import PromptSet
 from agentworld_sim.scoring import PredictionSample
 from agentworld_sim.types.json import canonical_json
 from agentworld_trainers.data._duplicates import Duplicates, Sketch
+from agentworld_trainers.data._filter_counts import FilterCounts
 from agentworld_trainers.data._filters import FilterSettings, filtered
-from agentworld_trainers.data._funnel import Funnel
 from agentworld_trainers.data._prepared import Prepared, PreparedTurn, prepared_source, turns_of
 from agentworld_trainers.data._rows import Demonstration, Document
 from agentworld_trainers.data._samples import PROMPT_TOKENS
 from agentworld_trainers.data._source import SourceTrajectory, Split
-from agentworld_trainers.data._split import RANGE, drawn, split_of
 from agentworld_trainers.masking import MaskReport, MaskSettings, mask_turn
+
+RANGE = 2**64
+"""Numbers that are `drawn` are below it."""
 
 _Place = tuple[str, int]
 """A trajectory, and the number of a turn in it."""
@@ -30,7 +33,7 @@ Given = SourceTrajectory | Prepared | Demonstration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolSettings:
+class StageRowSettings:
     """What a recipe says about its data."""
 
     seed: int = 0
@@ -48,7 +51,7 @@ class PoolSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pools:
+class StageRows:
     """The rows of each stage."""
 
     documents: tuple[Document, ...]
@@ -60,13 +63,13 @@ class Pools:
     """For reinforcement learning: one turn of each trajectory, drawn by the seed."""
     held_out: tuple[PredictionSample, ...]
     """For evaluation: every turn of the tasks that are held out."""
-    funnel: Mapping[str, Any]
+    counts: Mapping[str, Any]
     report: MaskReport
 
 
-def make_pools(
-    given: Iterable[Given], settings: PoolSettings, tell: Callable[[int], None] = lambda _: None
-) -> Pools:
+def stage_rows(
+    given: Iterable[Given], settings: StageRowSettings, tell: Callable[[int], None] = lambda _: None
+) -> StageRows:
     """Filters, splits and selects.
 
     Args:
@@ -77,8 +80,8 @@ def make_pools(
     Raises:
         UsageError: a row cannot be used.
     """
-    funnel = Funnel()
-    kept, demonstrations = _read(given, settings, funnel, tell)
+    counts = FilterCounts()
+    kept, demonstrations = _read(given, settings, counts, tell)
     tasks: list[tuple[str, Split | None]] = [(one.task, one.split) for one in kept]
     tasks += [(one.task, None) for one in demonstrations]
     side = split_of(tasks, held_out=settings.held_out, seed=settings.seed)
@@ -87,12 +90,12 @@ def make_pools(
     kept.sort(key=lambda one: side[one.task] != "test")
     sketches = [[Sketch.of(_text(turn)) for turn in one.turns] for one in kept]
     held = {one.id for one in kept if side[one.task] == "test"}
-    samples, told = _distinct(kept, sketches, settings.near_duplicate, funnel, held)
+    samples, told = _distinct(kept, sketches, settings.near_duplicate, counts, held)
     told |= _told_word_for_word(kept, held)
     report = MaskReport(settings.masking)
     documents = tuple(
         _masked(_silenced(document, one, told), settings.masking, report)
-        for one, document in _conversations(kept, sketches, settings.near_duplicate, funnel)
+        for one, document in _conversations(kept, sketches, settings.near_duplicate, counts)
         if one.id not in held
     )
     train = tuple(one for one in samples if side[one.task] == "train")
@@ -101,30 +104,33 @@ def make_pools(
     train, reinforced = _divided(train, settings)
     single = _single(reinforced, settings.seed)
     if settings.samples_per_task is not None:
-        train = _limited(train, settings.samples_per_task, settings.seed, funnel)
+        train = _limited(train, settings.samples_per_task, settings.seed, counts)
         single = _limited(single, settings.samples_per_task, settings.seed)
-    _note(funnel, samples, len(demonstrations) - len(imitated))
-    counts = Counter(side.values())
-    rows = {
+    _note(counts, samples, len(demonstrations) - len(imitated))
+    sides = Counter(side.values())
+    written = {
         "cpt": len(documents),
         "sft": len(train) + len(imitated),
         "rl": len(single),
         "eval": len(held_out),
     }
-    numbers = {"tasks": {"train": counts["train"], "test": counts["test"]}, "rows": rows}
-    return Pools(
+    numbers = {"tasks": {"train": sides["train"], "test": sides["test"]}, "rows": written}
+    return StageRows(
         documents=documents,
         samples=train,
         demonstrations=imitated,
         single=single,
         held_out=held_out,
-        funnel={**funnel.to_json(), **numbers},
+        counts={**counts.to_json(), **numbers},
         report=report,
     )
 
 
 def _read(
-    given: Iterable[Given], settings: PoolSettings, funnel: Funnel, tell: Callable[[int], None]
+    given: Iterable[Given],
+    settings: StageRowSettings,
+    counts: FilterCounts,
+    tell: Callable[[int], None],
 ) -> tuple[list[Prepared], list[Demonstration]]:
     """The trajectories that the filters let pass, and the demonstrations."""
     kept: list[Prepared] = []
@@ -136,19 +142,19 @@ def _read(
             demonstrations.append(one)
             continue
         prepared = _prepared(one, settings)
-        funnel.read(prepared.samples)
+        counts.read(prepared.samples)
         if prepared.id in seen:
             place = prepared.place or prepared.id
-            funnel.drop("read twice", place, samples=prepared.samples, trajectories=1)
+            counts.drop("read twice", place, samples=prepared.samples, trajectories=1)
             continue
         seen.add(prepared.id)
-        passed = filtered(prepared, settings.filters, funnel)
+        passed = filtered(prepared, settings.filters, counts)
         if passed is not None:
             kept.append(passed)
     return kept, demonstrations
 
 
-def _prepared(one: SourceTrajectory | Prepared, settings: PoolSettings) -> Prepared:
+def _prepared(one: SourceTrajectory | Prepared, settings: StageRowSettings) -> Prepared:
     if isinstance(one, Prepared):
         return one
     return prepared_source(one, prompts=settings.prompts, prompt_tokens=settings.prompt_tokens)
@@ -158,7 +164,7 @@ def _distinct(
     kept: Sequence[Prepared],
     sketches: Sequence[Sequence[Sketch]],
     threshold: float,
-    funnel: Funnel,
+    counts: FilterCounts,
     held: AbstractSet[str],
 ) -> tuple[list[PredictionSample], set[_Place]]:
     """The samples without those that are equal, or nearly, to an earlier one; and the turns of training
@@ -179,7 +185,7 @@ def _distinct(
                 continue
             place = f"{one.place or one.id}, turn {turn.number}"
             if sample.id in ids:
-                funnel.drop("equal to an earlier one", place)
+                counts.drop("equal to an earlier one", place)
                 continue
             ids.add(sample.id)
             like = None
@@ -192,7 +198,7 @@ def _distinct(
             else:
                 if like in places:
                     told.add((one.id, turn.number))
-                funnel.drop("nearly equal to an earlier one", f"{place}: like {like}")
+                counts.drop("nearly equal to an earlier one", f"{place}: like {like}")
     return found, told
 
 
@@ -254,7 +260,7 @@ def _conversations(
     kept: Sequence[Prepared],
     sketches: Sequence[Sequence[Sketch]],
     threshold: float,
-    funnel: Funnel,
+    counts: FilterCounts,
 ) -> Iterator[tuple[Prepared, Document]]:
     """The documents without those that are equal, or nearly, to an earlier one."""
     nothing = Sketch.of("")
@@ -272,7 +278,7 @@ def _conversations(
                 again = duplicates.add(whole, nothing, document.id) is not None
             equal.add(digest)
             if again:
-                funnel.notes["conversations equal or nearly equal to an earlier one"] += 1
+                counts.notes["conversations equal or nearly equal to an earlier one"] += 1
             else:
                 yield one, document
 
@@ -290,7 +296,7 @@ def _masked(document: Document, settings: MaskSettings, report: MaskReport) -> D
 
 
 def _divided(
-    samples: tuple[PredictionSample, ...], settings: PoolSettings
+    samples: tuple[PredictionSample, ...], settings: StageRowSettings
 ) -> tuple[tuple[PredictionSample, ...], tuple[PredictionSample, ...]]:
     """The samples to imitate, and those to be rewarded for."""
     if settings.reinforced is None:
@@ -314,7 +320,7 @@ def _single(samples: Sequence[PredictionSample], seed: int) -> tuple[PredictionS
 
 
 def _limited(
-    samples: Sequence[PredictionSample], most: int, seed: int, funnel: Funnel | None = None
+    samples: Sequence[PredictionSample], most: int, seed: int, counts: FilterCounts | None = None
 ) -> tuple[PredictionSample, ...]:
     """At most so many samples of each task, drawn by the seed, in the order in which they stood."""
     of_task: dict[str, list[int]] = {}
@@ -324,15 +330,63 @@ def _limited(
     for places in of_task.values():
         ranked = sorted(places, key=lambda place: (drawn(seed, "kept", samples[place].id), place))
         kept.update(ranked[:most])
-    if funnel is not None and len(kept) < len(samples):
-        funnel.notes["samples beyond `samples_per_task`"] += len(samples) - len(kept)
+    if counts is not None and len(kept) < len(samples):
+        counts.notes["samples beyond `samples_per_task`"] += len(samples) - len(kept)
     return tuple(samples[place] for place in sorted(kept))
 
 
-def _note(funnel: Funnel, samples: Sequence[PredictionSample], left_out: int) -> None:
+def _note(counts: FilterCounts, samples: Sequence[PredictionSample], left_out: int) -> None:
     notes = {
         "samples with thinking": sum(bool(one.thinking) for one in samples),
         "samples without evidence for checks": sum(one.evidence is None for one in samples),
         "demonstrations of held-out tasks, left out": left_out,
     }
-    funnel.notes.update({what: count for what, count in notes.items() if count})
+    counts.notes.update({what: count for what, count in notes.items() if count})
+
+
+def drawn(seed: int, *names: str) -> int:
+    """A number below 2^64 that depends on the seed and the names alone."""
+    text = "\0".join((str(seed), *names))
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest)
+
+
+def split_of(
+    tasks: Iterable[tuple[str, Split | None]], *, held_out: float, seed: int
+) -> dict[str, Split]:
+    """The side of each task.
+
+    A task that the source does not place is held out when a hash of its name and the seed lies below
+    the share: what is added later moves no other task. Where that leaves one side empty although there
+    are several tasks to place, the task with the lowest (or highest) hash changes sides.
+
+    Args:
+        tasks: Names, with the side that the source gives them.
+        held_out: Share of the tasks without a side that is kept for evaluation.
+        seed: Of the recipe.
+
+    Raises:
+        UsageError: a source places one task on both sides.
+    """
+    placed: dict[str, Split] = {}
+    free: dict[str, None] = {}
+    for task, split in tasks:
+        if split is None:
+            free[task] = None
+        elif placed.setdefault(task, split) != split:
+            raise UsageError(
+                f"the source places the task {task!r} both in train and in test. A task is on one"
+                " side: give the two other names, or let a hash decide (split=None)."
+            )
+    free = {task: None for task in free if task not in placed}
+    ranked = sorted(free, key=lambda task: (drawn(seed, "split", task), task))
+    found: dict[str, Split] = dict(placed)
+    for task in ranked:
+        below = drawn(seed, "split", task) < held_out * RANGE
+        found[task] = "test" if below else "train"
+    if len(ranked) > 1 and 0 < held_out < 1:
+        if "test" not in found.values():
+            found[ranked[0]] = "test"
+        elif "train" not in found.values():
+            found[ranked[-1]] = "train"
+    return found
