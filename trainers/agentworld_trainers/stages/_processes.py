@@ -24,6 +24,7 @@ _SPREAD = {
 }
 """What accelerate says of itself, and what it means."""
 
+LOCK = ".lock"
 _LAUNCH = (
     "`accelerate launch --multi_gpu --num_processes N -m agentworld_sim.cli train STAGE RECIPE`"
 )
@@ -95,7 +96,7 @@ def locked(folder: Path) -> FileLock:
     Raises:
         UsageError: another process writes there.
     """
-    lock = FileLock(folder / ".lock", thread_local=False)
+    lock = FileLock(folder / LOCK, thread_local=False)
     try:
         lock.acquire(timeout=0)
     except Timeout:

@@ -14,10 +14,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import time
 import tomllib
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -27,7 +28,7 @@ from filelock import FileLock
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import STAGES, Recipe, StageName, canonical_toml
 from agentworld_trainers.stages._checkpoints import checkpoints, sound_checkpoint, step_of
-from agentworld_trainers.stages._processes import locked, set_aside, verify_alone, verify_free
+from agentworld_trainers.stages._processes import LOCK, locked, set_aside, verify_alone, verify_free
 from agentworld_trainers.stages._progress import Progress, progress
 
 AnyStage = Literal["data"] | StageName
@@ -303,7 +304,16 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if error is not None and self._writes:
+            self._remove_if_empty()
         self.close()
+
+    def _remove_if_empty(self) -> None:
+        """A mistake that was found before anything was made leaves no folder behind."""
+        if {path.name for path in self.folder.iterdir()} <= {_RECIPE, LOCK}:
+            shutil.rmtree(self.folder)
+            with suppress(OSError):
+                self.folder.parent.rmdir()
 
 
 def _damaged(path: Path, error: ValueError) -> UsageError:

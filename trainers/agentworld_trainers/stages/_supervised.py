@@ -282,10 +282,10 @@ def _train(
             f"the recipe {recipe.name!r} has no table [{name}], so there is nothing to do."
         )
     verify_processes(name, gpus=torch.cuda.device_count())
-    path = run.data(f"{name}.jsonl")
     with run.stage(name) as stage:
         if stage.is_finished():
             return stage.final
+        path = run.data(f"{name}.jsonl")
         stage.hold("data", file_digest(path))
         model, tokenizer = load(run, name)
         rows = tokenised(rendered(path, tokenizer), max_tokens=part.max_tokens, source=str(path))
