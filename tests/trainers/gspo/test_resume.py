@@ -71,6 +71,7 @@ def files_of_at_most(size: int) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.slow
 def test_after_kills_the_final_weights_are_those_of_an_undisturbed_training() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.trainers.gspo.kills", "2"],

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentworld_sim.imagination import PromptSet
 from agentworld_trainers.data import samples_of
 from agentworld_trainers.stages import evaluate
@@ -36,6 +38,7 @@ def test_the_card_has_the_table_of_five_seeds() -> None:
     assert f"{BEGIN}\n{table(SCORES)}\n{END}" in card
 
 
+@pytest.mark.slow
 def test_it_is_as_often_right_as_the_card_says() -> None:
     kept = SCORES["seeds"][str(SCORES["kept"]["seed"])]["measures"]["rl"]
     prompts = PromptSet.load(POCKET / "prompts")

@@ -130,6 +130,7 @@ def test_sessions_for_scores_are_never_trained_on() -> None:
     assert max(number for _, number in source.sessions) < FRESH_FROM
 
 
+@pytest.mark.slow
 def test_many_sessions_are_played_on_all_cores_in_the_same_order() -> None:
     names = tuple(("words", number) for number in range(520))
     alone = [told(played("words", number)) for number in range(520)]

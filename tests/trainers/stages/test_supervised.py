@@ -285,6 +285,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.T
     return weights(folder / "sft" / "final")
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_to_the_same_weights(
     tmp_path: Path, uninterrupted: dict[str, torch.Tensor]
 ) -> None:
@@ -303,6 +304,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_weights(
     assert not list(tmp_path.rglob("*.partial"))
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_last_checkpoint_and_goes_on_from_it(
     tmp_path: Path, uninterrupted: dict[str, torch.Tensor]
 ) -> None:
