@@ -54,10 +54,6 @@ def read_files(
 ) -> Iterator[SourceTrajectory | Prepared]:
     """Reads trajectories.
 
-    Args:
-        patterns: Of files; `**` stands for folders. Each must match something.
-        settings: See `FileSettings`.
-
     Raises:
         UsageError: a pattern matches nothing, a setting is wrong, or a line is neither form.
     """

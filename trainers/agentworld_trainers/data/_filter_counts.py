@@ -69,14 +69,7 @@ class FilterCounts:
         self.samples += samples
 
     def drop(self, step: Step, example: str, *, samples: int = 1, trajectories: int = 0) -> None:
-        """Counts what a step left out.
-
-        Args:
-            step: The step.
-            example: What it was and where, for people.
-            samples: How many.
-            trajectories: How many whole trajectories they are.
-        """
+        """Counts what a step left out."""
         dropped = self._dropped[step]
         dropped.samples += samples
         dropped.trajectories += trajectories

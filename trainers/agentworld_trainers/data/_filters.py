@@ -44,11 +44,6 @@ def filtered(prepared: Prepared, settings: FilterSettings, counts: FilterCounts)
 
     The fractions of its documents are 0 for turns that are no target.
 
-    Args:
-        prepared: The trajectory.
-        settings: What the recipe says.
-        counts: Counts what is left out.
-
     Raises:
         UsageError: a row has no target, and the recipe refuses such.
     """

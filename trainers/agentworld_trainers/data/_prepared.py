@@ -69,13 +69,7 @@ def prepared_source(
     prompts: PromptSet | None = None,
     prompt_tokens: int = PROMPT_TOKENS,
 ) -> Prepared:
-    """A trajectory of a world.
-
-    Args:
-        source: The trajectory.
-        prompts: As for `samples_of`.
-        prompt_tokens: As for `samples_of`.
-    """
+    """A trajectory of a world."""
     made = samples_of(source, prompts=prompts, prompt_tokens=prompt_tokens)
     samples = {sample.turn: sample for sample in made}
     said: dict[str, str] = {name: text for name, text in source.briefing.initial_state.items()}
@@ -109,12 +103,7 @@ def prepared_source(
 
 
 def prepared_row(row: BenchRow, *, place: str) -> Prepared:
-    """One row: only the turn that it asks about is a sample.
-
-    Args:
-        row: The row.
-        place: File and line, for messages.
-    """
+    """One row: only the turn that it asks about is a sample."""
     texts = [None if one is None else strip_marker(one) for one in row.observations]
     turns = tuple(
         PreparedTurn(

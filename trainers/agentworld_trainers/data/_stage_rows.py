@@ -360,11 +360,6 @@ def split_of(
     the share: what is added later moves no other task. Where that leaves one side empty although there
     are several tasks to place, the task with the lowest (or highest) hash changes sides.
 
-    Args:
-        tasks: Names, with the side that the source gives them.
-        held_out: Share of the tasks without a side that is kept for evaluation.
-        seed: Of the recipe.
-
     Raises:
         UsageError: a source places one task on both sides.
     """

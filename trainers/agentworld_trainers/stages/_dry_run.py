@@ -38,10 +38,6 @@ from agentworld_trainers.user_functions import function_at
 def dry_run(recipe: Recipe, stages: Sequence[str] | None = None) -> Plan:
     """Builds the model of a recipe on the meta device and works out what its stages take.
 
-    Args:
-        recipe: The recipe.
-        stages: Names of stages; by default all that the recipe has.
-
     Raises:
         UsageError: the configuration is none that transformers knows, or cannot be had without a
             download.

@@ -174,10 +174,6 @@ def train_agent(recipe: Recipe, run: Run) -> Path:
 def agent_tasks_of(part: AgentPart, seed: int) -> AgentTasks:
     """The tasks of a recipe, rewarded as it says.
 
-    Args:
-        part: The recipe's `agent`.
-        seed: Its seed.
-
     Raises:
         UsageError: the task function or the reward function cannot be used.
     """

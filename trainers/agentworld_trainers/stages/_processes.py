@@ -38,11 +38,6 @@ def processes() -> int:
 def verify_processes(stage: str, *, gpus: int = 0, policy: str = "in-process") -> None:
     """Looks at how a stage was started, before it does anything.
 
-    Args:
-        stage: Its name.
-        gpus: How many are visible to this process.
-        policy: What samples rollouts, as `rollouts.policy` says.
-
     Raises:
         UsageError: it cannot be trained like that.
     """

@@ -32,7 +32,7 @@ from agentworld_sim.rollouts import (
     seed_of,
     verify_policy,
 )
-from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, TurnCredit, gspo_config
+from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, gspo_config
 from agentworld_trainers.in_process_policy import InProcessPolicy
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes.schema import Gspo, Rollouts
@@ -71,7 +71,6 @@ def reinforce(
     runner: asyncio.Runner,
     measure: Measure | None = None,
     measure_every: int | None = None,
-    turn_credit: TurnCredit | None = None,
 ) -> Path:
     """Trains a stage with GSPO from its beginning, or on from its last checkpoint, to its end.
 
@@ -82,7 +81,6 @@ def reinforce(
         runner: Plays; one event loop for all, so that connections stay open.
         measure: Is asked before the first step and after the last.
         measure_every: And after every so many steps between.
-        turn_credit: Spreads a rollout's advantage over its turns.
 
     Returns:
         The folder of the finished model.
@@ -110,7 +108,6 @@ def reinforce(
             _config(run.recipe, part, stage.folder),
             list(tasks),
             rollouts.collect,
-            turn_credit=turn_credit,
             peft_config=lora_config(run.recipe),
         )
         rollouts.trainer = trainer

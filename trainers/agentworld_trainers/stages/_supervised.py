@@ -75,11 +75,6 @@ class Rows:
 def tokenised(rows: Iterable[Callable[[], RenderedRow]], *, max_tokens: int, source: str) -> Rows:
     """Renders rows and leaves out those that cannot be trained on.
 
-    Args:
-        rows: Renders a row, each.
-        max_tokens: Longest row.
-        source: Where they are from, for messages.
-
     Raises:
         UsageError: nothing is left.
     """
@@ -376,12 +371,6 @@ def row_order(lengths: Sequence[int], *, steps: int, batch_size: int, seed: int)
 
     Every row is seen once before any is seen twice. Rows of one batch are about equally long, so that
     little is padded; which batch comes when has nothing to do with its length.
-
-    Args:
-        lengths: Tokens of each row.
-        steps: Optimiser steps.
-        batch_size: Rows of one.
-        seed: Of the order.
 
     Returns:
         `steps * batch_size` numbers of rows.

@@ -82,14 +82,7 @@ def train(
     last: Path | None,
     more: Callable[[int], Mapping[str, float]] | None = None,
 ) -> None:
-    """Trains from the last checkpoint, if there is one, to the last step.
-
-    Args:
-        trainer: Of transformers.
-        stage: Gets metrics and progress.
-        last: Where training is taken up.
-        more: Metrics of an optimiser step that the trainer does not know.
-    """
+    """Trains from the last checkpoint, if there is one, to the last step."""
     with stage.progress(trainer.args.max_steps, done=step_of(last)) as told:
         trainer.add_callback(StageCallback(stage, told, more))
         if last:
