@@ -15,8 +15,9 @@ from agentworld_sim.ports import Briefing
 from agentworld_sim.scoring import BenchRow
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from agentworld_trainers.data._filter_counts import STEPS, FilterCounts, counts_table
-from agentworld_trainers.data._filters import FilterSettings, filtered
+from agentworld_trainers.data._filters import filtered
 from agentworld_trainers.data._prepared import Prepared, prepared_row, prepared_source
+from agentworld_trainers.recipes.schema import DataPart
 from tests.trainers.data.sources import PAGE, browsing, row
 from tests.trainers.data.worlds import CODING, computed, scenario
 
@@ -25,7 +26,7 @@ def passed(prepared: Prepared, **settings: Any) -> tuple[list[int], dict[str, in
     """The numbers of the turns that are left, and how many samples each step left out."""
     counts = FilterCounts()
     counts.read(prepared.samples)
-    left = filtered(prepared, FilterSettings(**settings), counts)
+    left = filtered(prepared, DataPart(**settings), counts)
     turns = left.turns if left else ()
     dropped = {step: counts.dropped(step) for step in STEPS if counts.dropped(step)}
     return [turn.number for turn in turns if turn.sample], dropped
@@ -46,7 +47,7 @@ async def test_trajectories_that_call_undeclared_tools_are_left_out() -> None:
     source = await computed(CODING)
     tools = {name: tool for name, tool in source.tools.items() if name != "Write"}
     counts = FilterCounts()
-    assert filtered(prepared_source(replace(source, tools=tools)), FilterSettings(), counts) is None
+    assert filtered(prepared_source(replace(source, tools=tools)), DataPart(), counts) is None
     steps = {step["step"]: step for step in counts.to_json()["steps"]}
     assert steps["undeclared tool"]["trajectories"] == 1
     assert "turn 3 calls 'Write'" in steps["undeclared tool"]["examples"][0]
@@ -63,7 +64,7 @@ async def test_a_failed_call_and_its_equal_retry_are_no_targets_but_later_turns_
     left, dropped = passed(prepared)
     assert (left, dropped) == ([1, 4, 5], {"failed and tried again": 2})
     counts = FilterCounts()
-    done = filtered(prepared, FilterSettings(), counts)
+    done = filtered(prepared, DataPart(), counts)
     assert done is not None
     last = done.turns[-1].sample
     assert last is not None

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import domain
@@ -24,22 +23,14 @@ from agentworld_sim.types.turns import Action, Observation, Turn
 from agentworld_trainers.data._filter_counts import FilterCounts, Step
 from agentworld_trainers.data._prepared import SCREENS, Prepared, PreparedTurn
 from agentworld_trainers.data._rows import Document
+from agentworld_trainers.recipes.schema import DataPart
 
 _REFERENCE = re.compile(r"\[ref=\w+\]|\[active\]|\[cursor=\w+\]")
 _SECTIONS = re.compile(r"(?ms)^### (?:Page|Snapshot)\b.*?(?=^### |\Z)")
 """The sections of a Playwright answer that show the page. The others tell what was run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterSettings:
-    """What a recipe says of filters."""
-
-    min_turns: int = 2
-    silent_turns: Literal["keep", "leave-out"] = "keep"
-    without_target: Literal["leave-out", "refuse"] = "leave-out"
-
-
-def filtered(prepared: Prepared, settings: FilterSettings, counts: FilterCounts) -> Prepared | None:
+def filtered(prepared: Prepared, settings: DataPart, counts: FilterCounts) -> Prepared | None:
     """The trajectory with only those samples that are trained on; `None` when all of it is left out.
 
     The fractions of its documents are 0 for turns that are no target.
@@ -71,7 +62,7 @@ def filtered(prepared: Prepared, settings: FilterSettings, counts: FilterCounts)
     return replace(prepared, turns=tuple(turns), documents=documents)
 
 
-def _whole(prepared: Prepared, settings: FilterSettings) -> tuple[Step, str] | None:
+def _whole(prepared: Prepared, settings: DataPart) -> tuple[Step, str] | None:
     """Why a whole trajectory is left out."""
     if len(prepared.turns) < settings.min_turns:
         return "too few turns", f"{len(prepared.turns)} turns"
@@ -90,7 +81,7 @@ def _whole(prepared: Prepared, settings: FilterSettings) -> tuple[Step, str] | N
     return None
 
 
-def _turn_step(prepared: Prepared, index: int, settings: FilterSettings) -> Step | None:
+def _turn_step(prepared: Prepared, index: int, settings: DataPart) -> Step | None:
     """At which step a turn is left out of the targets."""
     turn = prepared.turns[index]
     if turn.observation is None or (not turn.observation.strip() and not prepared.recorded):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from agentworld_sim.errors import UsageError
@@ -15,12 +16,12 @@ from agentworld_sim.scoring import PredictionSample
 from agentworld_sim.types.json import canonical_json
 from agentworld_trainers.data._duplicates import Duplicates, Sketch
 from agentworld_trainers.data._filter_counts import FilterCounts
-from agentworld_trainers.data._filters import FilterSettings, filtered
+from agentworld_trainers.data._filters import filtered
 from agentworld_trainers.data._prepared import Prepared, PreparedTurn, prepared_source, turns_of
 from agentworld_trainers.data._rows import Demonstration, Document
-from agentworld_trainers.data._samples import PROMPT_TOKENS
 from agentworld_trainers.data._source import SourceTrajectory, Split
 from agentworld_trainers.masking import MaskReport, MaskSettings, mask_turn
+from agentworld_trainers.recipes.schema import DataPart
 
 RANGE = 2**64
 """Numbers that are `drawn` are below it."""
@@ -30,24 +31,6 @@ _Place = tuple[str, int]
 
 Given = SourceTrajectory | Prepared | Demonstration
 """What a source may give. `Prepared` is the library's own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageRowSettings:
-    """What a recipe says about its data."""
-
-    seed: int = 0
-    held_out: float = 0.1
-    near_duplicate: float = 0.9
-    prompts: PromptSet | None = None
-    prompt_tokens: int = PROMPT_TOKENS
-    samples_per_task: int | None = None
-    """Most samples of one task in `samples` and in `single` each; `None`: all."""
-    reinforced: float | None = None
-    """Share of the trajectories that are for `single` only, and the others for `samples` only; `None`: all
-    are for both."""
-    filters: FilterSettings = field(default_factory=FilterSettings)
-    masking: MaskSettings = field(default_factory=MaskSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,44 +51,48 @@ class StageRows:
 
 
 def stage_rows(
-    given: Iterable[Given], settings: StageRowSettings, tell: Callable[[int], None] = lambda _: None
+    given: Iterable[Given],
+    part: DataPart,
+    seed: int = 0,
+    tell: Callable[[int], None] = lambda _: None,
 ) -> StageRows:
     """Filters, splits and selects.
 
     Args:
         given: What the source gives, in an order that is the same every time.
-        settings: What the recipe says.
+        part: What the recipe says.
+        seed: Of the recipe.
         tell: Is told how many were read.
 
     Raises:
         UsageError: a row cannot be used.
     """
     counts = FilterCounts()
-    kept, demonstrations = _read(given, settings, counts, tell)
+    kept, demonstrations = _read(given, part, counts, tell)
     tasks: list[tuple[str, Split | None]] = [(one.task, one.split) for one in kept]
     tasks += [(one.task, None) for one in demonstrations]
-    side = split_of(tasks, held_out=settings.held_out, seed=settings.seed)
+    side = split_of(tasks, held_out=part.held_out, seed=seed)
     # What is held out comes first: a training row that is nearly one of these is left out, and not the
     # other way round.
     kept.sort(key=lambda one: side[one.task] != "test")
     sketches = [[Sketch.of(_text(turn)) for turn in one.turns] for one in kept]
     held = {one.id for one in kept if side[one.task] == "test"}
-    samples, told = _distinct(kept, sketches, settings.near_duplicate, counts, held)
+    samples, told = _distinct(kept, sketches, part.near_duplicate, counts, held)
     told |= _told_word_for_word(kept, held)
-    report = MaskReport(settings.masking)
+    report = MaskReport(part.masking)
     documents = tuple(
-        _masked(_silenced(document, one, told), settings.masking, report)
-        for one, document in _conversations(kept, sketches, settings.near_duplicate, counts)
+        _masked(_silenced(document, one, told), part.masking, report)
+        for one, document in _conversations(kept, sketches, part.near_duplicate, counts)
         if one.id not in held
     )
     train = tuple(one for one in samples if side[one.task] == "train")
     held_out = tuple(one for one in samples if side[one.task] == "test")
     imitated = tuple(one for one in demonstrations if side[one.task] == "train")
-    train, reinforced = _divided(train, settings)
-    single = _single(reinforced, settings.seed)
-    if settings.samples_per_task is not None:
-        train = _limited(train, settings.samples_per_task, settings.seed, counts)
-        single = _limited(single, settings.samples_per_task, settings.seed)
+    train, reinforced = _divided(train, part.reinforced, seed)
+    single = _single(reinforced, seed)
+    if part.samples_per_task is not None:
+        train = _limited(train, part.samples_per_task, seed, counts)
+        single = _limited(single, part.samples_per_task, seed)
     _note(counts, samples, len(demonstrations) - len(imitated))
     sides = Counter(side.values())
     written = {
@@ -128,11 +115,12 @@ def stage_rows(
 
 def _read(
     given: Iterable[Given],
-    settings: StageRowSettings,
+    part: DataPart,
     counts: FilterCounts,
     tell: Callable[[int], None],
 ) -> tuple[list[Prepared], list[Demonstration]]:
     """The trajectories that the filters let pass, and the demonstrations."""
+    prompts = PromptSet.load(Path(part.prompts)) if part.prompts else None
     kept: list[Prepared] = []
     demonstrations: list[Demonstration] = []
     seen: set[str] = set()
@@ -141,23 +129,21 @@ def _read(
         if isinstance(one, Demonstration):
             demonstrations.append(one)
             continue
-        prepared = _prepared(one, settings)
+        prepared = (
+            one
+            if isinstance(one, Prepared)
+            else prepared_source(one, prompts=prompts, prompt_tokens=part.prompt_tokens)
+        )
         counts.read(prepared.samples)
         if prepared.id in seen:
             place = prepared.place or prepared.id
             counts.drop("read twice", place, samples=prepared.samples, trajectories=1)
             continue
         seen.add(prepared.id)
-        passed = filtered(prepared, settings.filters, counts)
+        passed = filtered(prepared, part, counts)
         if passed is not None:
             kept.append(passed)
     return kept, demonstrations
-
-
-def _prepared(one: SourceTrajectory | Prepared, settings: StageRowSettings) -> Prepared:
-    if isinstance(one, Prepared):
-        return one
-    return prepared_source(one, prompts=settings.prompts, prompt_tokens=settings.prompt_tokens)
 
 
 def _distinct(
@@ -296,15 +282,15 @@ def _masked(document: Document, settings: MaskSettings, report: MaskReport) -> D
 
 
 def _divided(
-    samples: tuple[PredictionSample, ...], settings: StageRowSettings
+    samples: tuple[PredictionSample, ...], share: float | None, seed: int
 ) -> tuple[tuple[PredictionSample, ...], tuple[PredictionSample, ...]]:
     """The samples to imitate, and those to be rewarded for."""
-    if settings.reinforced is None:
+    if share is None:
         return samples, samples
-    below = settings.reinforced * RANGE
+    below = share * RANGE
     sides: tuple[list[PredictionSample], list[PredictionSample]] = ([], [])
     for sample in samples:
-        sides[drawn(settings.seed, "reinforced", sample.trajectory) < below].append(sample)
+        sides[drawn(seed, "reinforced", sample.trajectory) < below].append(sample)
     return tuple(sides[0]), tuple(sides[1])
 
 

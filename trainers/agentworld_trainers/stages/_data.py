@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.errors import UsageError, WorldFailure
-from agentworld_sim.imagination import PromptSet
 from agentworld_sim.scoring import PredictionSample
 from agentworld_trainers.data._files import read_files
 from agentworld_trainers.data._filter_counts import counts_table
-from agentworld_trainers.data._filters import FilterSettings
 from agentworld_trainers.data._rows import Demonstration, write_rows
 from agentworld_trainers.data._source import SourceTrajectory
-from agentworld_trainers.data._stage_rows import Given, StageRows, StageRowSettings, stage_rows
+from agentworld_trainers.data._stage_rows import Given, StageRows, stage_rows
 from agentworld_trainers.recipes.loading import FILE
 from agentworld_trainers.stages._checkpoints import whole_folder
 from agentworld_trainers.stages._processes import verify_alone
@@ -60,27 +58,12 @@ def make_data(recipe: Recipe, run: Run) -> Path:
 
 def _make(recipe: Recipe, stage: StageFolder) -> None:
     part = recipe.data
-    settings = StageRowSettings(
-        seed=recipe.seed,
-        held_out=part.held_out,
-        near_duplicate=part.near_duplicate,
-        prompts=PromptSet.load(Path(part.prompts)) if part.prompts else None,
-        prompt_tokens=part.prompt_tokens,
-        samples_per_task=part.samples_per_task,
-        reinforced=part.reinforced,
-        filters=FilterSettings(
-            min_turns=part.min_turns,
-            silent_turns=part.silent_turns,
-            without_target=part.without_target,
-        ),
-        masking=part.masking,
-    )
     given, total = _given(recipe)
     if total:
         with stage.progress(total, "trajectories") as told:
-            rows = stage_rows(given, settings, told.step)
+            rows = stage_rows(given, part, recipe.seed, told.step)
     else:
-        rows = stage_rows(given, settings)
+        rows = stage_rows(given, part, recipe.seed)
     _require_rows(rows, recipe)
     folder = stage.folder
     write_rows(folder / "cpt.jsonl", rows.documents)

@@ -35,7 +35,6 @@ from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.scoring import PredictionSample
 from agentworld_trainers.data._rows import Demonstration, Document, read_rows, read_trained_rows
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.recipes.schema import Supervised
@@ -49,7 +48,12 @@ from agentworld_trainers.stages._rendering import (
     render_prediction,
 )
 from agentworld_trainers.stages._run import Run, StageFolder, file_digest
-from agentworld_trainers.stages._training import WholeCheckpoints, save_result, train
+from agentworld_trainers.stages._training import (
+    WholeCheckpoints,
+    save_result,
+    train,
+    trainer_arguments,
+)
 
 IGNORED = -100
 """The label of a token that does not count."""
@@ -251,17 +255,9 @@ def train_sft(recipe: Recipe, run: Run) -> Path:
             if isinstance(row, Demonstration):
                 yield partial(render_demonstration, tokenizer, row)
             else:
-                yield partial(_prediction, tokenizer, row, thinking)
+                yield partial(render_prediction, tokenizer, row, thinking=thinking)
 
     return _train(recipe, run, "sft", recipe.sft, rendered)
-
-
-def _prediction(
-    tokenizer: PreTrainedTokenizerBase, sample: PredictionSample, thinking: bool
-) -> RenderedRow:
-    rendered = render_prediction(tokenizer, sample, thinking=thinking)
-    prompt, target = rendered.prompt_ids, rendered.target_ids
-    return RenderedRow(prompt + target, (0,) * len(prompt) + (1,) * len(target))
 
 
 def _train(
@@ -319,36 +315,18 @@ def sft_config(part: Supervised, recipe: Recipe, folder: Path) -> SFTConfig:
             f" {started} process(es)."
         )
     return SFTConfig(
-        output_dir=str(folder),
-        max_steps=part.steps,
+        **trainer_arguments(part, folder, recipe.seed),
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=part.batch_size // (micro * started),
-        learning_rate=part.learning_rate,
-        lr_scheduler_type=part.schedule,
-        warmup_steps=part.warmup_steps,
-        weight_decay=part.weight_decay,
-        max_grad_norm=part.max_grad_norm,
-        activation_checkpointing=part.gradient_checkpointing,
-        optim="adamw_torch",
         adam_beta2=part.adam_beta2,
         bf16=recipe.model.dtype == "bfloat16",
         # Without saying so, transformers takes bfloat16 on GPUs only.
         use_cpu=not torch.cuda.is_available(),
-        seed=recipe.seed,
         data_seed=recipe.seed,
-        save_strategy="steps",
-        save_steps=part.save_every,
-        save_total_limit=2,
-        logging_strategy="steps",
-        logging_steps=part.log_every,
-        # A loss that is no number ends the run; it is not replaced by an average.
-        logging_nan_inf_filter=False,
         dataset_kwargs={"skip_prepare_dataset": True},
         max_length=None,
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
-        disable_tqdm=True,
-        report_to="none",
     )
 
 

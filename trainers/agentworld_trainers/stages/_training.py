@@ -19,6 +19,7 @@ from transformers import (
 
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.errors import CheckpointDamaged, CheckpointFailed, TrainingDiverged
+from agentworld_trainers.recipes.schema import Gspo, Supervised
 from agentworld_trainers.stages._checkpoints import (
     PARTIAL,
     flush,
@@ -74,6 +75,31 @@ class StageCallback(TrainerCallback):
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         self._told.step(state.global_step)
+
+
+def trainer_arguments(part: Supervised | Gspo, folder: Path, seed: int) -> dict[str, Any]:
+    """What transformers' trainers are told of a stage of either kind, but for the sizes of batches."""
+    return {
+        "output_dir": str(folder),
+        "max_steps": part.steps,
+        "learning_rate": part.learning_rate,
+        "lr_scheduler_type": part.schedule,
+        "warmup_steps": part.warmup_steps,
+        "weight_decay": part.weight_decay,
+        "max_grad_norm": part.max_grad_norm,
+        "activation_checkpointing": part.gradient_checkpointing,
+        "optim": "adamw_torch",
+        "seed": seed,
+        "save_strategy": "steps",
+        "save_steps": part.save_every,
+        "save_total_limit": 2,
+        "logging_strategy": "steps",
+        "logging_steps": part.log_every,
+        # A loss that is no number ends the run; it is not replaced by an average.
+        "logging_nan_inf_filter": False,
+        "report_to": "none",
+        "disable_tqdm": True,
+    }
 
 
 def train(
