@@ -139,7 +139,7 @@ def new_model(
     Raises:
         UsageError: there is no such type or field.
     """
-    kind = config.get("model_type")
+    kind: Any = config.get("model_type")
     known: set[str] = set()
     if kind in CONFIG_MAPPING:
         if CONFIG_MAPPING[kind] not in MODEL_FOR_CAUSAL_LM_MAPPING:
@@ -176,7 +176,7 @@ def new_configuration(config: Mapping[str, Any]) -> PreTrainedConfig:
     Raises:
         UsageError: there is no such type, or a value is none.
     """
-    kind = config.get("model_type")
+    kind: Any = config.get("model_type")
     if kind is None:
         raise UsageError(
             "the recipe says neither where the model is (`model.path`) nor how to make one"
@@ -191,7 +191,7 @@ def new_configuration(config: Mapping[str, Any]) -> PreTrainedConfig:
         made = AutoConfig.for_model(**config)
     except (StrictDataclassError, *SIZES_THAT_DO_NOT_FIT) as error:
         raise _no_model(config, error) from error
-    return cast(PreTrainedConfig, made)
+    return made
 
 
 def _no_model(config: Mapping[str, Any], error: Exception) -> UsageError:
