@@ -76,13 +76,15 @@ def test_errors_say_where(text: str, message: str) -> None:
     assert message.lower() in str(raised.value).lower()
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"a": {"b": {"d": [1]}}, "e": 'x\x7f\n"\\é', "f": [{"a": 1.5}, {"b": [{}]}], "g h": True},
-        {},
-    ],
-)
+VALUE: dict[str, Any] = {
+    "a": {"b": {"d": [1]}},
+    "e": 'x\x7f\n"\\é',
+    "f": [{"a": 1.5}, {"b": [{}]}],
+    "g h": True,
+}
+
+
+@pytest.mark.parametrize("value", [VALUE, {}])
 def test_what_is_written_is_read_alike(value: dict[str, Any]) -> None:
     assert read_toml(toml_text(value)).value == value
     literal = toml_literal(value)
