@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
+from agentworld_sim.engines.shell import machine_pool
 from agentworld_sim.engines.shell._engine_session import ShellEngineSession, opening_threads
 from agentworld_sim.engines.shell._imagining import ImaginingSession
 from agentworld_sim.engines.shell._live import LiveShell
@@ -88,7 +89,7 @@ class ShellEngine:
         loop = asyncio.get_running_loop()
         if self._names is None:
             live = await loop.run_in_executor(opening_threads, self._open, state, blobs, None)
-            return ShellEngineSession(live, state, blobs)
+            return ShellEngineSession(live, state, blobs, self._free)
         unknown = UnknownCommands(self._names, self.limits)
         live = await loop.run_in_executor(opening_threads, self._open, state, blobs, unknown)
         return ImaginingSession(
@@ -99,18 +100,28 @@ class ShellEngine:
             imaginer=self._imaginer,
             unknown=unknown,
             limits=self.limits,
+            free=self._free,
         )
 
     def _open(self, state: WorldState, blobs: Blobs, unknown: UnknownCommands | None) -> LiveShell:
         from agentworld_sim.engines.shell.image import system_mounts
 
         imagined = frozenset[str]() if self._names is None else self._names.programs
-        live = LiveShell(
-            self.machine,
-            COMMANDS,
-            mounts=system_mounts(self.machine, imagined),
-            limits=self.limits,
-            unknown=unknown,
-        )
-        live.materialise(state.files, blobs)
+
+        def new() -> LiveShell:
+            mounts = system_mounts(self.machine, imagined)
+            return LiveShell(
+                self.machine, COMMANDS, mounts=mounts, limits=self.limits, unknown=unknown
+            )
+
+        live = machine_pool.take((self.machine, self.limits, self._names), new)
+        live.unknown = unknown
+        try:
+            live.materialise(state.files, blobs)
+        except BaseException:
+            live.close()
+            raise
         return live
+
+    def _free(self, live: LiveShell) -> None:
+        machine_pool.give_back((self.machine, self.limits, self._names), live)

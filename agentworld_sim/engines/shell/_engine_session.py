@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -52,8 +52,15 @@ def is_quick(call: ToolCall, tool: ToolSpec) -> bool:
 class ShellEngineSession:
     """Implements `EngineSession`."""
 
-    def __init__(self, live: LiveShell, state: WorldState, blobs: Blobs) -> None:
+    def __init__(
+        self,
+        live: LiveShell,
+        state: WorldState,
+        blobs: Blobs,
+        free: Callable[[LiveShell], None] = LiveShell.close,
+    ) -> None:
         self._live = live
+        self._free = free
         self._kept: dict[str, bytes] = {}
         self._unread: Mapping[str, BlobId] = state.sessions
         self._blobs = blobs
@@ -85,7 +92,7 @@ class ShellEngineSession:
             return
         self._freed = True
         if self._computing is None or self._computing.done():
-            self._live.close()
+            self._free(self._live)
             return
         # The machine is freed when what runs on it has noticed that it is not wanted any more.
         self._live.cancel()

@@ -286,27 +286,42 @@ class LiveFiles:
     # What the engine uses
 
     def materialise(self, tree: FileTree, blobs: Blobs) -> None:
-        """Fills the empty file system with `tree`, times included."""
+        """Makes the files those of `tree`, times included. What is there already is not written again."""
+        changes = self._tree.changes_to(tree)
+        for path, entry in reversed(changes.items()):
+            before = self._tree.get(path)
+            self._owners.pop(path, None)
+            self._link_times.pop(path, None)
+            if before is not None and (entry is None or entry.kind != before.kind):
+                self.fs.remove(path, True)
+        for path, entry in changes.items():
+            if entry is not None and path != "/":
+                self._make(path, entry, blobs)
         by_time: dict[int, list[str]] = {}
-        for path, entry in tree.items():
-            if entry.kind == "directory":
-                if path != "/":
-                    self.fs.mkdir(path, True)
-            elif entry.kind == "symlink":
-                self.fs.symlink(entry.content, path)
-                self._link_times[path] = entry.mtime_us
-            else:
-                self.fs.write_file(path, blobs.get(entry.content) if entry.content else b"")
-            if entry.kind != "symlink":
+        for path, entry in changes.items():
+            if entry is not None and entry.kind != "symlink":
                 by_time.setdefault(entry.mtime_us, []).append(path)
-                if entry.mode != (0o755 if entry.kind == "directory" else 0o644):
-                    self.fs.chmod(path, entry.mode)
-            if (entry.owner, entry.group) != ("root", "root"):
-                self._owners[path] = (entry.owner, entry.group)
         self._set_times(by_time)
+        for path in changes:
+            self._stamps.pop(path, None)
+            if path in tree and path not in SKIPPED_TOP:
+                self._stamps[path] = _stamp(self.fs.stat(path))
         self._tree = tree
         self._owners_before = dict(self._owners)
-        self._stamps = dict(self._scan("/"))
+
+    def _make(self, path: str, entry: FileEntry, blobs: Blobs) -> None:
+        if entry.kind == "directory":
+            self.fs.mkdir(path, True)
+        elif entry.kind == "symlink":
+            self.fs.symlink(entry.content, path)
+            self._link_times[path] = entry.mtime_us
+        else:
+            self.fs.write_file(path, blobs.get(entry.content) if entry.content else b"")
+        usual = 0o755 if entry.kind == "directory" else 0o644
+        if entry.kind != "symlink" and (entry.mode != usual or path in self._tree):
+            self.fs.chmod(path, entry.mode)
+        if (entry.owner, entry.group) != ("root", "root"):
+            self._owners[path] = (entry.owner, entry.group)
 
     def collect(self, blobs: Blobs, *, suspicious: bool) -> dict[str, FileEntry | None]:
         """What changed since the last `collect` or `materialise`, with world times set.

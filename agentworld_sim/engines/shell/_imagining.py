@@ -48,6 +48,7 @@ class ImaginingSession(ShellEngineSession):
         imaginer: Imaginer | None,
         unknown: UnknownCommands,
         limits: ShellLimits,
+        free: Callable[[LiveShell], None] = LiveShell.close,
     ) -> None:
         """
         Args:
@@ -58,8 +59,9 @@ class ImaginingSession(ShellEngineSession):
             imaginer: Answers the commands; without one, those whose route is `imagine` are refused.
             unknown: What `live` and every other machine of `bring_up` asks.
             limits: Of a turn.
+            free: Frees a machine that is not in the middle of a turn.
         """
-        super().__init__(live, state, blobs)
+        super().__init__(live, state, blobs, free)
         self._bring_up = bring_up
         self._imaginer = imaginer
         self._unknown = unknown

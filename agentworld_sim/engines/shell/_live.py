@@ -77,6 +77,12 @@ _SHOWS_PROCESSES = re.compile(r"(?<![&|<>\\])&(?![&>])|BASHPID")
 """What can show the number of a process: a job in the background, or asking for it."""
 
 
+_LEAVES_TRACES = re.compile(
+    r"(?<![&|<>\\])&(?![&>])|\b(?:coproc|exec|ulimit|disown)\b|/(?:dev|proc|sys)/(?!null\b)"
+)
+"""What may outlive its shell in an interpreter, or lie where no world's files are."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShellRun:
     """What came of one script."""
@@ -154,12 +160,14 @@ class LiveShell(LiveMachine):
             full += epilogue(redirects)
         self._forget_notes()
         done, pieces = self._execute(full, script, timeout_us)
+        if self._opaque or done.verdict is not None or _LEAVES_TRACES.search(script):
+            self._reusable = False
         if self._failure is not None:
             raise self._failure
-        if self._unknown is not None:
-            self._unknown.note(done.stdout)
-            self._unknown.note(done.stderr)
-            self._unknown.settle()
+        if self.unknown is not None:
+            self.unknown.note(done.stdout)
+            self.unknown.note(done.stderr)
+            self.unknown.settle()
         stdout, stderr, exit_code = done.stdout, done.stderr, done.exit_code
         ending: Ending = "finished" if done.verdict in (None, "dead") else done.verdict
         notes = self._read_notes(redirects) if ends else None
@@ -197,13 +205,13 @@ class LiveShell(LiveMachine):
 
     @property
     def _may_be_simple(self) -> bool:
-        return self._unknown is None or self._unknown.names.simple
+        return self.unknown is None or self.unknown.names.simple
 
     def _learn_names(self, script: str, session: ShellSession) -> None:
         """Makes the interpreter know the names in `script` that may be unknown commands."""
-        if self._unknown is None:
+        if self.unknown is None:
             return
-        exact = self._unknown.prepare(
+        exact = self.unknown.prepare(
             script,
             session,
             cwd=session.cwd or self.machine.workdir,
@@ -211,7 +219,7 @@ class LiveShell(LiveMachine):
             analyze=self._bash.analyze,
             files=self.files,
         )
-        words = self._unknown.words.keys()
+        words = self.unknown.words.keys()
         if words - self._learned or (exact and self._learned - words):
             self._renew()
 
@@ -347,7 +355,7 @@ class LiveShell(LiveMachine):
         if session.memory is not None and hints_at_guise(script):
             found = self._bash.execute_sync("trap - EXIT; declare -F").stdout
             taken = {line.rpartition(" ")[2] for line in found.splitlines()}
-        absent = MISSING if self._unknown is None else self._unknown.absent_in(script)
+        absent = MISSING if self.unknown is None else self.unknown.absent_in(script)
         self._guise = guise(script, taken, chance=chance, absent=absent)
         return self._guise
 

@@ -111,7 +111,8 @@ class LiveMachine:
             for name, command in commands.items()
             for folder in folders
         }
-        self._unknown = unknown
+        self.unknown = unknown
+        """Those of the world that it works for."""
         self._script = ""
         self._learned: frozenset[str] = frozenset()
         """The words that the interpreter knows beside its own."""
@@ -129,6 +130,8 @@ class LiveMachine:
         self._deadlines: list[int | None] = []
         self._overdue = False
         self._depth = 0
+        self._in_turn = False
+        self._reusable = True
 
     def _weakly(self, method: Callable[..., R], *arguments: object) -> Callable[..., R]:
         """`method` of this machine with its first arguments, holding the machine weakly.
@@ -150,9 +153,9 @@ class LiveMachine:
     def _renew(self) -> None:
         """A new interpreter on the same files, that knows the commands there are now."""
         handed: set[str] = set()
-        if self._unknown is not None:
-            handed = {*self._unknown.names.overridden, *self._unknown.words}
-            self._learned = frozenset(self._unknown.words)
+        if self.unknown is not None:
+            handed = {*self.unknown.names.overridden, *self.unknown.words}
+            self._learned = frozenset(self.unknown.words)
         self._callbacks = {
             **self._own_callbacks,
             **{name: self._weakly(type(self)._call_unknown, name) for name in sorted(handed)},
@@ -178,8 +181,21 @@ class LiveMachine:
     # The turn
 
     def materialise(self, tree: FileTree, blobs: Blobs) -> None:
-        """Fills the machine's files. Once, before the first turn."""
+        """Makes the machine's files those of `tree`. Between two turns."""
         self.files.materialise(tree, blobs)
+
+    def retire(self) -> bool:
+        """Makes the machine ready for another world; false where something may be left of this one.
+
+        A script that could have kept a file's time, written to a device, left a process behind or been
+        stopped in the middle leaves what no later turn looks at.
+        """
+        if self._in_turn or self._opaque or not self._reusable:
+            return False
+        self._natives.clear()
+        self._snapshots.clear()
+        self._script, self._running, self.unknown, self.files.passing = "", None, None, None
+        return True
 
     def _kept_umask(self, session: ShellSession) -> int:
         if session.memory is None or b"_UMASK" not in session.memory:
@@ -192,6 +208,7 @@ class LiveMachine:
         self.files.mask = Umask()
         self._seed, self._random = seed, None
         self._look = self._suspicious = False
+        self._in_turn = True
 
     @property
     def random(self) -> Random:
@@ -206,6 +223,8 @@ class LiveMachine:
 
     def collect(self, blobs: Blobs) -> dict[str, FileEntry | None]:
         """The turn's changes to files; `{}` for none."""
+        self._in_turn = False
+        self._reusable &= not self._suspicious
         if not self._look:
             return {}
         return self.files.collect(blobs, suspicious=self._suspicious)
@@ -292,10 +311,10 @@ class LiveMachine:
 
     def _ask(self, call: CommandCall) -> CommandResult:
         """A command that the shell does not have."""
-        assert self._unknown is not None
+        assert self.unknown is not None
         self._look = True
         answer = partial(
-            self._unknown.answer,
+            self.unknown.answer,
             call,
             self.files,
             script=self._script,
@@ -308,7 +327,7 @@ class LiveMachine:
         if name == HELPER and not context.argv:
             self._volatile.draw(self.random)
             return CommandResult()
-        if name == HELPER and context.argv[0] == IMAGINE and self._unknown is not None:
+        if name == HELPER and context.argv[0] == IMAGINE and self.unknown is not None:
             command = self._ask
         self.files.passing = context.fs
         call = CommandCall(
@@ -326,7 +345,7 @@ class LiveMachine:
         )
         try:
             result = command(call)
-            if name == HELPER and context.argv[0] == "compgen" and self._unknown is not None:
+            if name == HELPER and context.argv[0] == "compgen" and self.unknown is not None:
                 lines = [x for x in result.stdout.splitlines() if x not in self._learned]
                 listed = "".join(f"{line}\n" for line in lines)
                 return CommandResult(listed, "", 0 if lines else 1)
@@ -405,8 +424,8 @@ class LiveMachine:
             stderr = "".join(err for _, err in pieces)
         elif result.error is not None and "timeout" not in result.error:
             verdict_on(result.error, script)
-        if self._unknown is not None:
-            self._unknown.note(stderr)
+        if self.unknown is not None:
+            self.unknown.note(stderr)
         return CommandResult(
             _texts.plain(stdout),
             _texts.plain(faithful(stderr, script=script, said=self._said)),
@@ -417,7 +436,7 @@ class LiveMachine:
     @property
     def _said(self) -> Container[str]:
         """Lines that imagined commands wrote: what they say is no report of the embedded shell."""
-        return () if self._unknown is None else self._unknown.said
+        return () if self.unknown is None else self.unknown.said
 
     def _stop_sides(self, depth: int) -> None:
         """Cancels the side interpreters from `depth` on."""
