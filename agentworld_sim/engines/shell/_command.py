@@ -15,6 +15,12 @@ from typing import Literal, Protocol
 
 from agentworld_sim.engines.shell.machine import Machine
 
+HELPER = "/proc/self/exe"
+"""The command of ours that functions call. An agent sees an unreadable file of this name."""
+
+IMAGINE = "installed"
+"""Its first word where it stands for a program that is not there."""
+
 FileKind = Literal["file", "directory", "symlink", "fifo"]
 
 

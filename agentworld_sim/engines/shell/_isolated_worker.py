@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from bashkit import Bash, ExecutionProfile, FileSystem
 
-from agentworld_sim.engines.shell._deep import call_deep
+from agentworld_sim.engines.shell.stack_guard import call_deep
 
 MEMORY = 3 << 30
 """Address space, one deep stack of 1 GiB included."""

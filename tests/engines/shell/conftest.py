@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agentworld_sim.engines.shell._live import Keep, LiveShell, ShellRun
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.image import base_tree, system_mounts
+from agentworld_sim.engines.shell.live_shell import Keep, LiveShell, ShellRun
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.types.files import MemoryBlobs

@@ -8,9 +8,8 @@ import pytest
 from bashkit import Bash
 
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING, PACKAGES
-from agentworld_sim.engines.shell._system import SCRIPTS
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.engines.shell.image import base_tree, system_mounts
+from agentworld_sim.engines.shell.image import SCRIPTS, base_tree, system_mounts
 from agentworld_sim.engines.shell.machine import Machine, User
 from agentworld_sim.types.files import MemoryBlobs
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell._epilogue import merged, redirects_in
+from agentworld_sim.engines.shell.session_capture import merged, redirects_in
 from tests.engines.shell.limited import Kept
 from tests.properties import examples
 

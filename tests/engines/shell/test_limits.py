@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agentworld_sim.engines.shell._awk_loops import surely_ends
-from agentworld_sim.engines.shell._limit_texts import faithful
-from agentworld_sim.engines.shell._precheck import checked
-from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.bash_shims import checked, surely_ends
+from agentworld_sim.engines.shell.bash_texts import faithful
+from agentworld_sim.engines.shell.machine import ShellLimits
 from agentworld_sim.errors import EngineFailure
 from tests.engines.shell.limited import once
 

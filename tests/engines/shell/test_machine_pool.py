@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell import ShellEngine, ShellLimits, machine_pool
-from agentworld_sim.engines.shell._live import LiveShell
+from agentworld_sim.engines.shell import ShellEngine, ShellLimits, shell_engine
 from agentworld_sim.engines.shell.image import base_tree
+from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs
 from agentworld_sim.types.state import WorldState
@@ -61,7 +61,7 @@ def test_it_answers_as_a_new_machine(scripts: list[str]) -> None:
     engine._free(live)  # pyright: ignore[reportPrivateUsage]
     again = engine._open(state, BLOBS, None)  # pyright: ignore[reportPrivateUsage]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine_pool, "_idle", [])
+        patch.setattr(shell_engine, "_idle", [])
         fresh = engine._open(state, BLOBS, None)  # pyright: ignore[reportPrivateUsage]
     assert answer(again, PROBE) == answer(fresh, PROBE)
     again.close()

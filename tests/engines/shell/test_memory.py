@@ -8,7 +8,7 @@ from bashkit import Bash, ExecutionProfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
+from agentworld_sim.engines.shell.session_capture import memory_of, snapshot_of
 
 SCRIPTS = (
     "x=1; export y='two words'",

@@ -12,8 +12,8 @@ import pytest
 
 from agentworld_sim.engines.shell import isolated_process
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
-from agentworld_sim.engines.shell._deep import call_deep
-from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.machine import ShellLimits
+from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.errors import EngineFailure
 from tests.engines.shell.limited import Kept, once
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell._live import ShellRun
-from agentworld_sim.engines.shell._simple import is_simple, words_alone
+from agentworld_sim.engines.shell.live_shell import ShellRun
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.script_analysis import is_simple, words_alone
 from agentworld_sim.engines.shell.session import ShellSession
 from tests.engines.shell.conftest import MachineShell, MakeMachine
 from tests.properties import examples

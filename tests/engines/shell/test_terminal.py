@@ -19,10 +19,17 @@ from typing import Literal
 
 import pytest
 
-from agentworld_sim.engines.shell._keys import Line, keys
-from agentworld_sim.engines.shell._screen import COLUMNS, ROWS, Display
-from agentworld_sim.engines.shell._terminal import Keystrokes, TerminalScreen, press
 from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.engines.shell.terminal_emulator import (
+    COLUMNS,
+    ROWS,
+    Display,
+    Keystrokes,
+    Line,
+    TerminalScreen,
+    keys,
+    press,
+)
 from tests.engines.shell.limited import START_US, Kept
 
 PROMPT = "root@debian:~# "

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult, Endless
-from agentworld_sim.engines.shell._limit_texts import faithful, unfaithful
+from agentworld_sim.engines.shell.bash_texts import faithful, unfaithful
 from agentworld_sim.engines.shell.isolated_process import run_isolated
 from agentworld_sim.types.files import normal_path
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from agentworld_sim.engines.shell._awk_loops import TEXT
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._precheck import APART_AWK
+from agentworld_sim.engines.shell.bash_shims import APART_AWK, TEXT
 from agentworld_sim.engines.shell.commands._apart import option_files, run_apart
 
 _RUNS_COMMANDS = re.compile(r"\bsystem\s*\(|\|\s*getline|\bprintf?\b[^\n;}]*\|\s*[\"\w(]")

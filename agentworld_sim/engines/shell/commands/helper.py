@@ -10,11 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._files import LiveFiles, quoted
-from agentworld_sim.engines.shell._guise import HELPER, VALUED_OPTIONS
+from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._packages import MISSING, version_text
-from agentworld_sim.engines.shell._system import PROGRAM_START
+from agentworld_sim.engines.shell.bash_shims import VALUED_OPTIONS
 from agentworld_sim.engines.shell.commands._strftime import strftime
 from agentworld_sim.engines.shell.commands._usage import help_text
 from agentworld_sim.engines.shell.commands._zones import at, zone_of
@@ -23,6 +21,8 @@ from agentworld_sim.engines.shell.commands.builtins import signal_table
 from agentworld_sim.engines.shell.commands.chance import shuffled_sort
 from agentworld_sim.engines.shell.commands.comparing import cmp
 from agentworld_sim.engines.shell.commands.compressing import gunzip, gzip
+from agentworld_sim.engines.shell.image import PROGRAM_START
+from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
 
 
 def helper(call: CommandCall) -> CommandResult:

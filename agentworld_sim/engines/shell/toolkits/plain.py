@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._files import quoted
-from agentworld_sim.engines.shell._live import Keep, ShellRun
+from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.live_shell import Keep, ShellRun
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 

@@ -15,7 +15,7 @@ SCREEN = "screen"
 
 def keystrokes(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     # The emulator is needed by no other tool.
-    from agentworld_sim.engines.shell._terminal import Keystrokes, TerminalScreen, press
+    from agentworld_sim.engines.shell.terminal_emulator import Keystrokes, TerminalScreen, press
 
     kept = turn.raw.get(SCREEN)
     typed = [

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from bashkit import Bash, ExecResult
 
-from agentworld_sim.engines.shell._deep import call_deep
-from agentworld_sim.engines.shell._limit_texts import (
+from agentworld_sim.engines.shell.bash_texts import (
     OVERFLOW,
     Verdict,
     Verdicts,
     unfaithful,
     verdict_on,
 )
-from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.machine import ShellLimits
+from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.errors import EngineFailure
 
 GRACE_S = 0.3

@@ -10,9 +10,8 @@ from typing import Any, TypeVar, cast
 
 from bashkit import FileSystem
 
-from agentworld_sim.engines.shell._clock import TurnClock
 from agentworld_sim.engines.shell._command import FileKind, FileStat
-from agentworld_sim.engines.shell._umask import Umask
+from agentworld_sim.engines.shell.file_times import TurnClock, Umask
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
 
 T = TypeVar("T")

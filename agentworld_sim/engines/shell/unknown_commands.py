@@ -11,28 +11,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import lru_cache, partial
+from typing import get_args
 
 from bashkit import Bash, ScriptAnalysis
 
-from agentworld_sim.engines.shell import _words
-from agentworld_sim.engines.shell._command import CommandCall, CommandResult
-from agentworld_sim.engines.shell._command_question import CommandQuestion
-from agentworld_sim.engines.shell._files import LiveFiles
-from agentworld_sim.engines.shell._guise import HELPER
-from agentworld_sim.engines.shell._imagined import CommandAnswer
-from agentworld_sim.engines.shell._kept import kept_by
-from agentworld_sim.engines.shell._operations import Impossible, Plan, carry_out, planned
+from agentworld_sim.engines.shell import script_analysis
+from agentworld_sim.engines.shell._command import HELPER, CommandCall, CommandResult
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
-from agentworld_sim.engines.shell._programs import (
-    PROGRAM_FOLDERS,
-    Program,
-    executables,
-    in_path,
-    names_of,
-    program_at,
-)
-from agentworld_sim.engines.shell._question import (
+from agentworld_sim.engines.shell.command_question import (
+    CommandQuestion,
     content_sum,
     digest_of,
     question_of,
@@ -40,17 +29,78 @@ from agentworld_sim.engines.shell._question import (
     sum_after,
     sum_of,
 )
-from agentworld_sim.engines.shell._routes import Routes
-from agentworld_sim.engines.shell._simple import SIMPLE_COMMANDS
-from agentworld_sim.engines.shell._uninstalled import UNINSTALLED
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.commands.builtins import BUILTINS
-from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.file_operations import (
+    CommandAnswer,
+    Impossible,
+    Plan,
+    carry_out,
+    planned,
+)
+from agentworld_sim.engines.shell.live_files import LiveFiles
+from agentworld_sim.engines.shell.machine import ShellLimits
+from agentworld_sim.engines.shell.programs import (
+    PROGRAM_FOLDERS,
+    UNINSTALLED,
+    Program,
+    executables,
+    in_path,
+    names_of,
+    program_at,
+)
 from agentworld_sim.engines.shell.read_only_commands import only_looks
+from agentworld_sim.engines.shell.script_analysis import SIMPLE_COMMANDS
 from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.errors import AccessRefused, EngineFailure
+from agentworld_sim.engines.shell.session_capture import kept_by
+from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, nearest
 from agentworld_sim.types.files import FileTree, normal_path
+from agentworld_sim.types.tools import Route
 from agentworld_sim.types.turns import InnerAnswer, Turn
+
+
+class Routes:
+    """What a scenario says of commands, by name or glob pattern.
+
+    `compute`: the shell, which says `command not found` when it does not have the command. `imagine`:
+    the imaginer, also for a command that the shell has. `refuse`: the step is refused.
+    """
+
+    def __init__(self, routes: Mapping[str, Route]) -> None:
+        """
+        Args:
+            routes: Command name or glob pattern to route. An exact name counts first, then the
+                first pattern that fits.
+
+        Raises:
+            UsageError: no such route, or a builtin of the shell itself is not left to it.
+        """
+        for name, route in routes.items():
+            if route not in get_args(Route):
+                raise UsageError(
+                    f"the command {name!r} has the route {route!r}."
+                    f"{nearest(route, get_args(Route))} There are: {', '.join(get_args(Route))}."
+                )
+            if name in BUILTINS and route != "compute":
+                raise UsageError(
+                    f"the command {name!r} cannot have the route {route!r}: it is a builtin of the"
+                    " shell itself, which always computes it. Leave it out."
+                )
+        self._routes = dict(routes)
+
+    def setting(self, name: str) -> str | None:
+        """The name or pattern that decides about `name`; `None` if nothing was said."""
+        if name in BUILTINS:
+            return None
+        if name in self._routes:
+            return name
+        return next((key for key in self._routes if fnmatchcase(name, key)), None)
+
+    def of(self, name: str) -> Route | None:
+        """The route of `name`; `None` if nothing was said of it."""
+        setting = self.setting(name)
+        return None if setting is None else self._routes[setting]
+
 
 Named = tuple[tuple[str, ...], str]
 """Words of a command and the hash of its input."""
@@ -245,27 +295,27 @@ class UnknownCommands:
         Returns:
             Whether the shell must know `words` and no others: the script may ask for names.
         """
-        analysis = _words.analysed(script, analyze)
+        analysis = script_analysis.analysed(script, analyze)
         kept = kept_by(session)
-        names = None if analysis is None else _words.plain_names(analysis)
+        names = None if analysis is None else script_analysis.plain_names(analysis)
         if names is not None and (kept.always or names & kept.functions.keys()):
             names = None
         folders = [cwd]
         pathless: set[str] = set()
         if names is None:
             read = partial(_read, files)
-            texts, folders = _words.texts_of(script, cwd, read)
+            texts, folders = script_analysis.texts_of(script, cwd, read)
             # A shell inside the script is asked without our help: what is looked up there is left
             # out until it is called.
-            nested = texts if _words.starts_shells(analysis) else texts[1:]
-            hidden = set[str]().union(*(_words.looked_up(text) for text in nested))
+            nested = texts if script_analysis.starts_shells(analysis) else texts[1:]
+            hidden = set[str]().union(*(script_analysis.looked_up(text) for text in nested))
             texts += [*kept.always, *kept.functions.values(), *kept.values]
             found = [
                 *(analysis.command_names if analysis else ()),
-                *(word for text in texts for word in _words.candidates(text)),
+                *(word for text in texts for word in script_analysis.candidates(text)),
             ]
             names = {word: None for word in found if word not in hidden}
-            if any(map(_words.clears_environment, texts)):
+            if any(map(script_analysis.clears_environment, texts)):
                 # The real `env` then looks into /usr/bin, the embedded one nowhere.
                 pathless = set(self.names.programs & names.keys())
             names = [*names, *self._programs(folders, files)]
@@ -274,7 +324,7 @@ class UnknownCommands:
         if all(name in self.words or self.names.is_known(name) for name in names):
             return exact
         env = {"PATH": kept.path or path}
-        new = _words.limited(
+        new = script_analysis.limited(
             name
             for name in names
             if name not in self.words and self._is_unknown(name, folders, env, files)
@@ -284,14 +334,14 @@ class UnknownCommands:
 
     def absent_in(self, script: str) -> frozenset[str]:
         """Names in `script` that are not there for those who ask (`command -v`)."""
-        words = set(_words.WORD.findall(script))
+        words = set(script_analysis.WORD.findall(script))
         learned = self.words.keys() - self.names.programs
         return frozenset(self.names.absent | (learned & words))
 
     def note(self, text: str) -> None:
         """Notes names of which the shell said that they are no commands."""
         if "not found" in text or "No such file" in text:
-            for name in _words.not_found(text):
+            for name in script_analysis.not_found(text):
                 if self._can_be_learned(name):
                     self._missed.add(name)
 

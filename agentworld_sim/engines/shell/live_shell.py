@@ -15,37 +15,23 @@ from bashkit import (
     BashError,
 )
 
-from agentworld_sim.engines.shell import _texts
-from agentworld_sim.engines.shell._clock import DeadlinePassed
+from agentworld_sim.engines.shell import bash_texts
 from agentworld_sim.engines.shell._command import (
+    HELPER,
     Endless,
 )
-from agentworld_sim.engines.shell._epilogue import (
-    NOTES,
-    Notes,
-    Redirect,
-    descriptors,
-    epilogue,
-    merged,
-    read_notes,
-    redirects_in,
-)
-from agentworld_sim.engines.shell._execution import Executed, Execution
-from agentworld_sim.engines.shell._files import quoted
-from agentworld_sim.engines.shell._guise import (
-    HELPER,
-    Guise,
+from agentworld_sim.engines.shell._packages import MISSING
+from agentworld_sim.engines.shell.bash_shims import Guise, checked, guise, hints_at_guise
+from agentworld_sim.engines.shell.bash_texts import (
+    faithful,
     files_with_times,
-    guise,
-    hints_at_guise,
     numbered,
     unmasked,
 )
-from agentworld_sim.engines.shell._judgement import judged
-from agentworld_sim.engines.shell._limit_texts import (
-    faithful,
-)
-from agentworld_sim.engines.shell._live_machine import (
+from agentworld_sim.engines.shell.execution import Executed, Execution
+from agentworld_sim.engines.shell.file_times import DeadlinePassed, Umask
+from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.live_machine import (
     FD,
     STDERR,
     STDIN_MOUNT,
@@ -53,12 +39,20 @@ from agentworld_sim.engines.shell._live_machine import (
     LiveMachine,
     environment,
 )
-from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
-from agentworld_sim.engines.shell._packages import MISSING
-from agentworld_sim.engines.shell._precheck import checked
-from agentworld_sim.engines.shell._simple import is_simple, words_alone
-from agentworld_sim.engines.shell._umask import Umask
+from agentworld_sim.engines.shell.script_analysis import is_simple, judged, words_alone
 from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.engines.shell.session_capture import (
+    NOTES,
+    Notes,
+    Redirect,
+    descriptors,
+    epilogue,
+    memory_of,
+    merged,
+    read_notes,
+    redirects_in,
+    snapshot_of,
+)
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import normal_path
 
@@ -173,12 +167,12 @@ class LiveShell(LiveMachine):
         notes = self._read_notes(redirects) if ends else None
         if notes is not None and done.verdict is None:
             exit_code = notes.exit_code
-        if refusal is not None and ending == "finished" and not _texts.exited(runnable):
+        if refusal is not None and ending == "finished" and not bash_texts.exited(runnable):
             stdout, stderr = (stdout + refusal, stderr) if merge else (stdout, stderr + refusal)
-            exit_code = _texts.SYNTAX_ERROR
+            exit_code = bash_texts.SYNTAX_ERROR
         if exit_code == 1 and done.verdict is None:
             said = stdout if merge else stderr
-            exit_code = _texts.exit_code_of(script, said, session.options)
+            exit_code = bash_texts.exit_code_of(script, said, session.options)
         slept_us = self.files.clock.now_us() - began_us
         if merge or self._opaque or _JOINS_OUTPUTS.search(script):
             stdout = self._plain(stdout, script, slept_us, merge=merge)
@@ -335,7 +329,7 @@ class LiveShell(LiveMachine):
         if not text:
             return text
         text = faithful(text, script=script, said=self._said) if merge else text
-        text = _texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
+        text = bash_texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
         return numbered(unmasked(text, script, slept_us), script)
 
     def _unmask_file(self, name: str, script: str, slept_us: int) -> None:
@@ -390,7 +384,9 @@ class LiveShell(LiveMachine):
             done = Executed(*running.written(), 124, running.cause(cancelled=stopped))
         if done.verdict == "timeout" and deadline_us is not None:
             clock.sleep(deadline_us - clock.now_us())
-        pieces = tuple((_texts.plain(out), _texts.plain(err)) for out, err in running.pieces())
+        pieces = tuple(
+            (bash_texts.plain(out), bash_texts.plain(err)) for out, err in running.pieces()
+        )
         return done, pieces
 
     def _parse(self, script: str) -> tuple[str, str | None]:
@@ -399,8 +395,8 @@ class LiveShell(LiveMachine):
             analysis = self._bash.analyze(script)
         except BashError as error:
             self._look = self._suspicious = self._opaque = True
-            return _texts.split_at_syntax_error(script, str(error), self._bash.analyze)
-        unclosed = _texts.unclosed_brace(script)
+            return bash_texts.split_at_syntax_error(script, str(error), self._bash.analyze)
+        unclosed = bash_texts.unclosed_brace(script)
         if unclosed is not None:
             return unclosed
         judgement = judged(analysis, script)

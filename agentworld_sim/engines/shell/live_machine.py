@@ -5,7 +5,8 @@ Everything here is blocking and belongs to one world.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import TypeVar, cast
@@ -15,46 +16,87 @@ from bashkit import (
     Bash,
     BuiltinContext,
     BuiltinResult,
+    CommandContext,
+    CommandStatus,
     ExecResult,
     ExecutionProfile,
     FileSystem,
 )
 
-from agentworld_sim.engines.shell import _texts
-from agentworld_sim.engines.shell._clock import DeadlinePassed, TurnClock
+from agentworld_sim.engines.shell import bash_texts
 from agentworld_sim.engines.shell._command import (
+    HELPER,
+    IMAGINE,
     Command,
     CommandCall,
     CommandResult,
     Endless,
 )
-from agentworld_sim.engines.shell._deep import call_deep
-from agentworld_sim.engines.shell._execution import Execution, SideWatch
-from agentworld_sim.engines.shell._files import LiveFiles, quoted
-from agentworld_sim.engines.shell._guise import (
-    HELPER,
-    IMAGINE,
-    Guise,
-)
-from agentworld_sim.engines.shell._janitor import run_touch
-from agentworld_sim.engines.shell._judgement import RUNS_OTHERS
-from agentworld_sim.engines.shell._limit_texts import (
+from agentworld_sim.engines.shell.bash_shims import Guise
+from agentworld_sim.engines.shell.bash_texts import (
     FORK_BOMB,
     OVERFLOW,
     faithful,
     unfaithful,
     verdict_on,
 )
-from agentworld_sim.engines.shell._live_command import GivenCall, LiveCallback, live_command
-from agentworld_sim.engines.shell._umask import USUAL, Umask
-from agentworld_sim.engines.shell._unknown import UnknownCommands
-from agentworld_sim.engines.shell._volatile import VolatileFiles
 from agentworld_sim.engines.shell.commands import IN_ORDER
-from agentworld_sim.engines.shell.limits import ShellLimits
-from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.execution import Execution, SideWatch
+from agentworld_sim.engines.shell.file_times import (
+    USUAL,
+    DeadlinePassed,
+    TurnClock,
+    Umask,
+    run_touch,
+)
+from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
+from agentworld_sim.engines.shell.machine import Machine, ShellLimits
+from agentworld_sim.engines.shell.proc_files import VolatileFiles
+from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
 from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.engines.shell.stack_guard import call_deep
+from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree
+
+LiveCallback = Callable[[BuiltinContext], CommandResult]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenCall:
+    """What `BuiltinContext` tells, of a call that has none."""
+
+    name: str
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    fs: FileSystem
+    stdin: str | None = None
+
+
+def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
+    """A live command of `callback`: with `2>&1`, messages and output come as they were written.
+
+    It must not wait for its input: bashkit's synchronous call runs one live command at a time, so
+    a pipeline of two would stand still.
+    """
+
+    async def live(context: CommandContext) -> CommandStatus:
+        given = GivenCall(context.name, context.argv, context.env, context.cwd, context.fs)
+        result = callback(cast("BuiltinContext", given))
+        pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
+        try:
+            for name, text in pieces:
+                if text:
+                    output = context.stdout if name == "out" else context.stderr
+                    await output.write(text.encode("utf-8", "surrogateescape"))
+        except BrokenPipeError:
+            # The reader of a pipe has gone: a real tool dies of SIGPIPE.
+            return CommandStatus(141)
+        return CommandStatus(result.exit_code)
+
+    return live
+
 
 R = TypeVar("R")
 
@@ -427,8 +469,8 @@ class LiveMachine:
         if self.unknown is not None:
             self.unknown.note(stderr)
         return CommandResult(
-            _texts.plain(stdout),
-            _texts.plain(faithful(stderr, script=script, said=self._said)),
+            bash_texts.plain(stdout),
+            bash_texts.plain(faithful(stderr, script=script, said=self._said)),
             OVERFLOW.exit_code if result is None else result.exit_code,
             timed_out=late,
         )

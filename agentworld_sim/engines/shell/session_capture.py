@@ -5,14 +5,28 @@ redirected, `SECONDS`), and it fires the EXIT trap at the end of each. So a scri
 on is followed by an epilogue: it writes these down and takes the EXIT trap away. A script that leaves
 the shell (`exit`, `set -e`, a signal) never reaches it; the trap fires as it should, and the next call
 starts a new shell.
+
+bashkit's snapshot of a shell also counts the commands that its interpreter has ever run, so two equal
+shells give different bytes. Only the part that is the shell (variables, functions, aliases, directory)
+is kept with a world; a snapshot is made of it again when it is needed.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, cast
 
-from agentworld_sim.engines.shell._files import quoted
+from bashkit import Bash
+
+from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.errors import EngineFailure
 
 NOTES = "/dev/.kept"
 """Where the epilogue writes. `/dev` is no part of a world's files."""
@@ -125,3 +139,106 @@ def merged(before: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
 def _descriptor(redirect: str) -> str:
     number = re.match(r"\d+", redirect)
     return number[0] if number else ("0" if redirect.startswith("<") else "1")
+
+
+_HEADER = 32 + len(b"BKSNAP") + 8 + 32 + 4
+_ID = 32
+_LENGTH = 8
+_CAPABILITIES, _SHELL, _COMMIT = 5, 4, 6
+
+
+def memory_of(snapshot: bytes) -> bytes:
+    """The shell's own part of a snapshot: JSON with sorted keys."""
+    for kind, content in _objects(snapshot):
+        if kind == _SHELL:
+            return content
+    raise EngineFailure("the embedded shell's snapshot holds no shell: is it another version?")
+
+
+def snapshot_of(memory: bytes, bash: Bash, fresh: bytes) -> bytes:
+    """A snapshot that restores `memory`.
+
+    Args:
+        memory: From `memory_of`.
+        bash: An interpreter to make it with; it then holds that memory.
+        fresh: Any snapshot of an interpreter with the same commands.
+    """
+    capabilities = next(content for kind, content in _objects(fresh) if kind == _CAPABILITIES)
+    objects: dict[str, bytes] = {}
+
+    def add(kind: int, content: bytes) -> str:
+        plain = bytes([kind]) + content
+        name = hashlib.sha256(plain).hexdigest()
+        packer = zlib.compressobj(wbits=-15)
+        objects[name] = b"\x01" + packer.compress(plain) + packer.flush()
+        return name
+
+    commit: Mapping[str, object] = {
+        "caps": add(_CAPABILITIES, capabilities),
+        "meta": {},
+        "parents": [],
+        "session_commands": 0,
+        "session_exec_calls": 0,
+        "shell": add(_SHELL, memory),
+    }
+    name = add(_COMMIT, json.dumps(commit, sort_keys=True, separators=(",", ":")).encode())
+    bash.checkout(name, objects)
+    return bash.snapshot(exclude_filesystem=True)
+
+
+def _objects(snapshot: bytes) -> Iterator[tuple[int, bytes]]:
+    at = _HEADER
+    while at < len(snapshot):
+        length = int.from_bytes(snapshot[at + _ID : at + _ID + _LENGTH], "little")
+        start = at + _ID + _LENGTH
+        plain = zlib.decompress(snapshot[start + 1 : start + length], wbits=-15)
+        yield plain[0], plain[1:]
+        at = start + length
+
+
+LONGEST_VALUE = 500
+"""Characters of a variable that may name a command."""
+
+_OF_THE_SHELL = frozenset(
+    "BASHOPTS EPOCHREALTIME EPOCHSECONDS EUID HOME HOSTNAME HOSTTYPE LANG LOGNAME MACHTYPE OLDPWD"
+    " OPTIND OSTYPE PATH PPID PS4 PWD SHELL SHELLOPTS SHLVL TERM UID USER _".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a script may use of the calls before it."""
+
+    functions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Their sources by name."""
+    always: tuple[str, ...] = ()
+    """Aliases and traps, which show in no script."""
+    values: tuple[str, ...] = ()
+    """Of variables."""
+    path: str = ""
+    """The search path; empty for a fresh shell's."""
+
+
+def kept_by(session: ShellSession) -> Kept:
+    """What `session` brings into the next script."""
+    traps = tuple(command for _, command in session.traps)
+    if session.memory is None:
+        return Kept(always=traps)
+    kept = _read(session.memory)
+    return Kept(kept.functions, (*kept.always, *traps), kept.values, kept.path)
+
+
+@lru_cache(maxsize=32)
+def _read(memory: bytes) -> Kept:
+    held = cast("dict[str, dict[str, Any]]", json.loads(memory))
+    values = {**held.get("env", {}), **held.get("variables", {})}
+    return Kept(
+        functions={name: str(one.get("source", "")) for name, one in held["functions"].items()},
+        always=tuple(map(str, held.get("aliases", {}).values())),
+        values=tuple(
+            value
+            for name, value in values.items()
+            if name not in _OF_THE_SHELL and isinstance(value, str) and len(value) <= LONGEST_VALUE
+        ),
+        path=str(held.get("env", {}).get("PATH", "")),
+    )

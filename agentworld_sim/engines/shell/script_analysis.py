@@ -1,4 +1,5 @@
-"""Words of a script that may be commands which the shell does not have.
+"""What a script does, as far as its text tells: whether it writes files, whether it needs any care, which
+commands it may call, whether it is finished.
 
 The embedded shell has no hook for unknown commands: each must be known by name before the script runs.
 Most scripts tell their commands when they are parsed. Where commands stand behind others (`xargs`,
@@ -10,11 +11,104 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
-from bashkit import BashError, ScriptAnalysis
+from bashkit import Bash, BashError, ScriptAnalysis
 
-from agentworld_sim.engines.shell._judgement import RUNS_OTHERS
 from agentworld_sim.types.files import normal_path
+
+_CHANGES_NOTHING = frozenset(
+    "[ basename cat cmp cut date df diff dirname du echo egrep expr false fgrep file fold free grep"
+    " groups head hostname id jq ls md5sum nl nproc od paste printenv ps pwd realpath rev seq"
+    " sha1sum sha256sum stat tac tail test tr true uname uptime wc which whoami".split()
+)
+"""Commands that write no file. A script of nothing else needs no look at the files afterwards."""
+
+_KEEPS_TIMES = re.compile(
+    r"\b(?:cp|install|mv|touch|tar|unzip|rsync|patch|split|gzip|gunzip|bzip2|bunzip2|ln|dd|truncate)\b"
+)
+
+RUNS_OTHERS = frozenset("bash sh make xargs find env timeout sudo nohup".split())
+"""Commands that run other commands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How closely the files must be looked at after a script."""
+
+    look: bool = True
+    """Something may have been written."""
+    suspicious: bool = True
+    """Something may have been written and kept its time."""
+    opaque: bool = True
+    """What runs cannot be told from the text."""
+
+
+def judged(analysis: ScriptAnalysis, script: str) -> Judgement:
+    """What `script` may do to the files."""
+    hidden = analysis.is_opaque or analysis.has_interpreter_reentry or bool(analysis.functions)
+    names = set(analysis.command_names)
+    writes = any(redirect.is_write for redirect in analysis.redirects)
+    return Judgement(
+        look=hidden or writes or not names <= _CHANGES_NOTHING,
+        suspicious=hidden or bool(names & RUNS_OTHERS or _KEEPS_TIMES.search(script)),
+        opaque=hidden or any("/" in name or name in RUNS_OTHERS for name in names),
+    )
+
+
+SIMPLE_COMMANDS = frozenset("basename cat dirname echo false grep head ls pwd tail true wc".split())
+
+ALONE = frozenset({"ls"})
+"""Those of them that are commands of ours, and need no more of a shell than its directory."""
+
+LONGEST = 2_000
+"""Characters."""
+
+_PLAIN_TEXT = re.compile(r"[\w ./,:=@%+'\"|;\n*?\[\]~^-]+")
+_PLAIN_WORDS = re.compile(r"[a-z]+(?: +[\w./,:=@%+-]+)* *", re.ASCII)
+_SPECIAL = re.compile(r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])")
+"""`tail -f` and whatever looks like it; options that every tool answers about itself."""
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Bash:
+    return Bash()
+
+
+@lru_cache(maxsize=4096)
+def is_simple(script: str) -> bool:
+    """Whether `script` is nothing but commands that look, with literal arguments and no redirection."""
+    if len(script) > LONGEST or not _PLAIN_TEXT.fullmatch(script) or _SPECIAL.search(script):
+        return False
+    if "/dev/" in script or "/proc/" in script:
+        return False
+    try:
+        found = _parser().analyze(script)
+    except BashError:
+        return False
+    return (
+        not (
+            found.is_opaque or found.functions or found.redirects or found.has_command_substitution
+        )
+        and not found.has_interpreter_reentry
+        and bool(found.commands)
+        and all(
+            command.name in SIMPLE_COMMANDS and not command.assignments
+            for command in found.commands
+        )
+    )
+
+
+@lru_cache(maxsize=4096)
+def words_alone(script: str) -> tuple[str, ...]:
+    """The words of a simple script that is one command of `ALONE`, written so that a shell would change
+    nothing in it; empty for any other."""
+    words = tuple(script.split(" "))
+    if words[0] not in ALONE or not _PLAIN_WORDS.fullmatch(script):
+        return ()
+    return tuple(word for word in words if word)
+
 
 MOST_WORDS = 600
 """Of one script; what comes after is found when it fails."""
@@ -162,3 +256,24 @@ def not_found(text: str) -> Iterator[str]:
 def limited(words: Iterable[str]) -> list[str]:
     """The first words, each once."""
     return list(dict.fromkeys(words))[:MOST_WORDS]
+
+
+_WAITS = ("unexpected end of file", "unexpected EOF", "unterminated")
+_HERE_DOCUMENT = re.compile(r"(?<!<)<<(-?)\s*(['\"]?)([A-Za-z_]\w*)\2(?!<)")
+_GOES_ON = re.compile(r"(?:(?<!\\)(?:\\\\)*\\|&&|\|\|?)[ \t]*$")
+
+
+def needs_more_input(script: str) -> bool:
+    """Whether `script` is the beginning of a command: an open quote, block or here-document."""
+    script = script.removesuffix("\n")
+    if _GOES_ON.search(script):
+        return True
+    for dash, _, word in _HERE_DOCUMENT.findall(script):
+        lines = script.split("\n")[1:]
+        if word not in [line.lstrip("\t") if dash else line for line in lines]:
+            return True
+    try:
+        _parser().analyze(script)
+    except BashError as error:
+        return any(words in str(error) for words in _WAITS)
+    return False

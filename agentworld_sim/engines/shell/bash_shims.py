@@ -1,8 +1,10 @@
 """Where the embedded shell would show itself and no command of ours can take its place.
 
-Three means, from the cheapest to the dearest:
+Beside the texts (see `bash_texts`), three means:
 
-* Texts: what was printed is put as the real program puts it.
+* The script's own words: what bashkit would quietly not do is refused, or goes to a command of ours. A brace
+  expansion of more than 10,000 words stays as it is written there, a device gives its first megabyte and
+  ends, and some programs never end on a real machine where bashkit's do.
 * Functions: only when a script's text asks for it (`grep --version`, `command -v curl`, `awk` with
   `srand()`), a shell function stands before a command for the length of the script. It can pass
   bytes through, which a command written in Python cannot.
@@ -12,16 +14,207 @@ Three means, from the cheapest to the dearest:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING, version_text
+from agentworld_sim.engines.shell._command import HELPER
+from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
+from agentworld_sim.engines.shell.bash_texts import unfaithful
 
-HELPER = "/proc/self/exe"
-"""The command of ours that functions call. An agent sees an unreadable file of this name."""
+TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_COMMENT = re.compile(r"#[^\n]*")
+_LOOPS = re.compile(r"\b(?:while|do|getline|function|func)\b")
+_FOR = re.compile(r"\bfor\s*\(")
+_COUNTS = re.compile(
+    r"\bfor\s*\(\s*(?:\w+\s+in\s+\w+|(\w+)\s*=[^;()]*;\s*\1\s*[<>]=?[^;()=]*(?:\([^()]*\))?[^;()=]*;"
+    r"\s*(?:\1\s*(?:\+\+|--)|(?:\+\+|--)\s*\1|\1\s*[+-]=\s*[1-9]\d*))\s*\)"
+)
 
-IMAGINE = "installed"
-"""Its first word where it stands for a program that is not there."""
+
+def surely_ends(program: str) -> bool:
+    """Whether an awk program ends on every finite input, as far as its text shows.
+
+    Loops over an array and loops that count with a variable nothing else changes end.
+    """
+    bare = _COMMENT.sub("", TEXT.sub('""', program))
+    if _LOOPS.search(bare):
+        return False
+    counting = list(_COUNTS.finditer(bare))
+    if len(counting) != len(_FOR.findall(bare)):
+        return False
+    rest = _COUNTS.sub("for()", bare)
+    return not any(_changes(found[1], rest) for found in counting if found[1])
+
+
+def _changes(variable: str, program: str) -> bool:
+    name = re.escape(variable)
+    return bool(
+        re.search(
+            rf"\b{name}\s*(?:[-+*/%^]?=(?!=)|\+\+|--)|(?:\+\+|--)\s*{name}\b|\b(?:sub|gsub)\s*\([^)]*\b{name}\b",
+            program,
+        )
+    )
+
+
+BRACES = 10_000
+"""Words up to which bashkit expands a range."""
+
+PRODUCT = 4_096
+"""Words up to which it surely expands several braces in one word."""
+
+DEVICE_BYTES = 65_536
+"""What the embedded random devices give in one piece."""
+
+YES_BYTES = 2 * 1024 * 1024
+"""What `yes` writes here at most."""
+
+DEVICE_DD = "/proc/self/dd"
+APART_AWK = "/proc/self/awk"
+ENDLESS = "/proc/self/endless"
+FORKS = "/proc/self/forks"
+"""Commands of ours that a script's own `dd` and `awk` become where the embedded ones would not do.
+They have names of their own because a command written in Python passes text, not any bytes."""
+
+_RANGE = re.compile(r"\{(-?\d{1,18})\.\.(-?\d{1,18})(?:\.\.(-?\d{1,18}))?\}")
+_GROUPS = re.compile(r"[^\s;|&]*\{[^\s;|&]*,[^\s;|&]*\}[^\s;|&]*")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_QUOTED_OR_LAST = re.compile(r"('[^']*'|\\.)|\$\{!\}", re.DOTALL)
+_HEAD_DEVICE = re.compile(
+    r"\bhead\s+(?:-c\s*|--bytes[= ])(?P<count>[^\s;|&<>()]+)\s+<?\s*(?P<device>/dev/(?:zero|u?random))(?=[\s;|&)]|$)"
+)
+_WHOLE = (
+    r"base64|cat|cksum|cp|cut|gzip|hexdump|md5sum|nl|od|rev|sha\d+sum|sort|tac|tee|tr|uniq|wc|xxd"
+)
+_DEVICE = re.compile(
+    rf"\b(?P<word>{_WHOLE})\b(?:[^|;&\n]*[\s<])/dev/(?:zero|u?random)\b(?P<rest>[^;&\n]*)"
+)
+_YES = re.compile(r"(?:^|[;&|(\n]|\b(?:do|then|else|sudo)\b)\s*(?P<word>yes)\b(?P<rest>[^;&\n]*)")
+_BOUNDED = re.compile(
+    r"^(?:od\b.*\s(?:-\w*N\s*|--read-bytes[= ])\d|xxd\b.*\s-l(?:en)?\s*\d|hexdump\b.*\s-\w*n\s*\d)"
+)
+_READS_ALL = re.compile(
+    rf"^\s*(?:{_WHOLE}|awk|grep|sed|paste|fold|fmt|column|shuf|split|strings|dd)\b"
+)
+_FOLLOW = re.compile(
+    r"\btail\b(?P<before>(?:[ \t]+[^\s|;&]+)*?)[ \t]+(?:-f|-F|--follow(?:=\w+)?|-(?P<count>\d+)f)"
+    r"(?P<after>(?:[ \t]+[^\s|;&<>]+)*)"
+)
+_DD = re.compile(
+    r"(?<![\w./-])dd(?P<operands>(?=[^|;&\n]*\bif=/dev/(?P<device>zero|u?random)\b)[^|;&\n]*)"
+)
+_AWK = re.compile(
+    r"(?P<before>(?:^|[;&|({\n]|\b(?:do|then|else|if|while|time|sudo|env|nice|nohup)\b"
+    r"|\btimeout\s+(?:-\S+\s+)*[\d.]+[smhd]?\b)\s*)[mgn]?awk(?=\s)"
+)
+_FORK_BOMB = re.compile(r"(?P<name>[\w:.]+)\s*\(\)\s*\{\s*(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}")
+_COUNT = re.compile(r"\bhead\b[^|]*?(?:-c|--bytes)[= ]*(\d+)([kKMG]?)")
+
+
+def checked(script: str) -> str:
+    """`script`, made ready.
+
+    Raises:
+        EngineFailure: it holds something that bashkit would quietly not do.
+    """
+    if "{" in script:
+        _check_braces(script)
+    if "/dev/" in script:
+        script = _DD.sub(_with_dd, _HEAD_DEVICE.sub(_through_dd, script))
+        script = _marked(script, _DEVICE, DEVICE_BYTES // 4)
+    if "&" in script:
+        # bashkit would work it off, in a time that doubles with every level.
+        script = _FORK_BOMB.sub(rf"\g<name>() {{ {FORKS}; }}", script)
+    if "yes" in script:
+        script = _marked(script, _YES, YES_BYTES // 2)
+    if "awk" in script:
+        script = _with_awk(script)
+    if "${!}" in script:
+        # bashkit does not know this spelling.
+        script = _QUOTED_OR_LAST.sub(lambda found: found[1] or "$!", script)
+    if "tail" in script:
+        script = _FOLLOW.sub(_followed, script)
+    return script
+
+
+def _marked(script: str, source: re.Pattern[str], most: int) -> str:
+    """`script` with a command of ours at each pipeline that never ends: it ends the turn there."""
+    bare = _QUOTED.sub(lambda found: "'" + "q" * (len(found[0]) - 2) + "'", script)
+    for found in reversed(list(source.finditer(bare))):
+        rest = found["rest"]
+        if source is _DEVICE and _BOUNDED.search(found[0]):
+            continue
+        if re.match(r"\s+--(?:help|version)", rest) or _ends(rest, most, script):
+            continue
+        start, end = found.start("word"), found.end()
+        if "|" in rest or ">" in rest or source is _DEVICE:
+            script = f"{script[:start]}{ENDLESS}; {script[start:]}"
+        else:
+            script = f"{script[:end]}; {ENDLESS}{script[end:]}"
+    return script
+
+
+def _with_dd(found: re.Match[str]) -> str:
+    if found["device"] == "zero" or " of=" in found[0]:
+        return f"{DEVICE_DD}{found['operands']}"
+    asked = re.search(r"\bcount=(\d+)", found[0])
+    block = re.search(r"\bbs=(\d+)(?=\s|$)", found[0])
+    if asked and int(asked[1]) * (int(block[1]) if block else 512) <= DEVICE_BYTES:
+        return found[0]
+    raise unfaithful(f"more than {DEVICE_BYTES:,} bytes of {found['device']}", found[0])
+
+
+def _with_awk(script: str) -> str:
+    def chosen(found: re.Match[str]) -> str:
+        ends = surely_ends(found.string[found.end() :])
+        return found[0] if ends else f"{found['before']}{APART_AWK}"
+
+    return _AWK.sub(chosen, script)
+
+
+def _check_braces(script: str) -> None:
+    bare = _QUOTED.sub("''", script)
+    for found in _RANGE.finditer(bare):
+        first, last, step = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
+        if abs(last - first) // step >= BRACES:
+            raise unfaithful(f"{found[0]} expands to more than {BRACES:,} words", script)
+    for word in _GROUPS.findall(bare):
+        count = 1
+        for group in re.findall(r"\{([^{}]*,[^{}]*)\}", word):
+            count *= group.count(",") + 1
+        if count > PRODUCT and "}{" in word:
+            raise unfaithful(f"{word[:60]} expands to more than {PRODUCT:,} words", script)
+
+
+def _through_dd(found: re.Match[str]) -> str:
+    count = found["count"]
+    if re.fullmatch(r"\d+", count) and int(count) <= DEVICE_BYTES:
+        return found[0]
+    if found["device"] == "/dev/zero":
+        return f"dd if=/dev/zero iflag=count_bytes count={count} status=none"
+    if re.fullmatch(r"\d+\w*", count):
+        raise unfaithful(f"{count} bytes of {found['device']}", found[0])
+    return found[0]
+
+
+def _ends(rest: str, most: int, script: str) -> bool:
+    """Whether a pipeline that starts with an endless source ends: its last stages are in `rest`."""
+    if "|" not in rest:
+        return False
+    if not re.search(r"\|\s*(?:head|sed\s+-?n?\s*\d*q|grep\s+-\w*m|read|dd)\b", rest):
+        return not _READS_ALL.match(rest.partition("|")[2])
+    asked = _COUNT.search(rest)
+    if asked:
+        unit = {"": 1, "k": 1024, "K": 1024, "M": 1 << 20, "G": 1 << 30}[asked[2]]
+        if int(asked[1]) * unit > most:
+            raise unfaithful(f"{asked[1]}{asked[2]} bytes of an endless source", script)
+    return True
+
+
+def _followed(found: re.Match[str]) -> str:
+    count = f" -n {found['count']}" if found["count"] else ""
+    shown = f"tail{count}{found['before']}{found['after']}"
+    return f"bash -c '{shown}; exec sleep infinity'" if "'" not in shown else found[0]
+
 
 _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if name != "[")
 _MISSING = "|".join(sorted(MISSING))
@@ -241,138 +434,3 @@ def _bodies(script: str, absent: frozenset[str]) -> dict[str, str]:
     if "compgen" in found:
         found["compgen"] = found["compgen"].replace("@NAMES@", " ".join(found))
     return found
-
-
-# Texts
-
-_OWN_VERSION = re.compile(r"(?m)^([\w.\[-]+) (?:\(bashkit\) 0\.1|0\.20\.1)$")
-_SHELL_VERSION = re.compile(r"(?m)^Bashkit [\d.]+ \(virtual (bash|sh) interpreter\)$")
-_MAKE_VERSION = re.compile(r"GNU Make 4\.3\nBuilt for .*\n(?:.*\n)*?This is the bashkit.*\n")
-_SUDO_LIST = re.compile(r"User \w+ may run the following commands on [\w.-]+:\n")
-_TIMES = re.compile(r"real(?:(\t)\d+m[\d.]+s| [\d.]+)\nuser[\t ]unavailable\nsys[\t ]unavailable\n")
-_CLAP = re.compile(
-    r"error: (?:unexpected argument '([^']+)' found|(?:a value|one or more).*?)\n\n"
-    r"(?:  tip:[^\n]*\n\n)?Usage: (\S+)[^\n]*\n(?:[^\n]+\n)*\nFor more information, try '--help'\.\n"
-)
-_NO_JOBS = re.compile(r"(?m)^(bash: line \d+: [fb]g): current: no such job$")
-_IO_ERROR = re.compile(r"(?:io error: )((?:file )?not found|is a directory|not a directory)\b")
-_REASONS = {
-    "not found": "No such file or directory",
-    "file not found": "No such file or directory",
-    "is a directory": "Is a directory",
-    "not a directory": "Not a directory",
-}
-_READ_ONLY = re.compile(r"(?<=: )(?:io error: )?filesystem is read-only")
-_CHEAP = (
-    "io error",
-    "read-only",
-    "no such job",
-    "ashkit",
-    "User sandbox",
-    "0.20.1",
-    "unavailable",
-    "For more information, try",
-    HELPER,
-    "virtual",
-)
-
-
-_TIMED = re.compile(
-    r"(?:^|[;&|({\n!]|\b(?:then|do|else))\s*time\s+(-p\s+)?(?=([^\n]*))", re.MULTILINE
-)
-_SLEEP = re.compile(r"\bsleep\s+(\d+(?:\.\d+)?)")
-_MAY_SLEEP = re.compile(r"\bsleep\b|\btimeout\b|\b(?:ba)?sh\b|\./")
-
-
-_WRITES = re.compile(r"2?&?>>?\s*([\w./~-]+)")
-
-
-def files_with_times(script: str) -> list[str]:
-    """The files, as written in `script`, that may hold what its `time` printed."""
-    return _WRITES.findall(script) if _TIMED.search(script) else []
-
-
-def _durations(script: str, slept_us: int) -> Iterator[float]:
-    """Seconds for each `time` in `script`, in order.
-
-    The embedded shell measures the host's time. Which `time` a sleep belongs to is read from the
-    script's text: a sleep of a written length, else all that the clock moved.
-    """
-    everything = slept_us / 1_000_000
-    for match in _TIMED.finditer(script):
-        part = match[2] if match[2][:1] in "({" else re.split(r";|&&|\|\|", match[2])[0]
-        if match[2][:1] in "({":
-            part = re.split(r"[)}]", part)[0]
-        written = sum(float(number) for number in _SLEEP.findall(part))
-        opaque = not written and _MAY_SLEEP.search(part)
-        yield min(everything, everything if opaque else written) + 0.002
-    while True:
-        yield (everything if _TIMED.search(script) is None else 0.0) + 0.002
-
-
-def unmasked(text: str, script: str, slept_us: int) -> str:
-    """`text` as the real programs would have put it.
-
-    Args:
-        text: What was printed.
-        script: What printed it.
-        slept_us: How far the world's clock moved while the script ran.
-    """
-    if not any(word in text for word in _CHEAP):
-        return text
-    text = _OWN_VERSION.sub(lambda m: (version_text(m[1]) or m[0]).partition("\n")[0], text)
-    text = _SHELL_VERSION.sub(lambda m: (version_text(m[1]) or "").rstrip("\n"), text)
-    text = _MAKE_VERSION.sub(version_text("make") or "", text)
-    text = _SUDO_LIST.sub("User root may run the following commands on debian:\n", text)
-    text = text.replace("GNU Awk 5.2.1 (bashkit)\n", version_text("gawk") or "")
-    durations = _durations(script, slept_us)
-    text = _TIMES.sub(lambda m: _times(next(durations), posix=m[1] is None), text)
-    text = _IO_ERROR.sub(lambda m: _REASONS[m[1]], text)
-    text = _READ_ONLY.sub("Read-only file system", text)
-    text = _NO_JOBS.sub(r"\1: no job control", text)
-    text = _CLAP.sub(_complaint, text)
-    text = re.sub(rf"(?m)^\++ (?:exec )?{re.escape(HELPER)}\b.*\n", "", text)
-    return re.sub(rf"(?m)^trap -- '{re.escape(HELPER)}' DEBUG\n", "", text)
-
-
-def _times(seconds: float, *, posix: bool) -> str:
-    if posix:
-        return f"real {seconds:.2f}\nuser 0.00\nsys 0.00\n"
-    minutes, rest = divmod(seconds, 60)
-    return f"real\t{int(minutes)}m{rest:.3f}s\nuser\t0m0.001s\nsys\t0m0.001s\n"
-
-
-def _complaint(match: re.Match[str]) -> str:
-    option, name = match[1] or "", match[2]
-    kind = "unrecognized option" if option.startswith("--") else "invalid option --"
-    shown = option if option.startswith("--") else option.lstrip("-")
-    return f"{name}: {kind} '{shown}'\nTry '{name} --help' for more information.\n"
-
-
-_NOT_FOUND = re.compile(rf"(?m)^bash: line 1: ({_MISSING}): command not found$")
-
-
-def numbered(stderr: str, script: str) -> str:
-    """The right line numbers for commands that are missing here but not in the embedded shell.
-
-    The embedded shell does not tell a command on which line it was called, so the n-th complaint
-    about a name belongs to the line of its n-th mention.
-    """
-    if "\n" not in script.strip() or not _NOT_FOUND.search(stderr):
-        return stderr
-    seen: dict[str, int] = {}
-
-    def line(match: re.Match[str]) -> str:
-        name = match[1]
-        places = [
-            number
-            for number, text in enumerate(script.split("\n"), 1)
-            if re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w.-])", text)
-        ]
-        if not places:
-            return match[0]
-        index = seen.get(name, 0)
-        seen[name] = index + 1
-        return match[0].replace("line 1:", f"line {places[min(index, len(places) - 1)]}:", 1)
-
-    return _NOT_FOUND.sub(line, stderr)
