@@ -15,7 +15,6 @@ from typing import Literal
 
 from agentworld_sim.engines.shell._command import HELPER
 from agentworld_sim.engines.shell._packages import MISSING, version_text
-from agentworld_sim.engines.shell.syntax_errors import Found, first_error
 from agentworld_sim.errors import EngineFailure
 
 Verdict = Literal["timeout", "cancelled", "dead"]
@@ -324,53 +323,6 @@ def exit_code_of(script: str, stderr: str, options: Sequence[str]) -> int:
 def exited(script: str) -> bool:
     """Whether `script` leaves the shell by itself, so that nothing after it is read."""
     return re.search(r"(?m)^\s*exit\b", script) is not None
-
-
-def split_at_syntax_error(
-    script: str, error: str, parse: Callable[[str], object]
-) -> tuple[str, str]:
-    """bash runs whole commands as it reads them: what comes before the error has run.
-
-    Returns:
-        The lines that run, and the message that follows.
-    """
-    lines = script.split("\n")
-    found = first_error(script)
-    if found is None:
-        reported = re.search(r"line (\d+)", error)
-        found = Found(
-            int(reported[1]) if reported else len(lines) + 1, error.partition(": ")[2] or error
-        )
-    last = min(found.line, len(lines) + 1)
-    runnable = ""
-    for count in range(min(last, len(lines)) - (last <= len(lines)), 0, -1):
-        candidate = "\n".join(lines[:count])
-        try:
-            parse(candidate)
-        except Exception:  # noqa: BLE001, S112 -- any complaint means: not a whole command yet
-            continue
-        runnable = candidate
-        break
-    return runnable, complaint(found, lines, "bash: -c")
-
-
-def unclosed_brace(script: str) -> tuple[str, str] | None:
-    """The split at a `${` that never ends, which bashkit lets pass; `None` if there is none."""
-    if script.count("${") <= script.count("}"):
-        return None
-    found = first_error(script)
-    if found is None or not found.text.endswith("matching `}'"):
-        return None
-    lines = script.split("\n")
-    return "\n".join(lines[: found.line - 1]), complaint(found, lines, "bash: -c")
-
-
-def complaint(found: Found, lines: list[str], name: str) -> str:
-    """The line or two that bash prints for a syntax error in the script `name`."""
-    text = f"{name}: line {found.line}: {found.text}\n"
-    if found.shows_line and 0 < found.line <= len(lines):
-        text += f"{name}: line {found.line}: `{lines[found.line - 1]}'\n"
-    return text
 
 
 # What only the embedded shell would print

@@ -53,6 +53,10 @@ from agentworld_sim.engines.shell.session_capture import (
     redirects_in,
     snapshot_of,
 )
+from agentworld_sim.engines.shell.syntax_errors import (
+    split_at_syntax_error,
+    split_at_unclosed_brace,
+)
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import normal_path
 
@@ -395,8 +399,8 @@ class LiveShell(LiveMachine):
             analysis = self._bash.analyze(script)
         except BashError as error:
             self._look = self._suspicious = self._opaque = True
-            return bash_texts.split_at_syntax_error(script, str(error), self._bash.analyze)
-        unclosed = bash_texts.unclosed_brace(script)
+            return split_at_syntax_error(script, str(error), self._bash.analyze)
+        unclosed = split_at_unclosed_brace(script)
         if unclosed is not None:
             return unclosed
         judgement = judged(analysis, script)

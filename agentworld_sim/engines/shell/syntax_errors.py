@@ -1,4 +1,4 @@
-"""Where bash finds the first syntax error in a script, and what it says there.
+"""Where bash finds the first syntax error in a script, what has run until then, and what it says.
 
 bashkit says only that a script cannot be parsed. This is bash's own grammar, as far as it is needed to
 name the token at which bash stops. Source: the grammar in the bash manual, and `parse.y` of 5.2 for
@@ -8,102 +8,174 @@ which construct reports which line. It is asked only about scripts that bashkit 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-_OPERATORS = (
-    "<<<", "<<-", "&>>", ";;&", "&&", "||", ";;", ";&", "<<", ">>", "<&", ">&", "<>", ">|", "&>",
-    "|&", "(", ")", ";", "&", "|", "<", ">",
-)  # fmt: skip
-_BLANK = " \t"
+_BLANKS = re.compile(r"(?:[ \t]|\\\n|#[^\n]*)*")
+_DESCRIPTOR = re.compile(r"\d+(?=[<>])|\{\w+\}(?=[<>])")
+_OPERATOR = re.compile(
+    r"<<<|<<-|&>>|;;&|&&|\|\||;;|;&|<<|>>|<&|>&|<>|>\||&>|\|&|[();&|]|[<>](?!\()"
+)
+_ASSIGNMENT = re.compile(r"\w+(\[.*\])?\+?=")
 _META = " \t\n;&|<>()"
+_REDIRECTS = frozenset(["<<<", "<<-", "&>>", "<<", ">>", "<&", ">&", "<>", ">|", "&>", "<", ">"])
+_NOT_FIRST = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
+_IN_DOUBLE_QUOTES = ("`", "$(", "${")
+_IN_BRACES = ("'", '"', "`", "$")
+_END_OF_FILE = "syntax error: unexpected end of file"
 
 
-class Found(Exception):
+class SyntaxProblem(Exception):
     """A syntax error. `text` is what follows `bash: -c: line N: `."""
 
-    def __init__(self, line: int, text: str, *, shows_line: bool = False, code: int = 2) -> None:
+    def __init__(self, line: int, text: str, *, shows_line: bool = False) -> None:
         super().__init__(text)
-        self.line, self.text, self.shows_line, self.code = line, text, shows_line, code
+        self.line, self.text, self.shows_line = line, text, shows_line
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+def first_error(script: str) -> SyntaxProblem | None:
+    """The first error, or `None` where bash would find none."""
+    try:
+        _Parser(script).commands((), top=True)
+    except SyntaxProblem as error:
+        return error
+    except RecursionError:
+        return None
+    return None
+
+
+def split_at_syntax_error(
+    script: str, error: str, parse: Callable[[str], object]
+) -> tuple[str, str]:
+    """bash runs whole commands as it reads them: what comes before the error has run.
+
+    Returns:
+        The lines that run, and the message that follows.
+    """
+    lines = script.split("\n")
+    found = first_error(script)
+    if found is None:
+        reported = re.search(r"line (\d+)", error)
+        line = int(reported[1]) if reported else len(lines) + 1
+        found = SyntaxProblem(line, error.partition(": ")[2] or error)
+    last = min(found.line, len(lines) + 1)
+    for count in range(min(last, len(lines)) - (last <= len(lines)), 0, -1):
+        candidate = "\n".join(lines[:count])
+        try:
+            parse(candidate)
+        except Exception:  # noqa: BLE001, S112 -- any complaint means: not a whole command yet
+            continue
+        return candidate, complaint(found, lines)
+    return "", complaint(found, lines)
+
+
+def split_at_unclosed_brace(script: str) -> tuple[str, str] | None:
+    """The split at a `${` that never ends, which bashkit lets pass; `None` if there is none."""
+    if script.count("${") <= script.count("}"):
+        return None
+    found = first_error(script)
+    if found is None or not found.text.endswith("matching `}'"):
+        return None
+    lines = script.split("\n")
+    return "\n".join(lines[: found.line - 1]), complaint(found, lines)
+
+
+def complaint(found: SyntaxProblem, lines: list[str], name: str = "bash: -c") -> str:
+    """The line or two that bash prints for a syntax error in the script `name`."""
+    text = f"{name}: line {found.line}: {found.text}\n"
+    if found.shows_line and 0 < found.line <= len(lines):
+        text += f"{name}: line {found.line}: `{lines[found.line - 1]}'\n"
+    return text
+
+
+class _Token(NamedTuple):
     kind: str
     """`word`, `op`, `newline` or `eof`."""
     text: str
     line: int
 
 
-class Lexer:
-    def __init__(self, script: str, inside: Callable[[Lexer], None]) -> None:
-        """
-        Args:
-            script: What to read.
-            inside: Reads a command substitution up to its parenthesis, with a lexer standing there.
-        """
-        self._inside = inside
+class _Parser:
+    def __init__(self, script: str) -> None:
         self.text = script if script.endswith("\n") else script + "\n"
         self.at = 0
         self.line = 1
         self.documents: list[tuple[str, bool]] = []
-        self.waiting: list[Token] = []
+        """Here-documents that begin on the next line: delimiter, and whether tabs are taken away."""
+        self.waiting: _Token | None = None
 
-    @property
-    def last_line(self) -> int:
-        return self.text.count("\n") + 1
+    # Tokens
 
-    def peek(self) -> Token:
-        if not self.waiting:
-            self.waiting.append(self._read())
-        return self.waiting[0]
+    def peek(self) -> _Token:
+        if self.waiting is None:
+            self.waiting = self._read()
+        return self.waiting
 
-    def next(self) -> Token:
-        token = self.peek()
-        self.waiting.pop(0)
+    def next(self) -> _Token:
+        token, self.waiting = self.peek(), None
         return token
 
-    def char(self, ahead: int = 0) -> str:
-        place = self.at + ahead
-        return self.text[place] if place < len(self.text) else ""
+    def is_op(self, *texts: str) -> bool:
+        token = self.peek()
+        return token.kind == "op" and token.text in texts
 
-    def advance(self, count: int = 1) -> None:
-        self.line += self.text.count("\n", self.at, self.at + count)
-        self.at += count
+    def is_word(self, *texts: str) -> bool:
+        token = self.peek()
+        return token.kind == "word" and token.text in texts
 
-    def _blanks(self) -> None:
-        while self.at < len(self.text):
-            if self.char() in _BLANK:
-                self.advance()
-            elif self.text.startswith("\\\n", self.at):
-                self.advance(2)
-            elif self.char() == "#":
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            else:
-                return
+    def unexpected(self) -> SyntaxProblem:
+        token = self.peek()
+        if token.kind == "eof":
+            return SyntaxProblem(token.line, _END_OF_FILE)
+        text = f"syntax error near unexpected token `{token.text}'"
+        return SyntaxProblem(token.line, text, shows_line=True)
 
-    def _read(self) -> Token:
-        self._blanks()
+    def expect(self, *, word: str = "", op: str = "") -> None:
+        if not (self.is_word(word) if word else self.is_op(op)):
+            raise self.unexpected()
+        self.next()
+
+    def expect_word(self) -> str:
+        if self.peek().kind != "word":
+            raise self.unexpected()
+        return self.next().text
+
+    def newlines(self) -> None:
+        while self.peek().kind == "newline":
+            self.next()
+
+    def _read(self) -> _Token:
+        self._skip(_BLANKS)
         line = self.line
         if self.at >= len(self.text):
-            return Token("eof", "", self.last_line)
+            return _Token("eof", "", self.text.count("\n") + 1)
         if self.char() == "\n":
             self.advance()
-            self._bodies()
-            return Token("newline", "newline", line)
-        found = re.compile(r"\d+(?=[<>])|\{\w+\}(?=[<>])").match(self.text, self.at)
+            self._skip_documents()
+            return _Token("newline", "newline", line)
+        self._skip(_DESCRIPTOR)
+        operator = self._skip(_OPERATOR)
+        if operator:
+            return _Token("op", operator, line)
+        start = self.at
+        while self.at < len(self.text):
+            char, after = self.char(), self.char(1)
+            if char in "<>" and after == "(":
+                self.advance(2)
+                self.substitution()
+            elif char in _META or (char in "?*+@!" and after == "(" and self.at > start):
+                break
+            else:
+                self.piece()
+        return _Token("word", self.text[start : self.at], line)
+
+    def _skip(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self.text, self.at)
         if found:
             self.advance(len(found[0]))
-        for operator in _OPERATORS:
-            if self.text.startswith(operator, self.at):
-                if operator in "<>" and self.char(1) == "(":
-                    break
-                self.advance(len(operator))
-                return Token("op", operator, line)
-        return Token("word", self.word(), line)
+        return found[0] if found else ""
 
-    def _bodies(self) -> None:
+    def _skip_documents(self) -> None:
         """Skips here-documents; one without its end is a warning only."""
         for delimiter, tabs in self.documents:
             while self.at < len(self.text):
@@ -114,264 +186,147 @@ class Lexer:
                     break
         self.documents.clear()
 
-    def word(self) -> str:
-        start = self.at
-        while self.at < len(self.text):
-            char = self.char()
-            if char in "<>" and self.char(1) == "(":
-                self.advance(2)
-                self.substitution()
-            elif char in "?*+@!" and self.char(1) == "(" and self.at > start:
-                return self.text[start : self.at]
-            elif char in _META:
-                break
-            else:
-                self.piece()
-        return self.text[start : self.at]
+    # Characters
+
+    def char(self, ahead: int = 0) -> str:
+        return self.text[self.at + ahead : self.at + ahead + 1]
+
+    def advance(self, count: int = 1) -> None:
+        self.line += self.text.count("\n", self.at, self.at + count)
+        self.at += count
 
     def piece(self) -> None:
         """One character of a word, or a quoted or expanded part as a whole."""
-        char, line = self.char(), self.line
-        if char == "\\":
-            self.advance(2)
-        elif char == "'":
-            self.until("'", line)
-        elif char == '"':
-            self.double(line)
-        elif char == "`":
-            self.backquoted(line)
-        elif char == "$":
-            self.dollar(line)
-        else:
-            self.advance()
-
-    def until(self, quote: str, line: int) -> None:
-        end = self.text.find(quote, self.at + 1)
-        if end < 0:
-            raise Found(line, f"unexpected EOF while looking for matching `{quote}'")
-        self.advance(end + 1 - self.at)
-
-    def backquoted(self, line: int) -> None:
-        self.advance()
-        while self.char() != "`":
-            if self.at >= len(self.text):
-                raise Found(line, "unexpected EOF while looking for matching ``'")
-            self.advance(2 if self.char() == "\\" else 1)
-        self.advance()
-
-    def double(self, line: int) -> None:
-        self.advance()
-        while self.char() != '"':
-            if self.at >= len(self.text):
-                raise Found(line, "unexpected EOF while looking for matching `\"'")
-            if self.char() == "\\":
+        line = self.line
+        match self.char():
+            case "\\":
                 self.advance(2)
-            elif self.char() == "`":
-                self.backquoted(self.line)
-            elif self.char() == "$" and self.char(1) in "({":
-                self.dollar(self.line)
+            case "'":
+                self.advance()
+                self.until("'", line, escapes=False)
+            case '"':
+                self.advance()
+                self.until('"', line, _IN_DOUBLE_QUOTES)
+            case "`":
+                self.advance()
+                self.until("`", line)
+            case "$":
+                self.dollar(line)
+            case _:
+                self.advance()
+
+    def until(
+        self, end: str, line: int, nested: tuple[str, ...] = (), *, escapes: bool = True
+    ) -> None:
+        """Skips to the end of what began on `line`, parts that begin with one of `nested` as a whole."""
+        while self.char() != end:
+            if self.at >= len(self.text):
+                raise SyntaxProblem(line, f"unexpected EOF while looking for matching `{end}'")
+            if escapes and self.char() == "\\":
+                self.advance(2)
+            elif self.text.startswith(nested, self.at):
+                self.piece()
             else:
                 self.advance()
         self.advance()
 
     def dollar(self, line: int) -> None:
         after = self.char(1)
+        self.advance(2 if after and after in "'({" else 1)
         if after == "'":
-            self.advance()
-            self.advance()
-            while self.char() != "'":
-                if self.at >= len(self.text):
-                    raise Found(line, "unexpected EOF while looking for matching `''")
-                self.advance(2 if self.char() == "\\" else 1)
-            self.advance()
-        elif self.text.startswith("$((", self.at):
-            if not self.arithmetic(3, line):
-                self.advance(2)
-                self.substitution()
-        elif after == "(":
-            self.advance(2)
-            self.substitution()
+            self.until("'", line)
         elif after == "{":
-            self.advance(2)
-            self.braced(line)
-        else:
-            self.advance()
-
-    def braced(self, line: int) -> None:
-        while self.char() != "}":
-            if self.at >= len(self.text):
-                raise Found(line, "unexpected EOF while looking for matching `}'")
-            self.piece()
-        self.advance()
+            self.until("}", line, _IN_BRACES)
+        elif after == "(" and not (self.char() == "(" and self.arithmetic(1, line)):
+            self.substitution()
 
     def arithmetic(self, opening: int, line: int) -> bool:
-        """Skips `((…))`; false if it is two nested parentheses after all."""
-        start, start_line = self.at, self.line
+        """Skips `((…))` after so many characters; false if it is two nested parentheses after all."""
+        start = self.at, self.line
         self.advance(opening)
         depth = 0
         while self.at < len(self.text):
             char = self.char()
-            if char == "(":
-                depth += 1
-            elif char == ")":
-                if depth == 0:
-                    if self.char(1) == ")":
-                        self.advance(2)
-                        return True
-                    self.at, self.line = start, start_line
-                    return False
-                depth -= 1
-            if char in "\"'`$\\":
-                self.piece()
-            else:
-                self.advance()
-        raise Found(line, "unexpected EOF while looking for matching `)'")
+            if char == ")" and depth == 0:
+                if self.char(1) == ")":
+                    self.advance(2)
+                    return True
+                self.at, self.line = start
+                return False
+            depth += (char == "(") - (char == ")")
+            self.piece()
+        raise SyntaxProblem(line, "unexpected EOF while looking for matching `)'")
 
     def substitution(self) -> None:
         """`$(…)`: a script of its own up to its parenthesis."""
-        lexer = Lexer("", self._inside)
-        lexer.text, lexer.at, lexer.line = self.text, self.at, self.line
-        self._inside(lexer)
-        self.at, self.line = lexer.at, lexer.line
-
-
-__all__ = ["Found", "first_error"]
-
-_REDIRECTS = frozenset(["<<<", "<<-", "&>>", "<<", ">>", "<&", ">&", "<>", ">|", "&>", "<", ">"])
-_NOT_FIRST = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
-
-
-def first_error(script: str) -> Found | None:
-    """The first error, or `None` where bash would find none."""
-    parser = _Parser(script)
-    try:
-        parser.script()
-    except Found as error:
-        return error
-    except RecursionError:
-        return None
-    return None
-
-
-def _inside(lexer: Lexer) -> None:
-    parser = _Parser("")
-    parser.lexer = lexer
-    parser.inside()
-
-
-class _Parser:
-    def __init__(self, script: str) -> None:
-        self.lexer = Lexer(script, _inside)
-
-    def script(self) -> None:
-        self.commands(frozenset(), top=True)
-
-    def inside(self) -> None:
-        """The inside of a command substitution, its parenthesis included."""
-        self.newlines()
+        documents, self.documents, self.waiting = self.documents, [], None
         try:
+            self.newlines()
             if not self.is_op(")"):
-                self.commands(frozenset({")"}))
-            if not self.is_op(")"):
-                self.unexpected()
-        except Found as error:
-            if error.text == "syntax error: unexpected end of file":
+                self.commands((")",))
+            self.expect(op=")")
+        except SyntaxProblem as error:
+            if error.text == _END_OF_FILE:
                 text = "unexpected EOF while looking for matching `)'"
-                raise Found(error.line, text) from None
+                raise SyntaxProblem(error.line, text) from None
             raise
-        self.lexer.next()
-
-    # Tokens
-
-    def is_op(self, *texts: str) -> bool:
-        token = self.lexer.peek()
-        return token.kind == "op" and token.text in texts
-
-    def is_word(self, *texts: str) -> bool:
-        token = self.lexer.peek()
-        return token.kind == "word" and token.text in texts
-
-    def unexpected(self) -> None:
-        token = self.lexer.peek()
-        if token.kind == "eof":
-            raise Found(token.line, "syntax error: unexpected end of file")
-        text = f"syntax error near unexpected token `{token.text}'"
-        raise Found(token.line, text, shows_line=True)
-
-    def expect(self, word: str) -> None:
-        if not self.is_word(word):
-            self.unexpected()
-        self.lexer.next()
-
-    def newlines(self) -> None:
-        while self.lexer.peek().kind == "newline":
-            self.lexer.next()
+        self.documents = documents
 
     # Grammar
 
-    def commands(self, ends: frozenset[str], *, top: bool = False) -> None:
+    def commands(self, ends: Iterable[str], *, top: bool = False) -> None:
         """Commands up to one of `ends`, at least one unless at the top."""
         self.newlines()
-        if top and self.lexer.peek().kind == "eof":
+        if top and self.peek().kind == "eof":
             return
         while True:
-            self.and_or()
-            token = self.lexer.peek()
+            self.pipelines()
+            token = self.peek()
             if token.kind == "newline" or self.is_op(";", "&"):
-                self.lexer.next()
+                self.next()
             elif token.kind != "eof" and token.text not in ends:
-                self.unexpected()
+                raise self.unexpected()
             self.newlines()
-            token = self.lexer.peek()
-            if token.kind == "eof":
-                if top:
+            token = self.peek()
+            if token.kind == "eof" and not top:
+                raise self.unexpected()
+            if token.kind == "eof" or token.text in ends:
+                return
+
+    def pipelines(self) -> None:
+        while True:
+            while self.is_word("!", "time"):
+                self.next()
+                if self.peek().kind == "newline" or self.is_op(";"):
                     return
-                self.unexpected()
-            if token.text in ends:
-                return
-
-    def and_or(self) -> None:
-        self.pipeline()
-        while self.is_op("&&", "||"):
-            self.lexer.next()
-            self.newlines()
-            self.pipeline()
-
-    def pipeline(self) -> None:
-        while self.is_word("!", "time"):
-            self.lexer.next()
-            if self.lexer.peek().kind == "newline" or self.is_op(";"):
-                return
-        self.command()
-        while self.is_op("|", "|&"):
-            self.lexer.next()
-            self.newlines()
             self.command()
+            if not self.is_op("&&", "||", "|", "|&"):
+                return
+            self.next()
+            self.newlines()
 
     def command(self) -> None:
-        token = self.lexer.peek()
-        if token.kind in ("eof", "newline") or (
-            token.kind == "op" and token.text not in _REDIRECTS and token.text != "("
-        ):
-            self.unexpected()
+        token = self.peek()
+        refused = token.kind == "op" and token.text not in _REDIRECTS and token.text != "("
+        if refused or token.kind in ("eof", "newline"):
+            raise self.unexpected()
         if token.kind == "word" and token.text in _NOT_FIRST:
-            self.unexpected()
-        if not self.compound():
+            raise self.unexpected()
+        if self.compound():
+            self.redirects()
+        else:
             self.simple()
-            return
-        while self.lexer.peek().kind == "op" and self.lexer.peek().text in _REDIRECTS:
-            self.redirect()
 
     def compound(self) -> bool:
-        token = self.lexer.peek()
+        token = self.peek()
         if self.is_op("("):
             self.parenthesis(token.line)
             return True
         forms: dict[str, Callable[[], None]] = {
             "{": lambda: self.block("}"),
             "if": self.if_,
-            "while": self.while_,
-            "until": self.while_,
+            "while": self.loop,
+            "until": self.loop,
             "for": self.for_,
             "select": self.for_,
             "case": self.case,
@@ -381,188 +336,144 @@ class _Parser:
         }
         if token.kind != "word" or token.text not in forms:
             return False
-        self.lexer.next()
+        self.next()
         forms[token.text]()
         return True
 
     def block(self, end: str) -> None:
-        self.commands(frozenset({end}))
-        self.lexer.next()
+        self.commands((end,))
+        self.next()
 
     def parenthesis(self, line: int) -> None:
-        lexer = self.lexer
-        if lexer.char() == "(" and lexer.text[lexer.at - 1] == "(":
-            lexer.waiting.clear()
-            lexer.at -= 1
-            if lexer.arithmetic(2, line):
-                return
-            lexer.advance()
-        else:
-            lexer.next()
-        self.commands(frozenset({")"}))
-        self.lexer.next()
+        self.next()
+        if self.char() != "(" or not self.arithmetic(1, line):
+            self.block(")")
 
     def coprocess(self) -> None:
-        if self.lexer.peek().kind == "newline":
-            self.unexpected()
+        if self.peek().kind == "newline":
+            raise self.unexpected()
         self.command()
 
     def if_(self) -> None:
-        self.commands(frozenset({"then"}))
-        self.lexer.next()
-        self.commands(frozenset({"elif", "else", "fi"}))
-        word = self.lexer.next().text
+        self.block("then")
+        self.commands(("elif", "else", "fi"))
+        word = self.next().text
         if word == "elif":
             self.if_()
         elif word == "else":
             self.block("fi")
 
-    def while_(self) -> None:
-        self.commands(frozenset({"do"}))
-        self.lexer.next()
+    def loop(self) -> None:
+        self.block("do")
         self.block("done")
 
     def for_(self) -> None:
-        token = self.lexer.peek()
-        if self.is_op("(") and self.lexer.char() == "(":
+        token = self.peek()
+        if self.is_op("(") and self.char() == "(":
             self.parenthesis(token.line)
-            if self.is_op(";"):
-                self.lexer.next()
-        elif token.kind == "word":
-            self.lexer.next()
+        else:
+            self.expect_word()
             self.newlines()
             if self.is_word("in"):
-                self.lexer.next()
-                while self.lexer.peek().kind == "word":
-                    self.lexer.next()
-                if not self.is_op(";") and self.lexer.peek().kind != "newline":
-                    self.unexpected()
-                self.lexer.next()
-            elif self.is_op(";"):
-                self.lexer.next()
-        else:
-            self.unexpected()
+                self.next()
+                while self.peek().kind == "word":
+                    self.next()
+                if not self.is_op(";") and self.peek().kind != "newline":
+                    raise self.unexpected()
+        if self.is_op(";"):
+            self.next()
         self.newlines()
         if self.is_word("{"):
-            self.lexer.next()
+            self.next()
             self.block("}")
             return
-        self.expect("do")
+        self.expect(word="do")
         self.block("done")
 
     def case(self) -> None:
-        if self.lexer.peek().kind != "word":
-            self.unexpected()
-        self.lexer.next()
+        self.expect_word()
         self.newlines()
-        self.expect("in")
+        self.expect(word="in")
         self.newlines()
         while not self.is_word("esac"):
             if self.is_op("("):
-                self.lexer.next()
-            self.pattern()
+                self.next()
+            self.expect_word()
+            while self.is_op("|"):
+                self.next()
+                self.expect_word()
+            self.expect(op=")")
             self.newlines()
             if not self.is_op(";;", ";&", ";;&") and not self.is_word("esac"):
-                self.commands(frozenset({";;", ";&", ";;&", "esac"}))
+                self.commands((";;", ";&", ";;&", "esac"))
             if not self.is_word("esac"):
-                self.lexer.next()
+                self.next()
             self.newlines()
-        self.lexer.next()
-
-    def pattern(self) -> None:
-        while True:
-            if self.lexer.peek().kind != "word":
-                self.unexpected()
-            self.lexer.next()
-            if self.is_op(")"):
-                self.lexer.next()
-                return
-            if not self.is_op("|"):
-                self.unexpected()
-            self.lexer.next()
+        self.next()
 
     def function(self) -> None:
-        if self.lexer.peek().kind != "word":
-            self.unexpected()
-        self.lexer.next()
+        self.expect_word()
         if self.is_op("("):
-            self.lexer.next()
-            self.closing()
+            self.next()
+            self.expect(op=")")
         self.body()
-
-    def closing(self) -> None:
-        if not self.is_op(")"):
-            self.unexpected()
-        self.lexer.next()
 
     def body(self) -> None:
         self.newlines()
         if not self.compound():
-            self.unexpected()
-        while self.lexer.peek().kind == "op" and self.lexer.peek().text in _REDIRECTS:
-            self.redirect()
+            raise self.unexpected()
+        self.redirects()
 
     def condition(self, line: int) -> None:
         words: list[str] = []
         while not self.is_word("]]"):
-            token = self.lexer.next()
-            if token.kind == "eof" and not [word for word in words if word != "newline"]:
-                raise Found(token.line, "unexpected token `EOF' in conditional command")
+            token = self.next()
+            if token.kind == "eof" and not words:
+                raise SyntaxProblem(token.line, "unexpected token `EOF' in conditional command")
             if token.kind == "eof":
-                raise Found(line, "unexpected EOF while looking for `]]'")
-            words.append(token.text)
-        self.lexer.next()
-        _check_condition(words, line)
+                raise SyntaxProblem(line, "unexpected EOF while looking for `]]'")
+            if token.kind != "newline":
+                words.append(token.text)
+        self.next()
+        if len(words) == 2 and not words[0].startswith(("-", "!")):
+            raise SyntaxProblem(line, "conditional binary operator expected")
 
     def simple(self) -> None:
         count, named = 0, False
         while True:
-            token = self.lexer.peek()
-            if token.kind == "op" and token.text in _REDIRECTS:
-                self.redirect()
-            elif token.kind == "word":
-                self.lexer.next()
+            token = self.peek()
+            self.redirects()
+            if self.peek().kind == "word":
+                token = self.next()
                 if self.assigned_array(token):
                     continue
                 count += 1
-                named = re.match(r"\w+(\[.*\])?\+?=", token.text) is None
+                named = _ASSIGNMENT.match(token.text) is None
             elif self.is_op("(") and count == 1 and named:
-                self.lexer.next()
-                self.closing()
+                self.next()
+                self.expect(op=")")
                 self.body()
                 return
             else:
                 return
 
-    def assigned_array(self, token: Token) -> bool:
-        lexer = self.lexer
-        if (
-            not re.fullmatch(r"\w+(\[.*\])?\+?=", token.text)
-            or lexer.waiting
-            or lexer.char() != "("
-        ):
+    def assigned_array(self, token: _Token) -> bool:
+        if self.waiting or self.char() != "(" or not _ASSIGNMENT.fullmatch(token.text):
             return False
-        lexer.advance()
+        self.advance()
         while not self.is_op(")"):
-            inner = lexer.next()
+            inner = self.next()
             if inner.kind == "eof":
-                raise Found(token.line, "unexpected EOF while looking for matching `)'")
+                raise SyntaxProblem(token.line, "unexpected EOF while looking for matching `)'")
             if inner.kind == "op":
                 text = f"syntax error near unexpected token `{inner.text}'"
-                raise Found(inner.line, text, shows_line=True, code=1)
-        lexer.next()
+                raise SyntaxProblem(inner.line, text, shows_line=True)
+        self.next()
         return True
 
-    def redirect(self) -> None:
-        operator = self.lexer.next().text
-        if self.lexer.peek().kind != "word":
-            self.unexpected()
-        word = self.lexer.next().text
-        if operator in ("<<", "<<-"):
-            self.lexer.documents.append((re.sub(r"[\\'\"]", "", word), operator == "<<-"))
-
-
-def _check_condition(words: Sequence[str], line: int) -> None:
-    plain = [word for word in words if word != "newline"]
-    if len(plain) == 2 and not plain[0].startswith(("-", "!")):
-        raise Found(line, "conditional binary operator expected")
+    def redirects(self) -> None:
+        while self.is_op(*_REDIRECTS):
+            operator = self.next().text
+            word = self.expect_word()
+            if operator in ("<<", "<<-"):
+                self.documents.append((re.sub(r"[\\'\"]", "", word), operator == "<<-"))
