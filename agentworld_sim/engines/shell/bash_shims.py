@@ -221,7 +221,7 @@ _MISSING = "|".join(sorted(MISSING))
 
 _HINT = re.compile(
     r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|--exclude-dir|\bcmp\s|\btee\s"
-    r"|\b(?:cksum|cut|expand|fold|(?:md5|sha\d+)sum|nl|od|rev|tac|wc)\b(?:\s+-\S+)*\s+[^-|;&<>()\s]|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
+    r"|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
     r"|\)T|openssl\s+rand|kill\s+-l|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
@@ -242,21 +242,6 @@ _ON_FILES = (
     ' builtin command gzip -dc > /dev/null; else builtin command %NAME% "$@"; fi;'
 )
 """For compressors: files only, and nothing to standard output."""
-
-_MISSING_FILE = (
-    'local __a __p= __n=0; for __a in "$@"; do case "$__p" in -%VALUED%) __p=; continue;; esac;'
-    ' __p="$__a"; case "$__a" in -*|/dev/*) ;;'
-    ' *) if [ -d "$__a" ] || [ ! -e "$__a" ]; then __n=1; fi;; esac; done;'
-    f' if [ $__n = 1 ]; then {HELPER} each %NAME% "$@"; else builtin command %NAME% "$@"; fi;'
-)
-"""The embedded tools stop at the first file that they cannot read; the real ones go on."""
-
-VALUED_OPTIONS: Mapping[str, str] = {
-    "cksum": "a", "cut": "bcdf", "expand": "t", "fold": "w", "md5sum": "", "nl": "bdfhilnsvw",
-    "od": "AjNStw", "rev": "", "sha1sum": "", "sha256sum": "", "sha512sum": "", "tac": "s",
-    "wc": "",
-}  # fmt: skip
-"""Of tools over many files, the options whose next word is a value."""
 
 _TEE = (
     'local __a __ok=() __code=0; for __a in "$@"; do case "$__a" in -*|/dev/*) __ok+=("$__a");;'
@@ -307,13 +292,6 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
          f' {HELPER} cmp "$@";; *) builtin command cmp "$@";; esac;'),
     ),
     "tee": (re.compile(r"\btee\s"), _TEE),
-    **{
-        name: (
-            re.compile(rf"\b{name}\b(?:\s+-\S+)*\s+[^-|;&<>()\s]"),
-            _MISSING_FILE.replace("%NAME%", name).replace("%VALUED%", f"[{letters or '-'}]"),
-        )
-        for name, letters in VALUED_OPTIONS.items()
-    },
     "umask": (
         re.compile(r"\bumask\b"),
         ('builtin umask "$@"; local __code=$?;'
@@ -346,7 +324,7 @@ _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     ),
 }  # fmt: skip
 
-_BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask", "grep", "cmp", "tee", *VALUED_OPTIONS})
+_BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask", "grep", "cmp", "tee"})
 """Functions that are no use to a script which only looks at functions."""
 
 _LOOKUPS = {

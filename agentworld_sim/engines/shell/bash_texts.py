@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentworld_sim.engines.shell._command import HELPER
-from agentworld_sim.engines.shell._packages import MISSING, version_text
+from agentworld_sim.engines.shell._packages import version_text
 from agentworld_sim.errors import EngineFailure
 
 Verdict = Literal["timeout", "cancelled", "dead"]
@@ -429,32 +429,3 @@ def _complaint(match: re.Match[str]) -> str:
     kind = "unrecognized option" if option.startswith("--") else "invalid option --"
     shown = option if option.startswith("--") else option.lstrip("-")
     return f"{name}: {kind} '{shown}'\nTry '{name} --help' for more information.\n"
-
-
-_NOT_FOUND = re.compile(rf"(?m)^bash: line 1: ({'|'.join(sorted(MISSING))}): command not found$")
-
-
-def numbered(stderr: str, script: str) -> str:
-    """The right line numbers for commands that are missing here but not in the embedded shell.
-
-    The embedded shell does not tell a command on which line it was called, so the n-th complaint
-    about a name belongs to the line of its n-th mention.
-    """
-    if "\n" not in script.strip() or not _NOT_FOUND.search(stderr):
-        return stderr
-    seen: dict[str, int] = {}
-
-    def line(match: re.Match[str]) -> str:
-        name = match[1]
-        places = [
-            number
-            for number, text in enumerate(script.split("\n"), 1)
-            if re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w.-])", text)
-        ]
-        if not places:
-            return match[0]
-        index = seen.get(name, 0)
-        seen[name] = index + 1
-        return match[0].replace("line 1:", f"line {places[min(index, len(places) - 1)]}:", 1)
-
-    return _NOT_FOUND.sub(line, stderr)

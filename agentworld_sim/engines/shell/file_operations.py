@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from agentworld_sim.engines.shell._command import ShellFiles
+from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import ShellLimits
 from agentworld_sim.types.files import FileEntry, FileTree, normal_path, parent_of
 
@@ -315,7 +315,7 @@ def planned(answer: CommandAnswer, plan: Plan) -> tuple[Step, ...]:
     return tuple(plan.steps)
 
 
-def carry_out(steps: tuple[Step, ...], files: ShellFiles) -> None:
+def carry_out(steps: tuple[Step, ...], files: LiveFiles) -> None:
     """Does what was planned."""
     for step in steps:
         operation, place = step.operation, step.place
@@ -335,7 +335,7 @@ def carry_out(steps: tuple[Step, ...], files: ShellFiles) -> None:
                 files.chmod(place, operation.mode or 0)
 
 
-def _write(operation: FileOperation, place: str, files: ShellFiles) -> None:
+def _write(operation: FileOperation, place: str, files: LiveFiles) -> None:
     files.mkdir(parent_of(place), parents=True)
     data, mode = operation.content.encode(), operation.mode
     if files.exists(place):

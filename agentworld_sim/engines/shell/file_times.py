@@ -27,7 +27,7 @@ class DeadlinePassed(Exception):
 
 
 class TurnClock:
-    """Implements `ShellClock` for one running turn."""
+    """The world's clock as seen from inside a running command, in microseconds since the epoch (UTC)."""
 
     def __init__(self, now_us: int) -> None:
         self._now_us = now_us

@@ -5,16 +5,35 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from bashkit import FileSystem
 
-from agentworld_sim.engines.shell._command import FileKind, FileStat
 from agentworld_sim.engines.shell.file_times import TurnClock, Umask
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
 
 T = TypeVar("T")
+
+FileKind = Literal["file", "directory", "symlink", "fifo"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """What `lstat` says of one path. Times are microseconds since the epoch, on the world's clock."""
+
+    kind: FileKind
+    size: int
+    mode: int
+    """Permission bits only, for example `0o644`."""
+    mtime_us: int
+    owner: str = "root"
+    group: str = "root"
+    nlink: int = 1
+    inode: int = 0
+    """Stable for a path within one world; 0 when unknown."""
+
 
 Stamp = tuple[str, int, int, float, float]
 """kind, size, mode, modified, created: what tells that a file changed."""
@@ -68,9 +87,11 @@ def _time_option(mtime_us: int) -> str:
 
 
 class LiveFiles:
-    """Implements `ShellFiles` over one `bashkit.FileSystem`.
+    """The live files of one world, over one `bashkit.FileSystem`.
 
-    Beside what bashkit keeps, it holds the owners of files and the times of symbolic links.
+    Paths are absolute; relative ones are the caller's mistake. Failures raise `OSError` with a real `errno`
+    (`ENOENT`, `ENOTDIR`, `EISDIR`, `EEXIST`, `ENOSPC`, …), so that a command can print
+    `os.strerror(error.errno)`. Beside what bashkit keeps, it holds the owners of files and the times of symbolic links.
     """
 
     def __init__(
@@ -130,6 +151,7 @@ class LiveFiles:
 
     @property
     def umask(self) -> int:
+        """What `umask` says in the running shell."""
         return self.mask.now
 
     def _mode(self, path: str, info: dict[str, Any]) -> int:
@@ -139,6 +161,7 @@ class LiveFiles:
         return self.mask.mode_of(path, mode, cast("float", info["created"]))
 
     def stat(self, path: str) -> FileStat:
+        """Follows symbolic links, as `lstat` does not."""
         return self.lstat(self.realpath(path))
 
     def exists(self, path: str) -> bool:
@@ -165,9 +188,11 @@ class LiveFiles:
         self._do(path, lambda: self.fs.append_file(target, data))
 
     def listdir(self, path: str) -> list[str]:
+        """Names in byte order, without `.` and `..`."""
         return list(self._entries(path, self.realpath(path)))
 
     def entries(self, path: str) -> list[tuple[str, FileStat]]:
+        """The same with what `lstat` says of each."""
         target = self.realpath(path)
         prefix = target.rstrip("/")
         found: list[tuple[str, FileStat]] = []
@@ -276,6 +301,7 @@ class LiveFiles:
             self._touch(f"touch -d {iso_time(mtime_us)} -- {quoted(target)}")
 
     def walk(self, top: str) -> Iterator[tuple[str, FileStat]]:
+        """`top` itself and all below it, parents first, names in byte order; links not followed."""
         info = self.lstat(top)
         yield top, info
         if info.kind == "directory":

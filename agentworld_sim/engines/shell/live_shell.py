@@ -25,7 +25,6 @@ from agentworld_sim.engines.shell.bash_shims import Guise, checked, guise, hints
 from agentworld_sim.engines.shell.bash_texts import (
     faithful,
     files_with_times,
-    numbered,
     unmasked,
 )
 from agentworld_sim.engines.shell.execution import Executed, Execution
@@ -334,7 +333,7 @@ class LiveShell(LiveMachine):
             return text
         text = faithful(text, script=script, said=self._said) if merge else text
         text = bash_texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
-        return numbered(unmasked(text, script, slept_us), script)
+        return unmasked(text, script, slept_us)
 
     def _unmask_file(self, name: str, script: str, slept_us: int) -> None:
         path = name if name.startswith("/") else f"{self._bash.shell_state().cwd}/{name}"

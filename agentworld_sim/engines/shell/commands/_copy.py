@@ -6,8 +6,8 @@ import errno
 import os
 from dataclasses import dataclass, field
 
-from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 
 @dataclass(frozen=True, slots=True)

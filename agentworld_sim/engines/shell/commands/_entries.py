@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.commands import _figures
 from agentworld_sim.engines.shell.commands._modes import mode_text
 from agentworld_sim.engines.shell.commands._people import People
 from agentworld_sim.engines.shell.commands._quoting import shell_quoted
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _DEFAULT_COLORS = {
     "di": "01;34", "ln": "01;36", "pi": "33", "ex": "01;32", "su": "37;41", "sg": "30;43",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.commands._find_tests import Found, Test, TestReader
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 
 class Quit(Exception):

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC
 from fnmatch import translate
 
-from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
 from agentworld_sim.engines.shell.commands._figures import allocated
 from agentworld_sim.engines.shell.commands._modes import changed, is_mode
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._people import groups, users
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, why
+from agentworld_sim.engines.shell.live_files import FileStat
 from agentworld_sim.types.files import normal_path
 
 MINUTE_US = 60_000_000

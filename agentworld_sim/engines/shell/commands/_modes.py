@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agentworld_sim.engines.shell._command import FileKind
+from agentworld_sim.engines.shell.live_files import FileKind
 
 TYPE_LETTER = {"file": "-", "directory": "d", "symlink": "l", "fifo": "p"}
 TYPE_BITS = {"file": 0o100000, "directory": 0o040000, "symlink": 0o120000, "fifo": 0o010000}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agentworld_sim.engines.shell._command import CommandCall, ShellFiles
+from agentworld_sim.engines.shell._command import CommandCall
+from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
 
 UNKNOWN_ID = 65_534
@@ -57,7 +58,7 @@ def _machine_groups(machine: Machine, user: str) -> list[str]:
     return [known.name for known in machine.extra_users if known.name == user]
 
 
-def _numbers(files: ShellFiles, path: str) -> dict[str, int]:
+def _numbers(files: LiveFiles, path: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for line in _lines(files, path):
         fields = line.split(":")
@@ -66,7 +67,7 @@ def _numbers(files: ShellFiles, path: str) -> dict[str, int]:
     return found
 
 
-def _lines(files: ShellFiles, path: str) -> list[str]:
+def _lines(files: LiveFiles, path: str) -> list[str]:
     try:
         return files.read(path).decode(errors="replace").splitlines()
     except OSError:

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.commands._options import Parsed, UsageError
 from agentworld_sim.engines.shell.commands._people import groups, users
 from agentworld_sim.engines.shell.commands._tarball import (
@@ -33,6 +32,7 @@ from agentworld_sim.engines.shell.commands._tarball import (
     words,
 )
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 
 class _Fatal(Exception):

@@ -6,10 +6,11 @@ import errno
 import os
 from collections.abc import Mapping
 
-from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._modes import changed, is_mode
 from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, joined, tool, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _MKDIR = Options("m:pvZ", {"mode": "m", "parents": "p", "verbose": "v", "context": "Z"})
 _RMDIR = Options(

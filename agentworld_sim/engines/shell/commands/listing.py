@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands import _figures
 from agentworld_sim.engines.shell.commands._entries import (
     Entry,
@@ -21,6 +21,7 @@ from agentworld_sim.engines.shell.commands._name_order import version_key, width
 from agentworld_sim.engines.shell.commands._options import Options, Parsed, UsageError
 from agentworld_sim.engines.shell.commands._people import People, groups, users
 from agentworld_sim.engines.shell.commands._tool import Tool, joined, tool, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _OPTIONS = Options(
     "abcdfghiklmnopqrstuvw:xABCDFGHI:LNQRST:UXZ1",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._figures import BLOCK, allocated, full_time
 from agentworld_sim.engines.shell.commands._modes import TYPE_BITS, mode_text
 from agentworld_sim.engines.shell.commands._options import Options, Parsed
 from agentworld_sim.engines.shell.commands._people import groups, users
 from agentworld_sim.engines.shell.commands._quoting import shell_quoted
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _OPTIONS = Options(
     "c:fLt",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agentworld_sim.engines.shell._command import ShellFiles
+from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.toolkits._globs import Glob
 from agentworld_sim.engines.shell.toolkits._walking import files_below
 
@@ -50,7 +50,7 @@ class Found:
 
 
 def grep(
-    files: ShellFiles, cwd: str, pattern: str, path: str | None, glob: str | None, most: int
+    files: LiveFiles, cwd: str, pattern: str, path: str | None, glob: str | None, most: int
 ) -> Found:
     """Searches for `pattern`, of which every line is an alternative.
 
@@ -74,7 +74,7 @@ def grep(
 
 
 def _targets(
-    files: ShellFiles, cwd: str, path: str | None, glob: str | None
+    files: LiveFiles, cwd: str, path: str | None, glob: str | None
 ) -> Iterator[tuple[str, str]]:
     """Files to search: as they are shown, and where they lie."""
     shown = path or "."

@@ -7,7 +7,7 @@ import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.shell._command import FileStat
+from agentworld_sim.engines.shell.live_files import FileStat
 from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, located
 from agentworld_sim.engines.shell.toolkits._globs import PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._minimatch import matches
