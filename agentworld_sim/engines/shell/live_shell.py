@@ -11,22 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from bashkit import (
-    BashError,
-)
+from bashkit import BashError
 
 from agentworld_sim.engines.shell import bash_texts
-from agentworld_sim.engines.shell._command import (
-    HELPER,
-    Endless,
-)
+from agentworld_sim.engines.shell._command import HELPER, Endless
 from agentworld_sim.engines.shell._packages import MISSING
 from agentworld_sim.engines.shell.bash_shims import Guise, checked, guise, hints_at_guise
-from agentworld_sim.engines.shell.bash_texts import (
-    faithful,
-    files_with_times,
-    unmasked,
-)
+from agentworld_sim.engines.shell.bash_texts import faithful, files_with_times, unmasked
 from agentworld_sim.engines.shell.execution import Executed, Execution
 from agentworld_sim.engines.shell.file_times import DeadlinePassed, Umask
 from agentworld_sim.engines.shell.live_files import quoted
