@@ -192,8 +192,6 @@ _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
                 re.MULTILINE), r"\1: cannot open '\2' for reading: \3"),
     (re.compile(r"^cut: you must specify a list of fields$", re.MULTILINE),
      "cut: you must specify a list of bytes, characters, or fields"),
-    (re.compile(r"^(gzip: invalid option -- '[^\n]*')$(?!\nTry)", re.MULTILINE),
-     "\\1\nTry `gzip --help' for more information."),
     (re.compile(r"^base64: invalid input: [^\n]*$", re.MULTILINE), "base64: invalid input"),
     (re.compile(r"^(sed: -e expression #\d+, char \d+: )invalid pattern: regex parse error: [^\n]*"
                 r"unclosed group$", re.MULTILINE), r"\1Unmatched ( or \("),
@@ -250,17 +248,12 @@ def _of_script(text: str, script: str) -> str:
         text = text.replace(
             f"{found[1]}: parameter null or not set", f"{found[1]}: parameter not set"
         )
-    text = _AWK.sub(_as_mawk, text)
     program = re.search(r"\bjq\s+(?:-\S+\s+)*'([^']*)'", script)
     if program and "jq: error: " in text:
         text = re.sub(
             r"(?m)^(jq: error: \S+ is not defined)$",
             rf"\1 at <top-level>, line 1:\n{_raw(program[1])}\njq: 1 compile error",
             text,
-        )
-        text = text.replace(
-            "jq: error: expected closing bracket\n",
-            f"jq: error: syntax error, unexpected $end (Unix shell quoting issues?) at <top-level>, line 1:\n{program[1]}\njq: 1 compile error\n",
         )
     for found in re.finditer(r"\bexec\s+([\w./-]+)", script):
         text = re.sub(
@@ -273,26 +266,6 @@ def _of_script(text: str, script: str) -> str:
 
 def _raw(text: str) -> str:
     return text.replace("\\", "\\\\")
-
-
-_AWK = re.compile(r"(?m)^awk: cmd\. line:(\d+): ([^\n]*)\nawk: cmd\. line:\d+: ( *)\^ ([^\n]*)$")
-
-
-def _as_mawk(found: re.Match[str]) -> str:
-    """Debian's awk is mawk, which is shorter."""
-    line, program, at, said = int(found[1]), found[2], len(found[3]), found[4]
-    rest = program[at:]
-    if "end of string" in said:
-        return f"awk: line {line + 1}: missing }} near end of file"
-    if "unterminated" in said:
-        kind = "string constant" if "string" in said else "regular expression"
-        return f"awk: line {line}: runaway {kind} {rest} ..."
-    token = re.match(r"\w+|.", rest)
-    if token and token[0] == "}" and program[:at].count("(") > program[:at].count(")"):
-        return f"awk: line {line}: missing ) near }}"
-    if token and token[0] == "}" and program[:at].count("{") <= program[:at].count("}"):
-        return f"awk: line {line}: extra '}}'"
-    return f"awk: line {line}: syntax error at or near {token[0] if token else 'end of line'}"
 
 
 _OPERAND = re.compile(r"(?m)^([^\n]*line \d+: )([^\n]*)(: syntax error: operand expected)$")

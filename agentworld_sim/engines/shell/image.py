@@ -61,24 +61,6 @@ deb http://ftp.debian.org/debian bookworm-updates main
 deb http://security.debian.org/debian-security bookworm-security main
 """
 
-_NSSWITCH = """\
-# Where the C library looks names up.
-passwd:         files
-group:          files
-shadow:         files
-gshadow:        files
-
-hosts:          files dns
-networks:       files
-
-protocols:      db files
-services:       db files
-ethers:         db files
-rpc:            db files
-
-netgroup:       nis
-"""
-
 _PROFILE = """\
 # /etc/profile: read by login shells.
 
@@ -134,21 +116,6 @@ fi
 mesg n 2> /dev/null || true
 """
 
-_LOGIN_DEFS = """\
-# /etc/login.defs: how accounts are made.
-MAIL_DIR        /var/mail
-UMASK           022
-PASS_MAX_DAYS   99999
-PASS_MIN_DAYS   0
-PASS_WARN_AGE   7
-UID_MIN         1000
-UID_MAX         60000
-GID_MIN         1000
-GID_MAX         60000
-USERGROUPS_ENAB yes
-ENCRYPT_METHOD  YESCRYPT
-"""
-
 
 def text_files(machine: Machine) -> dict[str, str]:
     """Contents by path."""
@@ -160,15 +127,12 @@ def text_files(machine: Machine) -> dict[str, str]:
         "/etc/debian_version": f"{machine.debian_version}\n",
         "/etc/fstab": "# UNCONFIGURED FSTAB FOR BASE SYSTEM\n",
         "/etc/group": "".join(f"{name}:x:{gid}:\n" for name, gid in group_ids(machine).items()),
-        "/etc/host.conf": "multi on\n",
         "/etc/hostname": f"{name}\n",
         "/etc/hosts": f"127.0.0.1\tlocalhost\n127.0.1.1\t{name}\n\n::1\tlocalhost ip6-localhost"
         " ip6-loopback\nff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n",
         "/etc/issue": "Debian GNU/Linux 12 \\n \\l\n\n",
         "/etc/issue.net": "Debian GNU/Linux 12\n",
-        "/etc/login.defs": _LOGIN_DEFS,
         "/etc/motd": "",
-        "/etc/nsswitch.conf": _NSSWITCH,
         "/etc/passwd": "".join(passwd_line(user) for user in users),
         "/etc/profile": _PROFILE,
         "/etc/resolv.conf": "nameserver 10.0.2.3\n",

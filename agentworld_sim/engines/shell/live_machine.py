@@ -54,6 +54,7 @@ from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.proc_files import VolatileFiles
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
 from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.engines.shell.session_capture import Commit, capture
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
 from agentworld_sim.errors import EngineFailure
@@ -210,11 +211,11 @@ class LiveMachine:
         others = {name: c for name, c in self._callbacks.items() if name not in in_order}
         self._natives.clear()
         self._bash = self._new_bash(others, in_order)
-        # What `exec` redirects outlives a restored snapshot; the prelude puts these two back.
+        # What `exec` redirects outlives a restored commit; the prelude puts these two back.
         self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
-        self._fresh = self._bash.snapshot(exclude_filesystem=True)
-        # A snapshot fits interpreters with the same commands only.
-        self._snapshots: dict[bytes, bytes] = {}
+        self._fresh = capture(self._bash)
+        # A commit fits interpreters with the same commands only.
+        self._commits: dict[bytes, Commit] = {}
         self._pristine: bool | None = None
         self._used = False
         """Whether a script has run in it."""
@@ -235,7 +236,7 @@ class LiveMachine:
         if self._in_turn or self._opaque or not self._reusable:
             return False
         self._natives.clear()
-        self._snapshots.clear()
+        self._commits.clear()
         self._script, self._running, self.unknown, self.files.passing = "", None, None, None
         return True
 

@@ -33,15 +33,17 @@ from agentworld_sim.engines.shell.script_analysis import is_simple, judged, word
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.session_capture import (
     NOTES,
+    Commit,
     Notes,
     Redirect,
+    capture,
+    commit_of,
     descriptors,
     epilogue,
     memory_of,
     merged,
     read_notes,
     redirects_in,
-    snapshot_of,
 )
 from agentworld_sim.engines.shell.syntax_errors import (
     split_at_syntax_error,
@@ -130,7 +132,7 @@ class LiveShell(LiveMachine):
         self._used = True
         bash = self._bash
         self._pristine = None
-        bash.restore_snapshot(self._snapshot(session.memory))
+        bash.checkout(*self._commit(session.memory))
         self.files.mask = Umask(self._kept_umask(session))
         self._failure = None
         began_us = self.files.clock.now_us()
@@ -223,7 +225,7 @@ class LiveShell(LiveMachine):
         else:
             bash = self._bash
             if self._pristine is not merge:
-                bash.restore_snapshot(self._fresh)
+                bash.checkout(*self._fresh)
                 bash.execute_sync(self._prelude(FRESH, None, merge=merge))
             self._pristine = None
             result = bash.execute_sync(script)
@@ -278,7 +280,7 @@ class LiveShell(LiveMachine):
                 started_us = now_us - notes.seconds * 1_000_000
         return ShellSession(
             cwd=state.cwd,
-            memory=self._remember(self._bash.snapshot(exclude_filesystem=True)),
+            memory=self._remember(),
             options=tuple(sorted(_options(state.variables))),
             traps=tuple(sorted(traps.items())),
             exit_code=exit_code,
@@ -287,18 +289,19 @@ class LiveShell(LiveMachine):
             started_us=started_us,
         )
 
-    def _remember(self, snapshot: bytes) -> bytes:
-        memory = memory_of(snapshot)
-        self._snapshots = {memory: snapshot}
+    def _remember(self) -> bytes:
+        commit = capture(self._bash)
+        memory = memory_of(commit)
+        self._commits = {memory: commit}
         return memory
 
-    def _snapshot(self, memory: bytes | None) -> bytes:
+    def _commit(self, memory: bytes | None) -> Commit:
         """What restores `memory`; kept for the shell that was used last."""
         if memory is None:
             return self._fresh
-        if memory not in self._snapshots:
-            self._snapshots = {memory: snapshot_of(memory, self._bash, self._fresh)}
-        return self._snapshots[memory]
+        if memory not in self._commits:
+            self._commits = {memory: commit_of(memory, self._fresh)}
+        return self._commits[memory]
 
     def _can_follow(self, script: str, more: str) -> bool:
         """Whether `more` runs after `script`: an unfinished here-document would swallow it."""

@@ -17,7 +17,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, cast
@@ -141,29 +141,29 @@ def _descriptor(redirect: str) -> str:
     return number[0] if number else ("0" if redirect.startswith("<") else "1")
 
 
-_HEADER = 32 + len(b"BKSNAP") + 8 + 32 + 4
-_ID = 32
-_LENGTH = 8
 _CAPABILITIES, _SHELL, _COMMIT = 5, 4, 6
 
-
-def memory_of(snapshot: bytes) -> bytes:
-    """The shell's own part of a snapshot: JSON with sorted keys."""
-    for kind, content in _objects(snapshot):
-        if kind == _SHELL:
-            return content
-    raise EngineFailure("the embedded shell's snapshot holds no shell: is it another version?")
+Commit = tuple[str, dict[str, bytes]]
+"""The id of a commit of bashkit, and the objects by id that it is made of."""
 
 
-def snapshot_of(memory: bytes, bash: Bash, fresh: bytes) -> bytes:
-    """A snapshot that restores `memory`.
+def capture(bash: Bash) -> Commit:
+    """What `bash` holds now, its files excepted."""
+    commit = bash.commit(exclude_filesystem=True)
+    return commit.id, dict(commit.objects)
 
-    Args:
-        memory: From `memory_of`.
-        bash: An interpreter to make it with; it then holds that memory.
-        fresh: Any snapshot of an interpreter with the same commands.
+
+def memory_of(commit: Commit) -> bytes:
+    """The shell's own part of a commit: JSON with sorted keys.
+
+    An object is a byte and a raw deflate stream of its kind, one byte, and JSON; its id is their SHA-256.
+    Read off bashkit 0.20.1 and held by a test.
     """
-    capabilities = next(content for kind, content in _objects(fresh) if kind == _CAPABILITIES)
+    return _content(commit, _SHELL)
+
+
+def commit_of(memory: bytes, fresh: Commit) -> Commit:
+    """A commit that restores `memory`, made of any commit of an interpreter with the same commands."""
     objects: dict[str, bytes] = {}
 
     def add(kind: int, content: bytes) -> str:
@@ -173,27 +173,24 @@ def snapshot_of(memory: bytes, bash: Bash, fresh: bytes) -> bytes:
         objects[name] = b"\x01" + packer.compress(plain) + packer.flush()
         return name
 
-    commit: Mapping[str, object] = {
-        "caps": add(_CAPABILITIES, capabilities),
+    described: Mapping[str, object] = {
+        "caps": add(_CAPABILITIES, _content(fresh, _CAPABILITIES)),
         "meta": {},
         "parents": [],
         "session_commands": 0,
         "session_exec_calls": 0,
         "shell": add(_SHELL, memory),
     }
-    name = add(_COMMIT, json.dumps(commit, sort_keys=True, separators=(",", ":")).encode())
-    bash.checkout(name, objects)
-    return bash.snapshot(exclude_filesystem=True)
+    text = json.dumps(described, sort_keys=True, separators=(",", ":"))
+    return add(_COMMIT, text.encode()), objects
 
 
-def _objects(snapshot: bytes) -> Iterator[tuple[int, bytes]]:
-    at = _HEADER
-    while at < len(snapshot):
-        length = int.from_bytes(snapshot[at + _ID : at + _ID + _LENGTH], "little")
-        start = at + _ID + _LENGTH
-        plain = zlib.decompress(snapshot[start + 1 : start + length], wbits=-15)
-        yield plain[0], plain[1:]
-        at = start + length
+def _content(commit: Commit, kind: int) -> bytes:
+    for packed in commit[1].values():
+        plain = zlib.decompress(packed[1:], wbits=-15)
+        if plain[0] == kind:
+            return plain[1:]
+    raise EngineFailure("the embedded shell's commit holds no shell: is it another version?")
 
 
 LONGEST_VALUE = 500
