@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeVar, cast
 
 from bashkit import FileSystem
 
-from agentworld_sim.engines.shell.file_times import TurnClock, Umask
+from agentworld_sim.engines.shell.file_times import TurnClock, Umask, run_touch
+from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
 
 T = TypeVar("T")
@@ -94,14 +95,10 @@ class LiveFiles:
     `os.strerror(error.errno)`. Beside what bashkit keeps, it holds the owners of files and the times of symbolic links.
     """
 
-    def __init__(
-        self, touch: Callable[[str], None], mounts: Mapping[str, FileSystem] | None = None
-    ) -> None:
+    def __init__(self, mounts: Mapping[str, FileSystem] | None = None) -> None:
         """An empty file system.
 
         Args:
-            touch: Runs a script of `touch` commands in the embedded shell: the only way to set a
-                time there.
             mounts: Read-only file systems by mount point. They are shared by many worlds and are
                 no part of a world's content.
         """
@@ -113,7 +110,6 @@ class LiveFiles:
         self.mask = Umask()
         self.passing: FileSystem | None = None
         """The running interpreter's own view: it alone has the pipes of `<(…)`."""
-        self._touch = touch
         self._owners: dict[str, tuple[str, str]] = {}
         self._owners_before: dict[str, tuple[str, str]] = {}
         self._link_times: dict[str, int] = {}
@@ -298,7 +294,9 @@ class LiveFiles:
         if self._info(target)["file_type"] == "symlink":
             self._link_times[target] = mtime_us
         else:
-            self._touch(f"touch -d {iso_time(mtime_us)} -- {quoted(target)}")
+            # Inside a callback of an interpreter, which blocks others on its thread.
+            script = f"touch -d {iso_time(mtime_us)} -- {quoted(target)}"
+            call_deep(lambda: run_touch(self.fs, script))
 
     def walk(self, top: str) -> Iterator[tuple[str, FileStat]]:
         """`top` itself and all below it, parents first, names in byte order; links not followed."""
@@ -471,11 +469,12 @@ class LiveFiles:
 
     def _set_times(self, by_time: dict[int, list[str]]) -> None:
         if by_time:
-            self._touch(
+            run_touch(
+                self.fs,
                 "\n".join(
                     f"touch {_time_option(moment)} -- {' '.join(map(quoted, paths))}"
                     for moment, paths in by_time.items()
-                )
+                ),
             )
 
     def _scan(self, top: str) -> Iterator[tuple[str, Stamp]]:

@@ -47,7 +47,6 @@ from agentworld_sim.engines.shell.file_times import (
     DeadlinePassed,
     TurnClock,
     Umask,
-    run_touch,
 )
 from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
@@ -142,7 +141,7 @@ class LiveMachine:
         self._mounts = {**(mounts or {}), **self._volatile.mounts}
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
-        self.files = LiveFiles(self._weakly(type(self)._run_touch), self._mounts)
+        self.files = LiveFiles(self._mounts)
         self._natives: dict[str, Bash] = {}
         call, folders = (
             type(self)._call,
@@ -536,9 +535,6 @@ class LiveMachine:
             }
             bash = self._natives[bare] = self._new_bash(others)
         return bash
-
-    def _run_touch(self, script: str) -> None:
-        call_deep(lambda: run_touch(self.files.fs, script))
 
 
 def environment(machine: Machine) -> dict[str, str]:

@@ -248,7 +248,6 @@ TEXTS = (
     "eval 'fi'",
     "tr a",
     "wc nope",
-    "wc -l nope script",
     "sort nope",
     "head -n x script",
     "tail nope",
