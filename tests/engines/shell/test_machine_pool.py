@@ -55,14 +55,14 @@ def answer(live: LiveShell, script: str, session: ShellSession = ShellSession())
 @given(st.lists(st.sampled_from(SCRIPTS), max_size=3))
 def test_it_answers_as_a_new_machine(scripts: list[str]) -> None:
     engine, state = engine_and_state()
-    live = engine._open(state, BLOBS, None)  # pyright: ignore[reportPrivateUsage]
+    live = engine.bring_up(state, BLOBS, None)
     for script in scripts:
         answer(live, script)
-    engine._free(live)  # pyright: ignore[reportPrivateUsage]
-    again = engine._open(state, BLOBS, None)  # pyright: ignore[reportPrivateUsage]
+    engine.give_back(live)
+    again = engine.bring_up(state, BLOBS, None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shell_engine, "_idle", [])
-        fresh = engine._open(state, BLOBS, None)  # pyright: ignore[reportPrivateUsage]
+        fresh = engine.bring_up(state, BLOBS, None)
     assert answer(again, PROBE) == answer(fresh, PROBE)
     again.close()
     fresh.close()
@@ -70,13 +70,13 @@ def test_it_answers_as_a_new_machine(scripts: list[str]) -> None:
 
 def test_a_machine_is_taken_over_and_gets_the_other_worlds_files() -> None:
     engine, state = engine_and_state()
-    live = engine._open(state, BLOBS, None)  # pyright: ignore[reportPrivateUsage]
+    live = engine.bring_up(state, BLOBS, None)
     answer(live, "echo mine > note; mkdir -p a/b; rm /etc/motd")
-    engine._free(live)  # pyright: ignore[reportPrivateUsage]
+    engine.give_back(live)
     content = BLOBS.put(b"theirs\n")
     more = {"/root/a": FileEntry("file", 0o640, CLOCK_US, content, 7, "www-data")}
     _, other = engine_and_state(more)
-    again = engine._open(other, BLOBS, None)  # pyright: ignore[reportPrivateUsage]
+    again = engine.bring_up(other, BLOBS, None)
     assert again is live
     assert again.files.tree == FileTree(dict(other.files))
     _, _, _, _, changes = answer(again, "cat a; stat -c '%a %U' a; ls; :> /tmp/x")  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
@@ -90,7 +90,7 @@ def test_a_machine_is_taken_over_and_gets_the_other_worlds_files() -> None:
 )
 def test_one_in_which_something_may_be_left_is_not_taken_over(script: str) -> None:
     engine, state = engine_and_state()
-    live = engine._open(state, BLOBS, None)  # pyright: ignore[reportPrivateUsage]
+    live = engine.bring_up(state, BLOBS, None)
     answer(live, script)
     assert not live.retire()
     live.close()
