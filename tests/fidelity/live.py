@@ -51,7 +51,7 @@ class WorldShell:
 
 
 def _shell(tree: FileTree, blobs: MemoryBlobs) -> LiveShell:
-    shell = LiveShell(MACHINE, COMMANDS, mounts=system_mounts(MACHINE))
+    shell = LiveShell(MACHINE, COMMANDS, mounts=system_mounts())
     shell.materialise(tree, blobs)
     return shell
 

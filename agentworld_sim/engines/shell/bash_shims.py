@@ -366,14 +366,7 @@ def guise(
     chance: bool,
     absent: frozenset[str] = MISSING,
 ) -> Guise:
-    """Looks at `script` for what would show the embedded shell.
-
-    Args:
-        script: The script about to run.
-        taken: Functions of the user's own, which are left alone.
-        chance: It reads random devices.
-        absent: Commands that the embedded shell has and the machine has not.
-    """
+    """Looks at `script` for what would show the embedded shell; functions in `taken` are the user's own."""
     bodies: dict[str, str] = {}
     if _HINT.search(script):
         bodies = {name: body for name, body in _bodies(script, absent).items() if name not in taken}

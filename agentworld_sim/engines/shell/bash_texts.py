@@ -90,12 +90,8 @@ _CONDITION = re.compile(r"\b(?:if|case|while|until|test|return)\b|\[|&&|\|\||\(\
 
 
 def faithful(text: str, *, script: str = "", said: Container[str] = ()) -> str:
-    """`text` with limits in a real machine's words.
-
-    Args:
-        text: What bashkit wrote to standard error.
-        script: What it ran, to be named in the failure.
-        said: Lines that others wrote: they are no reports.
+    """`text`, which bashkit wrote to standard error, with limits in a real machine's words. The lines in
+    `said` are others' and no reports.
 
     Raises:
         EngineFailure: `text` says that the answer is not what a real machine would have answered.
@@ -213,11 +209,8 @@ _WHOLE_PATH = re.compile(
 def plain(text: str, *, script: str = "", cwd: Callable[[], str] | None = None) -> str:
     """`text` in the words of the real tools.
 
-    Args:
-        text: What was written to standard error, or to both outputs where they are one.
-        script: What ran: a path that it names is left as it is.
-        cwd: Where it ended. bashkit's own tools name files by their whole path, the real ones as
-            they were given.
+    bashkit's own tools name files by their whole path, the real ones as they were given: paths below
+    `cwd` that `script` does not name are shortened.
     """
     if not text:
         return text
@@ -368,13 +361,7 @@ def _durations(script: str, slept_us: int) -> Iterator[float]:
 
 
 def unmasked(text: str, script: str, slept_us: int) -> str:
-    """`text` as the real programs would have put it.
-
-    Args:
-        text: What was printed.
-        script: What printed it.
-        slept_us: How far the world's clock moved while the script ran.
-    """
+    """What `script` printed as the real programs would have put it; it slept for so long."""
     if not any(word in text for word in _CHEAP):
         return text
     text = _OWN_VERSION.sub(lambda m: (version_text(m[1]) or m[0]).partition("\n")[0], text)

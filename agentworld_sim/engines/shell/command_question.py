@@ -303,14 +303,8 @@ def digest_of(
     files_sum: int,
     others: Sequence[tuple[tuple[str, ...], str]],
 ) -> str:
-    """Hash of all that an answer may depend on. Times are left out: they differ at every call.
-
-    Args:
-        argv: The command.
-        call: Its input, directory and environment.
-        files_sum: The hash of all files.
-        others: Commands before it that may have changed what no file tells.
-    """
+    """Hash of all that an answer may depend on, with the commands before it that may have changed what no
+    file tells. Times are left out: they differ at every call."""
     about = (call.cwd, sorted(call.env.items()), call.machine.user, call.machine.hostname)
     text = json.dumps([argv, stdin_hash(call.stdin), *about, str(files_sum), others])
     return blob_id(text.encode("utf-8", "surrogatepass"))

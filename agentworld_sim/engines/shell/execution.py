@@ -59,14 +59,7 @@ class Execution:
         *,
         said: Container[str] = (),
     ) -> None:
-        """
-        Args:
-            bash: Where to run.
-            limits: Of the turn.
-            stop: Cancels `bash` and everything that was started from it.
-            now_us: The world's clock.
-            said: Lines that others write: they are no reports of `bash`.
-        """
+        """`stop` cancels all that `bash` started; the lines in `said` are others' and no reports of `bash`."""
         self._bash = bash
         self._said = said
         self._limits = limits
@@ -190,11 +183,6 @@ class SideWatch:
     """Watches a command in an interpreter beside the running one."""
 
     def __init__(self, limit_us: int | None, stop: Callable[[], None]) -> None:
-        """
-        Args:
-            limit_us: How long it may take; of host time too, for what burns it.
-            stop: Cancels it.
-        """
         self._limit_s = math.inf if limit_us is None else limit_us / 1_000_000
         self._stop = stop
         self._started = time.monotonic()

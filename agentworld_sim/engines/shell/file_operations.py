@@ -112,13 +112,7 @@ class Plan:
         cwd: str,
         limits: ShellLimits,
     ) -> None:
-        """
-        Args:
-            base: The tree as the turn began.
-            changed: What the turn has changed so far.
-            cwd: Where the command runs.
-            limits: How much may be written.
-        """
+        """`changed` is what the turn has changed so far in `base`, the tree as it began."""
         self._base = base
         self._changed = dict(changed)
         self._cwd = cwd

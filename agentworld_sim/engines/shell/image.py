@@ -181,21 +181,11 @@ INSTALLED_US = 1_726_315_200_000_000
 
 
 @lru_cache(maxsize=8)
-def system_mounts(
-    machine: Machine, imagined: frozenset[str] = frozenset()
-) -> Mapping[str, FileSystem]:
-    """File systems by mount point, to be mounted read-only. Worlds with equal machines share them.
+def system_mounts(imagined: frozenset[str] = frozenset()) -> Mapping[str, FileSystem]:
+    """File systems by mount point, to be mounted read-only. All worlds share them.
 
-    Args:
-        machine: Whose they are.
-        imagined: Programs that look installed although the shell does not have them.
+    Those in `imagined` look installed although the shell does not have them.
     """
-    del machine  # the same programs on every machine, for now
-    return {"/usr/bin": _programs(imagined)}
-
-
-@lru_cache(maxsize=8)
-def _programs(imagined: frozenset[str]) -> FileSystem:
     fs = FileSystem()
     for name in ("/home", "/tmp", "/dev"):
         fs.remove(name, True)
@@ -209,7 +199,7 @@ def _programs(imagined: frozenset[str]) -> FileSystem:
     janitor.mount("/", fs)
     paths = " ".join(quoted(f"/{name}") for name in (*COMMAND_NAMES, *sorted(imagined)))
     janitor.execute_sync(f"touch -d {iso_time(INSTALLED_US)} -- / {paths}")
-    return fs
+    return {"/usr/bin": fs}
 
 
 _STRINGS = b"\0".join(

@@ -96,12 +96,7 @@ class LiveFiles:
     """
 
     def __init__(self, mounts: Mapping[str, FileSystem] | None = None) -> None:
-        """An empty file system.
-
-        Args:
-            mounts: Read-only file systems by mount point. They are shared by many worlds and are
-                no part of a world's content.
-        """
+        """An empty file system. What is mounted is shared by many worlds, and no part of their content."""
         self.fs = FileSystem()
         self._mounts = dict(mounts or {})
         for name in ("/home", "/tmp"):
@@ -349,10 +344,8 @@ class LiveFiles:
     def collect(self, blobs: Blobs, *, suspicious: bool) -> dict[str, FileEntry | None]:
         """What changed since the last `collect` or `materialise`, with world times set.
 
-        Args:
-            blobs: Where new contents go.
-            suspicious: Compare contents too, not only stamps. Needed after commands that can keep
-                a file's time while changing its bytes (`cp -p`, `touch -d`, `tar -x`).
+        With `suspicious`, contents are compared too and not only stamps: for commands that can keep a
+        file's time while changing its bytes (`cp -p`, `touch -d`, `tar -x`).
         """
         self._apply_umask()
         stamps = dict(self._scan("/"))

@@ -125,14 +125,7 @@ class LiveMachine:
         limits: ShellLimits | None = None,
         unknown: UnknownCommands | None = None,
     ) -> None:
-        """
-        Args:
-            machine: Its identity.
-            commands: Commands of ours, by name.
-            mounts: Read-only file systems, by mount point.
-            limits: Of a turn.
-            unknown: Answers commands that the shell does not have; `None`: they are not found.
-        """
+        """`unknown` answers commands that the shell does not have; without it they are not found."""
         self.machine = machine
         self.limits = limits or ShellLimits()
         self._commands = commands

@@ -213,13 +213,7 @@ def script_files(text: str, folders: Sequence[str]) -> Iterator[str]:
 def texts_of(
     script: str, cwd: str, read: Callable[[str], bytes | None]
 ) -> tuple[list[str], list[str]]:
-    """A script with the script files that it names, and where they may run.
-
-    Args:
-        script: Its text.
-        cwd: Where it starts.
-        read: Gives what a file holds; `None` where there is none.
-    """
+    """A script with the script files that it names, and where they may run."""
     texts, folders = [script], folders_of(script, cwd)
     seen: set[str] = set()
     for text in texts:

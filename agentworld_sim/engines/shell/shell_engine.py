@@ -199,7 +199,7 @@ class ShellEngine:
         from agentworld_sim.engines.shell.image import system_mounts
 
         imagined = frozenset[str]() if self._names is None else self._names.programs
-        mounts = system_mounts(self.machine, imagined)
+        mounts = system_mounts(imagined)
         unknown = None if self._names is None else UnknownCommands(self._names, self.limits)
         return LiveShell(self.machine, COMMANDS, mounts=mounts, limits=self.limits, unknown=unknown)
 

@@ -57,13 +57,8 @@ class _Worker(threading.Thread):
 def call_deep(action: Callable[[], T], *, watch: Callable[[bool], None] | None = None) -> T:
     """Runs `action` on a deep thread and waits for it.
 
-    Args:
-        action: What to run.
-        watch: Called every `PULSE_S` while waiting, with whether the stack is deep. What it raises
-            is raised here, and the thread is left to itself.
-
-    Raises:
-        BaseException: whatever `action` or `watch` raises.
+    `watch` is called every `PULSE_S` while waiting, with whether the stack is deep. What it raises is
+    raised here, and the thread is left to itself.
     """
     worker = _take()
     done = threading.Lock()

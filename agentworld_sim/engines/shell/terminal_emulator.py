@@ -232,13 +232,7 @@ def press(
     screen: TerminalScreen,
     keystrokes: Iterable[Keystrokes],
 ) -> tuple[TerminalScreen, ShellSession, str]:
-    """Types `keystrokes` into a terminal.
-
-    Args:
-        live: The machine, in a turn that has been started.
-        session: The shell behind the terminal.
-        screen: The terminal as it was left.
-        keystrokes: What is typed; nothing at all leaves everything as it is.
+    """Types `keystrokes` into a terminal, in a turn that has been started; none leave everything as it is.
 
     Returns:
         The terminal and the shell afterwards, and what the screen shows.

@@ -282,15 +282,8 @@ class UnknownCommands:
         analyze: Callable[[str], ScriptAnalysis],
         files: LiveFiles,
     ) -> bool:
-        """Finds the names in a script that may be unknown commands, and adds them to `words`.
-
-        Args:
-            script: The script about to run.
-            session: What the shell keeps: functions and aliases may call commands too.
-            cwd: Where it starts.
-            path: The search path of a fresh shell.
-            analyze: Parses a script.
-            files: The world's files.
+        """Finds the names in a script that may be unknown commands, and adds them to `words`. What the shell
+        keeps counts too: functions and aliases may call commands.
 
         Returns:
             Whether the shell must know `words` and no others: the script may ask for names.
@@ -394,12 +387,6 @@ class UnknownCommands:
         self, call: CommandCall, files: LiveFiles, *, script: str, suspicious: bool
     ) -> CommandResult:
         """Answers a command, or stops the turn until somebody has.
-
-        Args:
-            call: The command; its files are `files`.
-            files: The world's files.
-            script: Where it stands.
-            suspicious: Files may have changed without a new time.
 
         Raises:
             AccessRefused: its route is `refuse`.

@@ -25,7 +25,7 @@ class MachineShell:
 
     def __init__(self, machine: Machine, *, seed: int = SEED, clock_us: int = CLOCK_US) -> None:
         self.blobs = MemoryBlobs()
-        self.live = LiveShell(machine, COMMANDS, mounts=system_mounts(machine))
+        self.live = LiveShell(machine, COMMANDS, mounts=system_mounts())
         self.live.materialise(base_tree(machine, clock_us, self.blobs), self.blobs)
         self.session = ShellSession()
         self.seed = seed

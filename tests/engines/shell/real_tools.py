@@ -67,7 +67,7 @@ class SimulatedMachine:
     def __init__(self) -> None:
         machine = Machine(workdir="/srv/app", env=tuple(ENVIRONMENT.items()))
         self.blobs = MemoryBlobs()
-        self.live = LiveShell(machine, COMMANDS, mounts=system_mounts(machine))
+        self.live = LiveShell(machine, COMMANDS, mounts=system_mounts())
         image = dict(base_tree(machine, START_US, self.blobs))
         image["/srv/app"] = FileEntry("directory", 0o755, START_US)
         self.live.materialise(FileTree.from_entries(image.items()), self.blobs)

@@ -196,7 +196,7 @@ def test_the_image_is_lean_and_has_the_right_modes() -> None:
 
 
 def test_equal_machines_share_their_programs() -> None:
-    assert system_mounts(Machine()) is system_mounts(Machine())
+    assert system_mounts() is system_mounts()
 
 
 def test_packages_are_sorted_and_own_each_command_once() -> None:
