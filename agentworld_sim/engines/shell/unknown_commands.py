@@ -294,35 +294,28 @@ class UnknownCommands:
         if names is not None and (kept.always or names & kept.functions.keys()):
             names = None
         folders = [cwd]
-        pathless: set[str] = set()
+        exact = names is None
         if names is None:
-            read = partial(_read, files)
-            texts, folders = script_analysis.texts_of(script, cwd, read)
             # A shell inside the script is asked without our help: what is looked up there is left
             # out until it is called.
-            nested = texts if script_analysis.starts_shells(analysis) else texts[1:]
-            hidden = set[str]().union(*(script_analysis.looked_up(text) for text in nested))
-            texts += [*kept.always, *kept.functions.values(), *kept.values]
-            found = [
-                *(analysis.command_names if analysis else ()),
-                *(word for text in texts for word in script_analysis.candidates(text)),
-            ]
-            names = {word: None for word in found if word not in hidden}
-            if any(map(script_analysis.clears_environment, texts)):
-                # The real `env` then looks into /usr/bin, the embedded one nowhere.
-                pathless = set(self.names.programs & names.keys())
-            names = [*names, *self._programs(folders, files)]
-        exact = not isinstance(names, set)
-        self.words.update(dict.fromkeys(sorted(pathless)))
-        if all(name in self.words or self.names.is_known(name) for name in names):
-            return exact
+            nested = script_analysis.starts_shells(analysis)
+            hidden = script_analysis.looked_up(script) if nested else set[str]()
+            texts = [script, *kept.always, *kept.functions.values(), *kept.values]
+            found = [word for text in texts for word in script_analysis.candidates(text)]
+            if analysis is not None:
+                found = [*analysis.command_names, *found]
+            folders = script_analysis.folders_of(script, cwd)
+            names = [word for word in dict.fromkeys(found) if word not in hidden]
+            names += self._programs(folders, files)
         env = {"PATH": kept.path or path}
-        new = script_analysis.limited(
+        new = [
             name
-            for name in names
-            if name not in self.words and self._is_unknown(name, folders, env, files)
-        )
-        self.words.update(dict.fromkeys(new))
+            for name in dict.fromkeys(names)
+            if name not in self.words
+            and not self.names.is_known(name)
+            and self._is_unknown(name, folders, env, files)
+        ]
+        self.words.update(dict.fromkeys(new[: script_analysis.MOST_WORDS]))
         return exact
 
     def absent_in(self, script: str) -> frozenset[str]:
@@ -488,15 +481,6 @@ def _problem(plan: Callable[[], Plan], answer: CommandAnswer) -> str | None:
     except Impossible as problem:
         return str(problem)
     return None
-
-
-def _read(files: LiveFiles, path: str) -> bytes | None:
-    try:
-        if path.startswith(("/usr/bin/", "/dev/", "/proc/")) or files.stat(path).kind != "file":
-            return None
-        return files.read(path)
-    except OSError:
-        return None
 
 
 def _is_in_program_folder(name: str, call: CommandCall) -> bool:
