@@ -330,17 +330,6 @@ class LiveMachine:
         result = self._answer(name, command, context)
         return BuiltinResult(result.stdout, result.stderr, result.exit_code)
 
-    def _answer_alone(self, name: str, argv: list[str]) -> CommandResult:
-        """What a command of ours answers in a fresh shell that runs nothing else.
-
-        The way through the embedded shell, which keeps the order of messages and output, takes three
-        threads and longer than all else in a step.
-        """
-        workdir = self.machine.workdir
-        env = {**environment(self.machine), "PWD": workdir}
-        given = GivenCall(name, argv, env, workdir, self.files.fs)
-        return self._answer(name, self._commands[name], cast("BuiltinContext", given))
-
     def _call_unknown(self, name: str, context: BuiltinContext) -> BuiltinResult:
         return self._call(name, self._ask, context)
 

@@ -29,7 +29,7 @@ from agentworld_sim.engines.shell.live_machine import (
     LiveMachine,
     environment,
 )
-from agentworld_sim.engines.shell.script_analysis import is_simple, judged, words_alone
+from agentworld_sim.engines.shell.script_analysis import is_simple, judged
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.session_capture import (
     NOTES,
@@ -50,7 +50,6 @@ from agentworld_sim.engines.shell.syntax_errors import (
     split_at_unclosed_brace,
 )
 from agentworld_sim.errors import EngineFailure
-from agentworld_sim.types.files import normal_path
 
 Keep = Literal["nothing", "cwd", "all"]
 """What a tool's shell keeps between calls."""
@@ -218,19 +217,14 @@ class LiveShell(LiveMachine):
         self._failure = None
         self._running = None
         self._opaque = False
-        words = words_alone(script)
-        if words and self.machine.workdir == normal_path(self.machine.workdir):
-            result = self._answer_alone(words[0], list(words[1:]))
-            failed = not _is_writable(result.stdout + result.stderr)
-        else:
-            bash = self._bash
-            if self._pristine is not merge:
-                bash.checkout(*self._fresh)
-                bash.execute_sync(self._prelude(FRESH, None, merge=merge))
-            self._pristine = None
-            result = bash.execute_sync(script)
-            failed = result.error is not None or result.stdout_truncated
-            self._pristine = merge
+        bash = self._bash
+        if self._pristine is not merge:
+            bash.checkout(*self._fresh)
+            bash.execute_sync(self._prelude(FRESH, None, merge=merge))
+        self._pristine = None
+        result = bash.execute_sync(script)
+        failed = result.error is not None or result.stdout_truncated
+        self._pristine = merge
         if self._failure is not None or failed:
             self._failure = self._pristine = None
             self._clear_cancel()
@@ -439,15 +433,6 @@ class LiveShell(LiveMachine):
         if every:
             parts.append(every)
         return "; ".join(parts) + "; "
-
-
-def _is_writable(text: str) -> bool:
-    """Whether `text` can be written as UTF-8; the embedded shell replaces what cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _is_text(data: bytes) -> bool:

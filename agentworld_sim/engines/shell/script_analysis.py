@@ -59,14 +59,10 @@ def judged(analysis: ScriptAnalysis, script: str) -> Judgement:
 
 SIMPLE_COMMANDS = frozenset("basename cat dirname echo false grep head ls pwd tail true wc".split())
 
-ALONE = frozenset({"ls"})
-"""Those of them that are commands of ours, and need no more of a shell than its directory."""
-
 LONGEST = 2_000
 """Characters."""
 
 _PLAIN_TEXT = re.compile(r"[\w ./,:=@%+'\"|;\n*?\[\]~^-]+")
-_PLAIN_WORDS = re.compile(r"[a-z]+(?: +[\w./,:=@%+-]+)* *", re.ASCII)
 _SPECIAL = re.compile(r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])")
 """`tail -f` and whatever looks like it; options that every tool answers about itself."""
 
@@ -98,16 +94,6 @@ def is_simple(script: str) -> bool:
             for command in found.commands
         )
     )
-
-
-@lru_cache(maxsize=4096)
-def words_alone(script: str) -> tuple[str, ...]:
-    """The words of a simple script that is one command of `ALONE`, written so that a shell would change
-    nothing in it; empty for any other."""
-    words = tuple(script.split(" "))
-    if words[0] not in ALONE or not _PLAIN_WORDS.fullmatch(script):
-        return ()
-    return tuple(word for word in words if word)
 
 
 MOST_WORDS = 600
