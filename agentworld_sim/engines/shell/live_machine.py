@@ -219,17 +219,17 @@ class LiveMachine:
         """Makes the machine's files those of `tree`. Between two turns."""
         self.files.materialise(tree, blobs)
 
-    def retire(self) -> bool:
-        """Makes the machine ready for another world; false where something may be left of this one.
+    def retire(self, unknown: UnknownCommands | None) -> bool:
+        """Makes the machine ready for another world, whose unknown commands `unknown` answers.
 
-        A script that could have kept a file's time, written to a device, left a process behind or been
-        stopped in the middle leaves what no later turn looks at.
+        False where something may be left of this one that no later turn looks at: a process, a file in
+        `/dev`, a script that was stopped in the middle.
         """
-        if self._in_turn or self._opaque or not self._reusable:
+        if self._in_turn or not self._reusable or self._volatile.has_foreign_files():
             return False
         self._natives.clear()
         self._commits.clear()
-        self._script, self._running, self.unknown, self.files.passing = "", None, None, None
+        self._script, self._running, self.unknown, self.files.passing = "", None, unknown, None
         return True
 
     def _kept_umask(self, session: ShellSession) -> int:
@@ -259,7 +259,6 @@ class LiveMachine:
     def collect(self, blobs: Blobs) -> dict[str, FileEntry | None]:
         """The turn's changes to files; `{}` for none."""
         self._in_turn = False
-        self._reusable &= not self._suspicious
         if not self._look:
             return {}
         return self.files.collect(blobs, suspicious=self._suspicious)

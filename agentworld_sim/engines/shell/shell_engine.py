@@ -1,17 +1,10 @@
-"""`ShellEngine`: computes the terminal and the coding tools on the embedded shell.
-
-Bringing a machine up takes two milliseconds: an interpreter that knows our commands, and the files of a
-fresh system. A machine in which nothing is left of its world takes over another one by writing only the
-files that differ, so a fork, or a new world at the same beginning, has its machine at once.
-"""
+"""`ShellEngine`: computes the terminal and the coding tools on the embedded shell."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -41,12 +34,6 @@ from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
 
-MOST_IDLE = 4
-"""Of all kinds together: each has about 15 open files and half a megabyte."""
-
-FEW_FILES = 1_000
-"""As long as a world has no more, its machine is made from an idle one where the caller stands."""
-
 THREADS = 64
 """Turns that may compute at the same time; each is short, and a stuck one ends at its time limit."""
 
@@ -66,7 +53,11 @@ MOST_RUNS = 200
 _STOPPED = Answer(Observation(text=""), StateChange(clock_us=0))
 """In place of an answer where the turn was stopped."""
 
-_idle: list[tuple[Hashable, LiveShell]] = []
+MOST_MOVED = 500
+"""Paths that may differ where a machine is brought to another state: with more, a new one is as fast."""
+
+MOVED_HERE = 16
+"""Paths that are changed sooner than a thread has begun."""
 
 threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agentworld-shell")
 opening_threads = ThreadPoolExecutor(OPENING_THREADS, thread_name_prefix="agentworld-shell-opening")
@@ -148,60 +139,25 @@ class ShellEngine:
         )
 
     async def open(self, state: WorldState, blobs: Blobs) -> ShellEngineSession:
-        unknown = None if self._names is None else UnknownCommands(self._names, self.limits)
-        if len(state.files) <= FEW_FILES and self._has_idle():
-            live = self.bring_up(state, blobs, unknown)
-        else:
-            loop = asyncio.get_running_loop()
-            live = await loop.run_in_executor(opening_threads, self.bring_up, state, blobs, unknown)
+        unknown = self.unknown_commands()
+        loop = asyncio.get_running_loop()
+        live = await loop.run_in_executor(opening_threads, self.bring_up, state, blobs, unknown)
         return ShellEngineSession(self, live, state, blobs, unknown)
+
+    def unknown_commands(self) -> UnknownCommands | None:
+        """What a new session asks about commands; `None` where none is imagined."""
+        return None if self._names is None else UnknownCommands(self._names, self.limits)
 
     def bring_up(
         self, state: WorldState, blobs: Blobs, unknown: UnknownCommands | None
     ) -> LiveShell:
-        """A machine in a state: an idle one that takes over its files, or a new one. Blocking."""
-        live = self._taken() or self._new()
-        live.unknown = unknown
-        try:
-            live.materialise(state.files, blobs)
-        except BaseException:
-            live.close()
-            raise
-        return live
-
-    def give_back(self, live: LiveShell) -> None:
-        """Keeps a machine for the next world, or frees it where that could see that there was another."""
-        if not live.retire():
-            live.close()
-            return
-        _idle.append((self._kind, live))
-        if len(_idle) > MOST_IDLE:
-            _idle.pop(0)[1].close()
-
-    @property
-    def _kind(self) -> Hashable:
-        """Machines of one kind differ in their files only."""
-        return (os.getpid(), self.machine, self.limits, self._names)
-
-    def _has_idle(self) -> bool:
-        return any(kind == self._kind for kind, _ in _idle)
-
-    def _taken(self) -> LiveShell | None:
-        kind = self._kind
-        for one in reversed(_idle.copy()):
-            if one[0] == kind:
-                with suppress(ValueError):  # Another thread may be faster.
-                    _idle.remove(one)
-                    return one[1]
-        return None
-
-    def _new(self) -> LiveShell:
+        """A machine in a state. Blocking."""
         from agentworld_sim.engines.shell.image import system_mounts
 
-        imagined = frozenset[str]() if self._names is None else self._names.programs
-        mounts = system_mounts(imagined)
-        unknown = None if self._names is None else UnknownCommands(self._names, self.limits)
-        return LiveShell(self.machine, COMMANDS, mounts=mounts, limits=self.limits, unknown=unknown)
+        mounts = system_mounts(frozenset() if self._names is None else self._names.programs)
+        live = LiveShell(self.machine, COMMANDS, mounts=mounts, limits=self.limits, unknown=unknown)
+        live.materialise(state.files, blobs)
+        return live
 
     async def imagine(
         self, question: CommandQuestion, context: TurnContext
@@ -251,7 +207,7 @@ class ShellEngineSession:
         self._kept: dict[str, bytes] = {}
         self._unread: Mapping[str, BlobId] = state.sessions
         self._blobs = blobs
-        self._computing: Future[Answer] | None = None
+        self._computing: Future[Any] | None = None
         self._closed = False
         self._past_known = False
         self._memory: dict[str, Any] = {}
@@ -269,13 +225,37 @@ class ShellEngineSession:
             failure.exchanges = (*exchanges, *failure.exchanges)
             raise
 
+    async def move(self, state: WorldState, blobs: Blobs) -> bool:
+        """Brings the session to another state, of any world of its engine, as if it had been opened there.
+
+        That costs what differs, where opening another costs two milliseconds and the whole state. False if
+        it cannot be: the session is of no more use then.
+        """
+        live = self._live
+        if live is None or not (self._computing is None or self._computing.done()):
+            return False
+        changed = len(live.files.tree.changes_to(state.files))
+        unknown = self._engine.unknown_commands()
+        if changed > MOST_MOVED or not live.retire(unknown):
+            return False
+        if changed <= MOVED_HERE:
+            live.materialise(state.files, blobs)
+        else:
+            self._computing = opening_threads.submit(live.materialise, state.files, blobs)
+            await asyncio.shield(asyncio.wrap_future(self._computing))
+        self._unknown, self._blobs = unknown, blobs
+        self._kept, self._unread = {}, state.sessions
+        # What was learned and asked belongs to the branch that it came from.
+        self._past_known, self._memory, self._replayed = False, {}, False
+        return True
+
     def close(self) -> None:
         live, self._live = self._live, None
         self._closed = True
         if live is None:
             return
         if self._computing is None or self._computing.done():
-            self._engine.give_back(live)
+            live.close()
             return
         # The machine is freed when what runs on it has noticed that it is not wanted any more.
         live.cancel()
