@@ -6,13 +6,13 @@ turn, and only a plan that went through touches the files. So it is all of a com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import ShellLimits
-from agentworld_sim.types.files import FileEntry, FileTree, normal_path, parent_of
+from agentworld_sim.types.files import FileEntry, normal_path, parent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,17 +104,8 @@ class Step:
 class Plan:
     """The file tree in the middle of a turn, and what operations would make of it."""
 
-    def __init__(
-        self,
-        base: FileTree,
-        changed: Mapping[str, FileEntry | None],
-        *,
-        cwd: str,
-        limits: ShellLimits,
-    ) -> None:
-        """`changed` is what the turn has changed so far in `base`, the tree as it began."""
-        self._base = base
-        self._changed = dict(changed)
+    def __init__(self, tree: Mapping[str, FileEntry], *, cwd: str, limits: ShellLimits) -> None:
+        self._files = dict(tree)
         self._cwd = cwd
         self._limits = limits
         self.steps: list[Step] = []
@@ -134,8 +125,7 @@ class Plan:
             case "delete":
                 self._present(place)
                 self._movable(place)
-                for path in [place, *self._below(place)]:
-                    self._changed[path] = None
+                self._take_out(place)
             case "move":
                 self._move(operation, place)
                 return
@@ -143,12 +133,12 @@ class Plan:
                 entry = self._present(place)
                 if operation.mode is None:
                     raise Impossible("`chmod` needs a mode")
-                self._changed[place] = replace(entry, mode=operation.mode)
+                self._files[place] = replace(entry, mode=operation.mode)
         self.steps.append(Step(operation, place))
 
     def check_size(self) -> None:
         """Raises `Impossible` when the files have become too many or too large."""
-        sizes = [entry.size for _, entry in self._entries() if entry.kind == "file"]
+        sizes = [entry.size for entry in self._files.values() if entry.kind == "file"]
         if len(sizes) > self._limits.files:
             raise Impossible(
                 f"the world would hold {len(sizes):,} files, and at most {self._limits.files:,} are"
@@ -163,7 +153,7 @@ class Plan:
     # The operations
 
     def _write(self, operation: FileOperation, place: str) -> None:
-        held = self._get(place)
+        held = self._files.get(place)
         if held is not None and held.kind != "file":
             raise Impossible(f"{place} is a {held.kind}, not a file")
         self._make_parents(place)
@@ -176,15 +166,15 @@ class Plan:
                 " allowed"
             )
         mode = operation.mode if operation.mode is not None else held.mode if held else 0o644
-        self._changed[place] = FileEntry("file", mode, size=size)
+        self._files[place] = FileEntry("file", mode, size=size)
 
     def _mkdir(self, operation: FileOperation, place: str) -> None:
-        held = self._get(place)
+        held = self._files.get(place)
         if held is not None and held.kind != "directory":
             raise Impossible(f"{place} is a {held.kind} already")
         self._make_parents(place)
         mode = operation.mode if operation.mode is not None else 0o755
-        self._changed[place] = replace(held, mode=mode) if held else FileEntry("directory", mode)
+        self._files[place] = replace(held, mode=mode) if held else FileEntry("directory", mode)
 
     def _move(self, operation: FileOperation, place: str) -> None:
         entry = self._present(place)
@@ -192,15 +182,14 @@ class Plan:
         if not operation.target:
             raise Impossible("`move` needs a target")
         target = self._place(operation.target, follow=False)
-        held = self._get(target)
+        held = self._files.get(target)
         if target == place or target.startswith(place + "/"):
             raise Impossible(f"{place} cannot be moved into itself")
         if held is not None and (held.kind == "directory" or entry.kind == "directory"):
             raise Impossible(f"there is a {held.kind} at {target} already")
         self._make_parents(target)
-        for path in [place, *self._below(place)]:
-            self._changed[target + path[len(place) :]] = self._get(path)
-            self._changed[path] = None
+        for path, moved in self._take_out(place).items():
+            self._files[target + path[len(place) :]] = moved
         self.steps.append(Step(operation, place, target))
 
     # The tree
@@ -220,7 +209,7 @@ class Plan:
                 done = "" if done.count("/") <= 1 else parent_of(done)
                 continue
             step = f"{done}/{part}"
-            held = self._get(step)
+            held = self._files.get(step)
             if held is None or held.kind != "symlink" or not (todo or follow):
                 done = step
                 continue
@@ -247,7 +236,7 @@ class Plan:
             raise Impossible(f"{place} holds the working directory and has to stay")
 
     def _present(self, place: str) -> FileEntry:
-        entry = self._get(place)
+        entry = self._files.get(place)
         if entry is None:
             raise Impossible(f"there is no {place}")
         return entry
@@ -256,27 +245,18 @@ class Plan:
         above = parent_of(place)
         if above == place:
             return
-        held = self._get(above)
+        held = self._files.get(above)
         if held is None:
             self._make_parents(above)
-            self._changed[above] = FileEntry("directory", 0o755)
+            self._files[above] = FileEntry("directory", 0o755)
         elif held.kind != "directory":
             raise Impossible(f"{above} is a {held.kind}, not a directory")
 
-    def _get(self, path: str) -> FileEntry | None:
-        return self._changed[path] if path in self._changed else self._base.get(path)
-
-    def _below(self, place: str) -> list[str]:
-        prefix = place.rstrip("/") + "/"
-        return [path for path, _ in self._entries() if path.startswith(prefix)]
-
-    def _entries(self) -> Iterator[tuple[str, FileEntry]]:
-        for path, entry in self._base.items():
-            if path not in self._changed:
-                yield path, entry
-        for path, entry in self._changed.items():
-            if entry is not None:
-                yield path, entry
+    def _take_out(self, place: str) -> dict[str, FileEntry]:
+        """What is at a place and below it; it is there no more."""
+        below = place.rstrip("/") + "/"
+        paths = [path for path in self._files if path == place or path.startswith(below)]
+        return {path: self._files.pop(path) for path in paths}
 
 
 def planned(answer: CommandAnswer, plan: Plan) -> tuple[Step, ...]:

@@ -398,14 +398,15 @@ class UnknownCommands:
             files_sum = sum_after(self._total(files.tree), files.tree, pending)
             digest = digest_of(argv, call, files_sum, self._others(named))
             if digest not in self._pure:
-                plan = partial(Plan, files.tree, pending, cwd=call.cwd, limits=self._limits)
+                tree = files.tree.replaced(pending)
+                plan = partial(Plan, tree, cwd=call.cwd, limits=self._limits)
                 question = question_of(
                     argv,
                     call,
                     files,
                     script=script,
                     digest=digest,
-                    files_sum=content_sum(files.tree.replaced(pending)),
+                    files_sum=content_sum(tree),
                     validate=partial(_problem, plan),
                 )
                 raise Unanswered(key, question)
@@ -414,8 +415,8 @@ class UnknownCommands:
         answer, _ = self.turn.given[key]
         self.said.update(f"{answer.stdout}\n{answer.stderr}".split("\n"))
         if answer.operations:
-            pending = files.pending(suspicious=suspicious)
-            plan = Plan(files.tree, pending, cwd=call.cwd, limits=self._limits)
+            tree = files.tree.replaced(files.pending(suspicious=suspicious))
+            plan = Plan(tree, cwd=call.cwd, limits=self._limits)
             try:
                 carry_out(planned(answer, plan), files)
             except (Impossible, OSError) as problem:
