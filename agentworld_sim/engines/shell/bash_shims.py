@@ -110,7 +110,7 @@ _FORK_BOMB = re.compile(r"(?P<name>[\w:.]+)\s*\(\)\s*\{\s*(?P=name)\s*\|\s*(?P=n
 _COUNT = re.compile(r"\bhead\b[^|]*?(?:-c|--bytes)[= ]*(\d+)([kKMG]?)")
 
 
-def checked(script: str) -> str:
+def make_ready(script: str) -> str:
     """`script`, made ready.
 
     Raises:
@@ -120,23 +120,23 @@ def checked(script: str) -> str:
         _check_braces(script)
     if "/dev/" in script:
         script = _DD.sub(_with_dd, _HEAD_DEVICE.sub(_through_dd, script))
-        script = _marked(script, _DEVICE, DEVICE_BYTES // 4)
+        script = _mark_endless(script, _DEVICE, DEVICE_BYTES // 4)
     if "&" in script:
         # bashkit would work it off, in a time that doubles with every level.
         script = _FORK_BOMB.sub(rf"\g<name>() {{ {FORKS}; }}", script)
     if "yes" in script:
-        script = _marked(script, _YES, YES_BYTES // 2)
+        script = _mark_endless(script, _YES, YES_BYTES // 2)
     if "awk" in script:
         script = _with_awk(script)
     if "${!}" in script:
         # bashkit does not know this spelling.
         script = _QUOTED_OR_LAST.sub(lambda found: found[1] or "$!", script)
     if "tail" in script:
-        script = _FOLLOW.sub(_followed, script)
+        script = _FOLLOW.sub(_follow_for_ever, script)
     return script
 
 
-def _marked(script: str, source: re.Pattern[str], most: int) -> str:
+def _mark_endless(script: str, source: re.Pattern[str], most: int) -> str:
     """`script` with a command of ours at each pipeline that never ends: it ends the turn there."""
     bare = _QUOTED.sub(lambda found: "'" + "q" * (len(found[0]) - 2) + "'", script)
     for found in reversed(list(source.finditer(bare))):
@@ -164,11 +164,11 @@ def _with_dd(found: re.Match[str]) -> str:
 
 
 def _with_awk(script: str) -> str:
-    def chosen(found: re.Match[str]) -> str:
+    def choose(found: re.Match[str]) -> str:
         ends = surely_ends(found.string[found.end() :])
         return found[0] if ends else f"{found['before']}{APART_AWK}"
 
-    return _AWK.sub(chosen, script)
+    return _AWK.sub(choose, script)
 
 
 def _check_braces(script: str) -> None:
@@ -210,7 +210,7 @@ def _ends(rest: str, most: int, script: str) -> bool:
     return True
 
 
-def _followed(found: re.Match[str]) -> str:
+def _follow_for_ever(found: re.Match[str]) -> str:
     count = f" -n {found['count']}" if found["count"] else ""
     shown = f"tail{count}{found['before']}{found['after']}"
     return f"bash -c '{shown}; exec sleep infinity'" if "'" not in shown else found[0]
@@ -344,7 +344,7 @@ _SRANDOM = re.compile(r"\$\{SRANDOM\}|\$?\bSRANDOM\b(?!=)")
 
 
 @dataclass(frozen=True, slots=True)
-class Guise:
+class Shims:
     """What one script needs."""
 
     script: str
@@ -354,18 +354,18 @@ class Guise:
     """Runs afterwards, before the session is kept."""
 
 
-def hints_at_guise(script: str) -> bool:
-    """Whether `guise` may put a function before a command of `script`."""
+def may_need_shims(script: str) -> bool:
+    """Whether `shims_for` may put a function before a command of `script`."""
     return _HINT.search(script) is not None
 
 
-def guise(
+def shims_for(
     script: str,
     taken: frozenset[str] | set[str],
     *,
     chance: bool,
     absent: frozenset[str] = MISSING,
-) -> Guise:
+) -> Shims:
     """Looks at `script` for what would show the embedded shell; functions in `taken` are the user's own."""
     bodies: dict[str, str] = {}
     if _HINT.search(script):
@@ -380,7 +380,7 @@ def guise(
     if chance and "DEBUG" not in script:
         parts.append(f"trap {HELPER} DEBUG")
         cleanup = f"trap - DEBUG; {cleanup}"
-    return Guise(script, "".join(f"{part}; " for part in parts), cleanup)
+    return Shims(script, "".join(f"{part}; " for part in parts), cleanup)
 
 
 def _bodies(script: str, absent: frozenset[str]) -> dict[str, str]:

@@ -288,7 +288,7 @@ def exit_code_of(script: str, stderr: str, options: Sequence[str]) -> int:
     return UNSET_VARIABLE if asked or last.endswith(": unbound variable") else 1
 
 
-def exited(script: str) -> bool:
+def leaves_shell(script: str) -> bool:
     """Whether `script` leaves the shell by itself, so that nothing after it is read."""
     return re.search(r"(?m)^\s*exit\b", script) is not None
 
@@ -360,7 +360,7 @@ def _durations(script: str, slept_us: int) -> Iterator[float]:
         yield (everything if _TIMED.search(script) is None else 0.0) + 0.002
 
 
-def unmasked(text: str, script: str, slept_us: int) -> str:
+def as_real_programs(text: str, script: str, slept_us: int) -> str:
     """What `script` printed as the real programs would have put it; it slept for so long."""
     if not any(word in text for word in _CHEAP):
         return text

@@ -106,7 +106,7 @@ class CommandQuestion:
 
     @property
     def about(self) -> str:
-        return _typed(self.argv)
+        return _command_line(self.argv)
 
     @property
     def key(self) -> QuestionKey:
@@ -143,23 +143,23 @@ class CommandQuestion:
 
         for turn in self.history:
             for inner in turn.inner:
-                add(_typed(inner.argv), _written(inner.answer))
+                add(_command_line(inner.argv), _answer_text(inner.answer))
             between.append(turn)
         for argv, answered in self.earlier:
-            add(_typed(argv), _written(answered.to_json()))
-        add(_described(self), None)
+            add(_command_line(argv), _answer_text(answered.to_json()))
+        add(_description(self), None)
         return tuple(parts)
 
     def read(self, text: str) -> CommandAnswer:
         answer = read_answer(text)
         said = f"{answer.stdout}\n{answer.stderr}"
-        known = self._known
+        known = self._text_before
         for reason in (pretence(said, known), praise(said, known), self.validate(answer)):
             if reason:
                 raise ValueError(reason)
         return answer
 
-    def _known(self) -> str:
+    def _text_before(self) -> str:
         """What stood in the world before, and may therefore be said again."""
         return "\n".join(
             text for one in self._parts for text in (one.action.text, one.answer or "")
@@ -197,11 +197,11 @@ def read_answer(text: str) -> CommandAnswer:
     return CommandAnswer.from_json(whole)
 
 
-def _described(question: CommandQuestion) -> str:
+def _description(question: CommandQuestion) -> str:
     """A command and all that its program could see."""
     now = datetime.fromtimestamp(question.clock_us // 1_000_000, UTC)
     lines = [
-        _typed(question.argv),
+        _command_line(question.argv),
         "",
         f"argv: {canonical_json(list(question.argv))}",
         f"working directory: {question.cwd}",
@@ -218,11 +218,11 @@ def _described(question: CommandQuestion) -> str:
     return "\n".join(lines)
 
 
-def _typed(argv: Sequence[str]) -> str:
+def _command_line(argv: Sequence[str]) -> str:
     return f"$ {shlex.join(argv)}"
 
 
-def _written(answer: Mapping[str, Any]) -> str:
+def _answer_text(answer: Mapping[str, Any]) -> str:
     kept = {key: answer[key] for key in _OPTIONAL if key in answer}
     return json.dumps(kept, ensure_ascii=False)
 

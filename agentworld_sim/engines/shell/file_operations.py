@@ -259,7 +259,7 @@ class Plan:
         return {path: self._files.pop(path) for path in paths}
 
 
-def planned(answer: CommandAnswer, plan: Plan) -> tuple[Step, ...]:
+def plan_of(answer: CommandAnswer, plan: Plan) -> tuple[Step, ...]:
     """The steps that carry out an answer's operations.
 
     Raises:

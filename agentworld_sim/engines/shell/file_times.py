@@ -132,7 +132,7 @@ def run_touch(files: FileSystem, script: str) -> None:
         bash = idle.pop()
     except IndexError:
         # Not asked beforehand: another thread may take the last one in between.
-        bash = _made()
+        bash = _new_interpreter()
     bash.mount("/", files)
     result = bash.execute_sync(script)
     bash.unmount("/")
@@ -141,7 +141,7 @@ def run_touch(files: FileSystem, script: str) -> None:
     idle.append(bash)
 
 
-def _made() -> Bash:
+def _new_interpreter() -> Bash:
     return Bash(
         profile=ExecutionProfile.Interactive,
         max_commands=_UNBOUNDED,

@@ -193,7 +193,7 @@ def system_mounts(imagined: frozenset[str] = frozenset()) -> Mapping[str, FileSy
         fs.write_file(f"/{name}", _program(name))
         fs.chmod(f"/{name}", 0o755)
     for name in imagined:
-        fs.write_file(f"/{name}", _imagined_program(name))
+        fs.write_file(f"/{name}", _stand_in(name))
         fs.chmod(f"/{name}", 0o755)
     janitor = Bash(profile=ExecutionProfile.Interactive)
     janitor.mount("/", fs)
@@ -228,7 +228,7 @@ SCRIPTS = {
 _PIECE = re.compile(r"&&|\$[@*\w{]|[^&$]{1,2}")
 
 
-def _imagined_program(name: str) -> bytes:
+def _stand_in(name: str) -> bytes:
     return _program_of(f'exec {HELPER} {IMAGINE} {name} "$@"', 8_192 + crc32(name.encode()) % 8_000)
 
 

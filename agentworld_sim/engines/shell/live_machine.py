@@ -32,7 +32,7 @@ from agentworld_sim.engines.shell._command import (
     CommandResult,
     Endless,
 )
-from agentworld_sim.engines.shell.bash_shims import Guise
+from agentworld_sim.engines.shell.bash_shims import Shims
 from agentworld_sim.engines.shell.bash_texts import (
     FORK_BOMB,
     OVERFLOW,
@@ -63,7 +63,7 @@ LiveCallback = Callable[[BuiltinContext], CommandResult]
 
 
 @dataclass(frozen=True, slots=True)
-class GivenCall:
+class CallContext:
     """What `BuiltinContext` tells, of a call that has none."""
 
     name: str
@@ -82,7 +82,7 @@ def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable
     """
 
     async def live(context: CommandContext) -> CommandStatus:
-        given = GivenCall(context.name, context.argv, context.env, context.cwd, context.fs)
+        given = CallContext(context.name, context.argv, context.env, context.cwd, context.fs)
         result = callback(cast("BuiltinContext", given))
         pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
         try:
@@ -161,7 +161,7 @@ class LiveMachine:
         self._sides: list[tuple[Bash, SideWatch]] = []
         self._stopping = False
         self._opaque = False
-        self._guise = Guise("")
+        self._shims = Shims("")
         self._deadlines: list[int | None] = []
         self._overdue = False
         self._depth = 0
@@ -232,7 +232,7 @@ class LiveMachine:
         self._script, self._running, self.unknown, self.files.passing = "", None, unknown, None
         return True
 
-    def _kept_umask(self, session: ShellSession) -> int:
+    def _umask_of(self, session: ShellSession) -> int:
         if session.memory is None or b"_UMASK" not in session.memory:
             return USUAL
         return int(self._bash.shell_state().variables.get("_UMASK", "022"), 8)

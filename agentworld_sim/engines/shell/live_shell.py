@@ -16,8 +16,8 @@ from bashkit import BashError
 from agentworld_sim.engines.shell import bash_texts
 from agentworld_sim.engines.shell._command import HELPER, Endless
 from agentworld_sim.engines.shell._packages import MISSING
-from agentworld_sim.engines.shell.bash_shims import Guise, checked, guise, hints_at_guise
-from agentworld_sim.engines.shell.bash_texts import faithful, files_with_times, unmasked
+from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, may_need_shims, shims_for
+from agentworld_sim.engines.shell.bash_texts import as_real_programs, faithful, files_with_times
 from agentworld_sim.engines.shell.execution import Executed, Execution
 from agentworld_sim.engines.shell.file_times import DeadlinePassed, Umask
 from agentworld_sim.engines.shell.live_files import quoted
@@ -29,7 +29,7 @@ from agentworld_sim.engines.shell.live_machine import (
     LiveMachine,
     environment,
 )
-from agentworld_sim.engines.shell.script_analysis import is_simple, judged
+from agentworld_sim.engines.shell.script_analysis import file_effects, is_simple
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.session_capture import (
     NOTES,
@@ -41,9 +41,9 @@ from agentworld_sim.engines.shell.session_capture import (
     descriptors,
     epilogue,
     memory_of,
-    merged,
     read_notes,
     redirects_in,
+    redirects_in_force,
 )
 from agentworld_sim.engines.shell.syntax_errors import (
     split_at_syntax_error,
@@ -130,19 +130,23 @@ class LiveShell(LiveMachine):
         bash = self._bash
         self._pristine = None
         bash.checkout(*self._commit(session.memory))
-        self.files.mask = Umask(self._kept_umask(session))
+        self.files.mask = Umask(self._umask_of(session))
         self._failure = None
         began_us = self.files.clock.now_us()
         runnable, refusal = self._parse(script)
-        worn = self._dress(runnable, session)
+        shims = self._prepare_shims(runnable, session)
         redirects = redirects_in(runnable) if keep == "all" else []
         if session.redirects or "exec" in runnable:
             self._look = self._suspicious = True
         ends = keep == "all" and self._can_follow(runnable, epilogue(redirects))
-        full = self._prelude(session, stdin, merge=merge) + worn.prelude
+        full = self._prelude(session, stdin, merge=merge) + shims.prelude
         # `exec <` reads text only. Other bytes are handed to the whole script as to a block.
         raw = stdin is not None and not _is_text(stdin)
-        full += f"{{ {checked(worn.script)}\n}} < {STDIN_MOUNT}/0" if raw else checked(worn.script)
+        full += (
+            f"{{ {make_ready(shims.script)}\n}} < {STDIN_MOUNT}/0"
+            if raw
+            else make_ready(shims.script)
+        )
         if ends:
             full += epilogue(redirects)
         self._forget_notes()
@@ -160,7 +164,7 @@ class LiveShell(LiveMachine):
         notes = self._read_notes(redirects) if ends else None
         if notes is not None and done.verdict is None:
             exit_code = notes.exit_code
-        if refusal is not None and ending == "finished" and not bash_texts.exited(runnable):
+        if refusal is not None and ending == "finished" and not bash_texts.leaves_shell(runnable):
             stdout, stderr = (stdout + refusal, stderr) if merge else (stdout, stderr + refusal)
             exit_code = bash_texts.SYNTAX_ERROR
         if exit_code == 1 and done.verdict is None:
@@ -171,12 +175,12 @@ class LiveShell(LiveMachine):
             stdout = self._plain(stdout, script, slept_us, merge=merge)
         else:
             # Nothing but output is in it: what a file says is never reworded.
-            stdout = unmasked(stdout, script, slept_us)
+            stdout = as_real_programs(stdout, script, slept_us)
         stderr = self._plain(stderr, script, slept_us)
         for name in files_with_times(script):
             self._unmask_file(name, script, slept_us)
         pieces = tuple(
-            (unmasked(out, script, slept_us), unmasked(err, script, slept_us))
+            (as_real_programs(out, script, slept_us), as_real_programs(err, script, slept_us))
             for out, err in pieces
         )
         if session.exit_code and "x" in session.options:
@@ -247,7 +251,7 @@ class LiveShell(LiveMachine):
         state = self._bash.shell_state()
         # One more command whether there is something to clean up or not: what a shell keeps must
         # not show which means its disguise took. `$_` stays what it was.
-        cleanup = self._guise.cleanup or ":"
+        cleanup = self._shims.cleanup or ":"
         last = quoted(state.variables.get("_", ""))
         self._bash.execute_sync(f"trap - EXIT; {cleanup}; : {last}")
         traps = {
@@ -277,7 +281,9 @@ class LiveShell(LiveMachine):
             traps=tuple(sorted(traps.items())),
             exit_code=exit_code,
             positional=before.positional if notes is None else notes.positional,
-            redirects=merged(before.redirects, () if notes is None else notes.redirects),
+            redirects=redirects_in_force(
+                before.redirects, () if notes is None else notes.redirects
+            ),
             started_us=started_us,
         )
 
@@ -319,28 +325,28 @@ class LiveShell(LiveMachine):
             return text
         text = faithful(text, script=script, said=self._said) if merge else text
         text = bash_texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
-        return unmasked(text, script, slept_us)
+        return as_real_programs(text, script, slept_us)
 
     def _unmask_file(self, name: str, script: str, slept_us: int) -> None:
         path = name if name.startswith("/") else f"{self._bash.shell_state().cwd}/{name}"
         with suppress(OSError, UnicodeDecodeError):
             before = self.files.read(path).decode()
-            after = unmasked(before, script, slept_us)
+            after = as_real_programs(before, script, slept_us)
             if after != before:
                 self.files.write(path, after.encode())
 
-    def _dress(self, script: str, session: ShellSession) -> Guise:
+    def _prepare_shims(self, script: str, session: ShellSession) -> Shims:
         """What keeps `script` from seeing the embedded shell, and its devices made ready."""
         self._volatile.forget()
         now_us = self.files.clock.now_us()
         chance = self._volatile.prepare(script, now_us, self.random, opaque=self._opaque)
         taken: set[str] = set()
-        if session.memory is not None and hints_at_guise(script):
+        if session.memory is not None and may_need_shims(script):
             found = self._bash.execute_sync("trap - EXIT; declare -F").stdout
             taken = {line.rpartition(" ")[2] for line in found.splitlines()}
         absent = MISSING if self.unknown is None else self.unknown.absent_in(script)
-        self._guise = guise(script, taken, chance=chance, absent=absent)
-        return self._guise
+        self._shims = shims_for(script, taken, chance=chance, absent=absent)
+        return self._shims
 
     def _execute(
         self, full: str, script: str, timeout_us: int | None
@@ -370,7 +376,7 @@ class LiveShell(LiveMachine):
             stopped = self._stopping and isinstance(self._failure, Endless)
             self._failure = None
             self._clear_cancel()
-            done = Executed(*running.written(), 124, running.cause(cancelled=stopped))
+            done = Executed(*running.output_so_far(), 124, running.cause(cancelled=stopped))
         if done.verdict == "timeout" and deadline_us is not None:
             clock.sleep(deadline_us - clock.now_us())
         pieces = tuple(
@@ -388,10 +394,10 @@ class LiveShell(LiveMachine):
         unclosed = split_at_unclosed_brace(script)
         if unclosed is not None:
             return unclosed
-        judgement = judged(analysis, script)
-        self._look |= judgement.look
-        self._suspicious |= judgement.suspicious
-        self._opaque = judgement.opaque
+        effects = file_effects(analysis, script)
+        self._look |= effects.look
+        self._suspicious |= effects.suspicious
+        self._opaque = effects.opaque
         return script, None
 
     def _prelude(self, session: ShellSession, stdin: bytes | None, *, merge: bool = False) -> str:

@@ -34,7 +34,7 @@ RUNS_OTHERS = frozenset("bash sh make xargs find env timeout sudo nohup".split()
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class FileEffects:
     """How closely the files must be looked at after a script."""
 
     look: bool = True
@@ -45,12 +45,12 @@ class Judgement:
     """What runs cannot be told from the text."""
 
 
-def judged(analysis: ScriptAnalysis, script: str) -> Judgement:
+def file_effects(analysis: ScriptAnalysis, script: str) -> FileEffects:
     """What `script` may do to the files."""
     hidden = analysis.is_opaque or analysis.has_interpreter_reentry or bool(analysis.functions)
     names = set(analysis.command_names)
     writes = any(redirect.is_write for redirect in analysis.redirects)
-    return Judgement(
+    return FileEffects(
         look=hidden or writes or not names <= _CHANGES_NOTHING,
         suspicious=hidden or bool(names & RUNS_OTHERS or _KEEPS_TIMES.search(script)),
         opaque=hidden or any("/" in name or name in RUNS_OTHERS for name in names),
@@ -122,7 +122,7 @@ _NOT_FOUND = re.compile(
 )
 
 
-def looked_up(text: str) -> set[str]:
+def lookups(text: str) -> set[str]:
     """Words that a script asks about (`command -v`, `which`)."""
     return {word for match in _LOOKUP.finditer(text) for word in match[1].split()}
 
@@ -166,7 +166,7 @@ def folders_of(text: str, cwd: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def analysed(script: str, analyze: Callable[[str], ScriptAnalysis]) -> ScriptAnalysis | None:
+def analysis_of(script: str, analyze: Callable[[str], ScriptAnalysis]) -> ScriptAnalysis | None:
     """What parsing tells; `None` for a script that does not parse."""
     try:
         return analyze(script)

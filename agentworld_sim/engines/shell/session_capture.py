@@ -121,7 +121,7 @@ def descriptors(redirects: tuple[str, ...]) -> set[str]:
     }
 
 
-def merged(before: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+def redirects_in_force(before: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     """All redirections in force; one that a later one replaces and none refers to is left out."""
     everything = [*before, *new]
     kept: list[str] = []
@@ -203,7 +203,7 @@ _OF_THE_SHELL = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ShellTexts:
     """What a script may use of the calls before it."""
 
     functions: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -216,20 +216,20 @@ class Kept:
     """The search path; empty for a fresh shell's."""
 
 
-def kept_by(session: ShellSession) -> Kept:
+def texts_kept_by(session: ShellSession) -> ShellTexts:
     """What `session` brings into the next script."""
     traps = tuple(command for _, command in session.traps)
     if session.memory is None:
-        return Kept(always=traps)
+        return ShellTexts(always=traps)
     kept = _read(session.memory)
-    return Kept(kept.functions, (*kept.always, *traps), kept.values, kept.path)
+    return ShellTexts(kept.functions, (*kept.always, *traps), kept.values, kept.path)
 
 
 @lru_cache(maxsize=32)
-def _read(memory: bytes) -> Kept:
+def _read(memory: bytes) -> ShellTexts:
     held = cast("dict[str, dict[str, Any]]", json.loads(memory))
     values = {**held.get("env", {}), **held.get("variables", {})}
-    return Kept(
+    return ShellTexts(
         functions={name: str(one.get("source", "")) for name, one in held["functions"].items()},
         always=tuple(map(str, held.get("aliases", {}).values())),
         values=tuple(

@@ -50,9 +50,6 @@ every file, and all take longer."""
 MOST_RUNS = 200
 """Of one turn, beside those for answers: names are learned in a few."""
 
-_STOPPED = Answer(Observation(text=""), StateChange(clock_us=0))
-"""In place of an answer where the turn was stopped."""
-
 MOST_MOVED = 500
 """Paths that may differ where a machine is brought to another state: with more, a new one is as fast."""
 
@@ -154,7 +151,7 @@ class ShellEngine:
         """A machine in a state. Blocking."""
         from agentworld_sim.engines.shell.image import system_mounts
 
-        mounts = system_mounts(frozenset() if self._names is None else self._names.programs)
+        mounts = system_mounts(frozenset[str]() if self._names is None else self._names.programs)
         live = LiveShell(self.machine, COMMANDS, mounts=mounts, limits=self.limits, unknown=unknown)
         live.materialise(state.files, blobs)
         return live
@@ -213,11 +210,12 @@ class ShellEngineSession:
         self._memory: dict[str, Any] = {}
         self._replayed = False
         """Whether commands are answered from a recording."""
-        self._stopped: Misnamed | Unanswered | None = None
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         if self._unknown is None:
-            return await self._run(call, tool, context, here=is_quick(call, tool))
+            answer = await self._run(call, tool, context, here=is_quick(call, tool))
+            assert isinstance(answer, Answer)
+            return answer
         exchanges: list[Exchange] = []
         try:
             return await self._imagining(self._unknown, call, tool, context, exchanges)
@@ -277,27 +275,25 @@ class ShellEngineSession:
         for _ in range(MOST_RUNS + limit):
             await self._require_up(unknown, context)
             unknown.start_run()
-            self._stopped = None
-            answer = await self._run(call, tool, context, here=here)
-            stopped = self._stopped
-            if stopped is None:
-                return self._finished(unknown, answer, tuple(exchanges))
+            outcome = await self._run(call, tool, context, here=here)
+            if isinstance(outcome, Answer):
+                return self._with_inner(unknown, outcome, tuple(exchanges))
             if self._live is not None:
                 # It is in the middle of a turn, and its file systems have file descriptors too.
                 self._live.close()
                 self._live = None
-            if isinstance(stopped, Misnamed):
-                unknown.learn(stopped)
-            elif not await self._learned_past(unknown, context):
+            if isinstance(outcome, Misnamed):
+                unknown.learn(outcome)
+            elif not await self._learn_past(unknown, context):
                 asked += 1
                 if asked > limit:
                     raise EngineFailure(
-                        f"The script {stopped.question.script[:300]!r} calls more than {limit} commands"
+                        f"The script {outcome.question.script[:300]!r} calls more than {limit} commands"
                         " that have to be imagined (ShellLimits.imagined_commands). Raise the limit, or"
                         " call fewer."
                     )
                 question = replace(
-                    stopped.question,
+                    outcome.question,
                     earlier=tuple(unknown.turn.asked),
                     history=await context.history(),
                     memory=self._memory,
@@ -305,8 +301,8 @@ class ShellEngineSession:
                 imagined = await self._engine.imagine(question, context)
                 exchanges += imagined.exchanges
                 self._replayed = imagined.provenance == "replayed"
-                _require_usable(stopped.question, imagined.value)
-                unknown.give(stopped, imagined.value)
+                _require_usable(outcome.question, imagined.value)
+                unknown.give(outcome, imagined.value)
         raise EngineFailure(
             f"The call {call.name!r} found new commands in each of {MOST_RUNS} runs. Name commands"
             " literally, or give them the route 'compute'."
@@ -314,8 +310,8 @@ class ShellEngineSession:
 
     async def _run(
         self, call: ToolCall, tool: ToolSpec, context: TurnContext, *, here: bool
-    ) -> Answer:
-        """Computes the turn; as far as it can be, when `_stopped` is set."""
+    ) -> Answer | Misnamed | Unanswered:
+        """Computes the turn, as far as it can be."""
         live = self._live
         assert live is not None
         if here and not self._unread:
@@ -334,15 +330,14 @@ class ShellEngineSession:
 
     def _compute(
         self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: TurnContext
-    ) -> Answer:
+    ) -> Answer | Misnamed | Unanswered:
         try:
             return self._answer(live, call, tool, context)
         except (Misnamed, Unanswered) as stopped:
             # Its frames hold the machine, and so would a future that it is raised through: file
             # descriptors that nobody needs while an imaginer is asked.
             stopped.__context__ = None
-            self._stopped = stopped.with_traceback(None)
-            return _STOPPED
+            return stopped.with_traceback(None)
 
     def _answer(
         self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: TurnContext
@@ -394,7 +389,7 @@ class ShellEngineSession:
                 changed[key] = blobs.put(data)
         return changed
 
-    def _finished(
+    def _with_inner(
         self, unknown: UnknownCommands, answer: Answer, exchanges: tuple[Exchange, ...]
     ) -> Answer:
         inner = unknown.turn.inner()
@@ -418,7 +413,7 @@ class ShellEngineSession:
             raise EngineFailure("the world was closed while one of its commands was being answered")
         self._live = live
 
-    async def _learned_past(self, unknown: UnknownCommands, context: TurnContext) -> bool:
+    async def _learn_past(self, unknown: UnknownCommands, context: TurnContext) -> bool:
         """Looks at the turns before the session, once; whether commands were answered in them."""
         if self._past_known:
             return False

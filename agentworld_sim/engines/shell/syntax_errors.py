@@ -123,7 +123,7 @@ class _Parser:
         token = self.peek()
         return token.kind == "word" and token.text in texts
 
-    def unexpected(self) -> SyntaxProblem:
+    def problem_here(self) -> SyntaxProblem:
         token = self.peek()
         if token.kind == "eof":
             return SyntaxProblem(token.line, _END_OF_FILE)
@@ -132,12 +132,12 @@ class _Parser:
 
     def expect(self, *, word: str = "", op: str = "") -> None:
         if not (self.is_word(word) if word else self.is_op(op)):
-            raise self.unexpected()
+            raise self.problem_here()
         self.next()
 
     def expect_word(self) -> str:
         if self.peek().kind != "word":
-            raise self.unexpected()
+            raise self.problem_here()
         return self.next().text
 
     def newlines(self) -> None:
@@ -285,11 +285,11 @@ class _Parser:
             if token.kind == "newline" or self.is_op(";", "&"):
                 self.next()
             elif token.kind != "eof" and token.text not in ends:
-                raise self.unexpected()
+                raise self.problem_here()
             self.newlines()
             token = self.peek()
             if token.kind == "eof" and not top:
-                raise self.unexpected()
+                raise self.problem_here()
             if token.kind == "eof" or token.text in ends:
                 return
 
@@ -309,9 +309,9 @@ class _Parser:
         token = self.peek()
         refused = token.kind == "op" and token.text not in _REDIRECTS and token.text != "("
         if refused or token.kind in ("eof", "newline"):
-            raise self.unexpected()
+            raise self.problem_here()
         if token.kind == "word" and token.text in _NOT_FIRST:
-            raise self.unexpected()
+            raise self.problem_here()
         if self.compound():
             self.redirects()
         else:
@@ -351,7 +351,7 @@ class _Parser:
 
     def coprocess(self) -> None:
         if self.peek().kind == "newline":
-            raise self.unexpected()
+            raise self.problem_here()
         self.command()
 
     def if_(self) -> None:
@@ -379,7 +379,7 @@ class _Parser:
                 while self.peek().kind == "word":
                     self.next()
                 if not self.is_op(";") and self.peek().kind != "newline":
-                    raise self.unexpected()
+                    raise self.problem_here()
         if self.is_op(";"):
             self.next()
         self.newlines()
@@ -421,7 +421,7 @@ class _Parser:
     def body(self) -> None:
         self.newlines()
         if not self.compound():
-            raise self.unexpected()
+            raise self.problem_here()
         self.redirects()
 
     def condition(self, line: int) -> None:
@@ -445,7 +445,7 @@ class _Parser:
             self.redirects()
             if self.peek().kind == "word":
                 token = self.next()
-                if self.assigned_array(token):
+                if self.array_assignment(token):
                     continue
                 count += 1
                 named = _ASSIGNMENT.match(token.text) is None
@@ -457,7 +457,7 @@ class _Parser:
             else:
                 return
 
-    def assigned_array(self, token: _Token) -> bool:
+    def array_assignment(self, token: _Token) -> bool:
         if self.waiting or self.char() != "(" or not _ASSIGNMENT.fullmatch(token.text):
             return False
         self.advance()

@@ -61,7 +61,7 @@ class Line:
     at: int = 0
     """Where the cursor stands."""
 
-    def typed(self, key: str) -> Line:
+    def after_key(self, key: str) -> Line:
         """The line after one key; keys that do nothing here leave it as it is."""
         before, after = self.text[: self.at], self.text[self.at :]
         if key >= " " and key != "\x7f":
@@ -122,7 +122,7 @@ _QUOTED_LINE = re.compile(r"(?m)^bash: -c: line \d+: `.*'\n")
 _READ = re.compile(r"read(?:\s+-[rs]+|\s+-p\s+(?P<prompt>\"[^\"]*\"|'[^']*'|\S+))*(?:\s+\w+)*")
 
 
-def shown_prompt(live: LiveShell, session: ShellSession, ps1: str) -> str:
+def prompt_text(live: LiveShell, session: ShellSession, ps1: str) -> str:
     """The prompt of Debian's root, or what the user made of it."""
     machine = live.machine
     cwd = session.cwd or machine.workdir
@@ -265,9 +265,7 @@ class _Terminal:
         return shown.text
 
     def _prompt(self) -> str:
-        return (
-            "> " if self.screen.block else shown_prompt(self._live, self.session, self.screen.ps1)
-        )
+        return "> " if self.screen.block else prompt_text(self._live, self.session, self.screen.ps1)
 
     def _change(self, **changes: Any) -> None:
         self.screen = replace(self.screen, **changes)
@@ -305,13 +303,13 @@ class _Terminal:
         elif key == "\x0c":
             self._change(display=Display(rows=screen.display.rows, columns=screen.display.columns))
         elif key == "\n":
-            self._entered()
+            self._enter()
         elif key in ("\x10", "\x0e"):
             self._recall(1 if key == "\x10" else -1)
         elif key == "\t":
             pass
         else:
-            self._change(line=screen.line.typed(key))
+            self._change(line=screen.line.after_key(key))
 
     def _echo(self) -> str:
         return ("" if self.screen.reading else self._prompt()) + self.screen.line.text
@@ -352,7 +350,7 @@ class _Terminal:
             text = self.screen.history[-at] if at else ""
             self._change(recalled=at, line=Line(text, len(text)))
 
-    def _entered(self) -> None:
+    def _enter(self) -> None:
         text = self.screen.line.text
         self._write(self._echo() + "\n")
         self._change(line=Line(), recalled=0)

@@ -36,7 +36,7 @@ from agentworld_sim.engines.shell.file_operations import (
     Impossible,
     Plan,
     carry_out,
-    planned,
+    plan_of,
 )
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import ShellLimits
@@ -52,7 +52,7 @@ from agentworld_sim.engines.shell.programs import (
 from agentworld_sim.engines.shell.read_only_commands import only_looks
 from agentworld_sim.engines.shell.script_analysis import SIMPLE_COMMANDS
 from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.engines.shell.session_capture import kept_by
+from agentworld_sim.engines.shell.session_capture import texts_kept_by
 from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, nearest
 from agentworld_sim.types.files import FileTree, normal_path
 from agentworld_sim.types.tools import Route
@@ -128,7 +128,7 @@ class Misnamed(BaseException):
 
 
 @lru_cache(maxsize=1)
-def _embedded() -> frozenset[str]:
+def _embedded_names() -> frozenset[str]:
     """What the embedded shell has."""
     return frozenset(Bash().capabilities().builtins)
 
@@ -140,7 +140,7 @@ class CommandNames:
         self.routes = routes
         self.programs = frozenset(name for name in UNINSTALLED if routes.of(name) != "compute")
         """What looks installed: a file in `/usr/bin` that is imagined."""
-        plain = {name for name in (*_embedded(), *COMMANDS, *COMMAND_NAMES) if name.isascii()}
+        plain = {name for name in (*_embedded_names(), *COMMANDS, *COMMAND_NAMES) if name.isascii()}
         mine = {name for name in plain if "/" not in name and name not in BUILTINS}
         self.overridden = frozenset(
             name
@@ -288,8 +288,8 @@ class UnknownCommands:
         Returns:
             Whether the shell must know `words` and no others: the script may ask for names.
         """
-        analysis = script_analysis.analysed(script, analyze)
-        kept = kept_by(session)
+        analysis = script_analysis.analysis_of(script, analyze)
+        kept = texts_kept_by(session)
         names = None if analysis is None else script_analysis.plain_names(analysis)
         if names is not None and (kept.always or names & kept.functions.keys()):
             names = None
@@ -299,7 +299,7 @@ class UnknownCommands:
             # A shell inside the script is asked without our help: what is looked up there is left
             # out until it is called.
             nested = script_analysis.starts_shells(analysis)
-            hidden = script_analysis.looked_up(script) if nested else set[str]()
+            hidden = script_analysis.lookups(script) if nested else set[str]()
             texts = [script, *kept.always, *kept.functions.values(), *kept.values]
             found = [word for text in texts for word in script_analysis.candidates(text)]
             if analysis is not None:
@@ -418,7 +418,7 @@ class UnknownCommands:
             tree = files.tree.replaced(files.pending(suspicious=suspicious))
             plan = Plan(tree, cwd=call.cwd, limits=self._limits)
             try:
-                carry_out(planned(answer, plan), files)
+                carry_out(plan_of(answer, plan), files)
             except (Impossible, OSError) as problem:
                 raise EngineFailure(
                     f"The answer to the command {' '.join(argv)!r} cannot be carried out: {problem}"
@@ -478,7 +478,7 @@ class UnknownCommands:
 
 def _problem(plan: Callable[[], Plan], answer: CommandAnswer) -> str | None:
     try:
-        planned(answer, plan())
+        plan_of(answer, plan())
     except Impossible as problem:
         return str(problem)
     return None

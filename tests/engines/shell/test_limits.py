@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentworld_sim.engines.shell.bash_shims import checked, surely_ends
+from agentworld_sim.engines.shell.bash_shims import make_ready, surely_ends
 from agentworld_sim.engines.shell.bash_texts import faithful
 from agentworld_sim.engines.shell.machine import ShellLimits
 from agentworld_sim.errors import EngineFailure
@@ -168,4 +168,4 @@ def test_programs_that_may_not_end_are_known(program: str) -> None:
     ],
 )
 def test_ordinary_scripts_are_left_as_they_are(script: str) -> None:
-    assert checked(script) == script
+    assert make_ready(script) == script

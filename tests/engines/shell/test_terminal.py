@@ -323,4 +323,4 @@ def test_names_of_keys_are_keys_only_alone() -> None:
     assert list(keys("C-c")) == ["\x03"]
     assert list(keys("echo C-c")) == list("echo C-c")
     assert list(keys("a\x1b[Ab\r")) == ["a", "\x10", "b", "\n"]
-    assert Line("ab", 1).typed("X") == Line("aXb", 2)
+    assert Line("ab", 1).after_key("X") == Line("aXb", 2)

@@ -1,4 +1,4 @@
-"""What shell functions of the embedded shell call for the length of one script (see `_guise`)."""
+"""What shell functions of the embedded shell call for the length of one script (see `bash_shims`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agentworld_sim.engines.shell.commands.chance import shuffled_sort
 from agentworld_sim.engines.shell.commands.comparing import cmp
 from agentworld_sim.engines.shell.commands.compressing import gunzip, gzip
 from agentworld_sim.engines.shell.image import PROGRAM_START
-from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
+from agentworld_sim.engines.shell.live_files import quoted
 
 
 def helper(call: CommandCall) -> CommandResult:
@@ -206,12 +206,11 @@ def _grep(call: CommandCall) -> CommandResult:
 def _umask(call: CommandCall) -> CommandResult:
     """`umask DEPTH [MASK]`: the mask set at a depth of subshells, or only that depth."""
     files = call.files
-    if isinstance(files, LiveFiles):
-        depth = int(call.argv[1])
-        if len(call.argv) > 2:
-            files.mask.change(depth, int(call.argv[2], 8))
-        else:
-            files.mask.back_at(depth)
+    depth = int(call.argv[1])
+    if len(call.argv) > 2:
+        files.mask.change(depth, int(call.argv[2], 8))
+    else:
+        files.mask.back_at(depth)
     return CommandResult()
 
 
