@@ -209,7 +209,13 @@ SEQUENCES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("items", SEQUENCES, ids=["+".join(items)[:40] for items in SEQUENCES])
+@pytest.mark.parametrize(
+    "items",
+    [
+        pytest.param(items, id="+".join(items)[:40], marks=() if n % 6 == 0 else pytest.mark.slow)
+        for n, items in enumerate(SEQUENCES)
+    ],
+)
 def test_a_screen_is_the_one_of_a_real_terminal(items: list[str], tmp_path: Path) -> None:
     typed = Typed()
     moments = _moments(typed, items)

@@ -262,6 +262,7 @@ def _sorted_if_unordered(tool: str, text: str | None) -> object:
     return sorted(text.strip("[]").split(", ")) if tool == "ls" and text else text
 
 
+@pytest.mark.slow
 def test_reads_as_the_real_tools_do(pair: Pair) -> None:
     """One directory for all calls: none of them changes anything."""
     different: list[str] = []
