@@ -168,6 +168,7 @@ def test_a_command_that_fails_raises_out_of_the_run_and_prints_nothing() -> None
         machine("echo a; kubectl get pods || echo b; while :; do :; done")
 
 
+@pytest.mark.slow
 def test_ten_thousand_turns_and_commands_are_no_limit() -> None:
     machine = Kept()
     for _ in range(1_100):
