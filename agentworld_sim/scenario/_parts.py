@@ -23,8 +23,7 @@ from agentworld_sim.scenario._types import (
 from agentworld_sim.types.tools import Access, ToolSpec
 
 if TYPE_CHECKING:
-    from agentworld_sim.engines.shell.machine import ShellLimits
-    from agentworld_sim.engines.shell.machine import Machine
+    from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 
 _FIRST_UID = 1000
 

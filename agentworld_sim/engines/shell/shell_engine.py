@@ -24,10 +24,10 @@ from agentworld_sim.engines.shell.unknown_commands import (
     Unanswered,
     UnknownCommands,
 )
-from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure, nearest
+from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure
 from agentworld_sim.ports import Answer, Imagined, Imaginer, TurnContext
 from agentworld_sim.schema.validate import check_arguments, fits_plainly
-from agentworld_sim.toolkits import arguments_of, binding_for, known_tool, known_tools, resolved
+from agentworld_sim.toolkits import arguments_of, bound_to, known_tool, resolved, unknown_to
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import BlobId, Blobs
 from agentworld_sim.types.state import StateChange, WorldState
@@ -116,24 +116,10 @@ class ShellEngine:
         self._names = _names_of(ranked) if imaginer is not None or ranked else None
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        known = binding_for(tool)
-        if known is None or known.engine != self.name:
-            return None
-        return replace(tool, domain=known.domain, binds_to=tool.binds_to or known.id)
+        return bound_to(tool, self.name)
 
     def refusal(self, tool: ToolSpec) -> str:
-        own = [known for known in known_tools().values() if known.engine == self.name]
-        named = {name for known in own for name in known.names}
-        if tool.name in named:
-            return (
-                f"There is a known tool named {tool.name!r}, but with other arguments than"
-                f" {', '.join(map(repr, tool.input_schema.get('properties', {}))) or 'none'}."
-                " If it is that tool, say so (binds_to=…)."
-            )
-        return (
-            "It is none of the shell and file tools that are known."
-            f"{nearest(tool.name, named)} If it is one, say so (binds_to=…)."
-        )
+        return unknown_to(tool, self.name)
 
     async def open(self, state: WorldState, blobs: Blobs) -> ShellEngineSession:
         unknown = self.unknown_commands()
