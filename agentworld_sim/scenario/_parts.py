@@ -23,8 +23,7 @@ from agentworld_sim.scenario._types import (
 from agentworld_sim.types.tools import Access, ToolSpec
 
 if TYPE_CHECKING:
-    from agentworld_sim.engines.shell.limits import ShellLimits
-    from agentworld_sim.engines.shell.machine import Machine
+    from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 
 _FIRST_UID = 1000
 
@@ -237,7 +236,7 @@ class Limits(Strict):
 
     def to_shell_limits(self) -> ShellLimits:
         """The part that the shell engine takes."""
-        from agentworld_sim.engines.shell.limits import ShellLimits
+        from agentworld_sim.engines.shell.machine import ShellLimits
 
         return ShellLimits(
             wall_seconds=self.wall_seconds,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC
 
-from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
@@ -20,6 +19,7 @@ from agentworld_sim.engines.shell.commands._formats import (
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, why
 from agentworld_sim.engines.shell.glob_patterns import name_matcher
+from agentworld_sim.engines.shell.live_files import FileStat
 
 MINUTE_US = 60_000_000
 DAY_US = 86_400_000_000

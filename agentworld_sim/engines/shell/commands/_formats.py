@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from agentworld_sim.engines.shell._command import FileKind, FileStat
 from agentworld_sim.engines.shell.commands._strftime import strftime
+from agentworld_sim.engines.shell.live_files import FileKind, FileStat
 
 HALF_A_YEAR_S = 31_556_952 // 2
 """`ls` shows the year instead of the hour for what is older than this, or in the future."""

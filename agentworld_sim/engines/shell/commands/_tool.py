@@ -8,16 +8,11 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Literal, Self
 
-from agentworld_sim.engines.shell._command import (
-    Command,
-    CommandCall,
-    CommandResult,
-    FileStat,
-    Piece,
-)
+from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult, Piece
 from agentworld_sim.engines.shell._packages import package_of_command, version_text
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
+from agentworld_sim.engines.shell.live_files import FileStat
 from agentworld_sim.types.files import normal_path
 
 

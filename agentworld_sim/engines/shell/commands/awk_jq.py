@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from agentworld_sim.engines.shell._awk_loops import TEXT
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult, Endless
-from agentworld_sim.engines.shell._limit_texts import faithful, unfaithful
-from agentworld_sim.engines.shell._precheck import APART_AWK
+from agentworld_sim.engines.shell.bash_shims import APART_AWK, TEXT
+from agentworld_sim.engines.shell.bash_texts import faithful, unfaithful
 from agentworld_sim.engines.shell.isolated_process import run_isolated
 from agentworld_sim.types.files import normal_path
 

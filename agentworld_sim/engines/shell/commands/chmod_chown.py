@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._accounts import group_names, login_group, user_names
 from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode, permissions
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _CHMOD = Options(
     "RcfvrwxXstugoa,=+-",

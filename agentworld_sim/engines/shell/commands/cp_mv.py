@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _COMMON = {
     "force": "f",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._volatile import memory, up_seconds
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, with_help
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.proc_files import memory, up_seconds
 
 
 def _memory_use(machine: Machine) -> tuple[int, int, int, int, int, int]:

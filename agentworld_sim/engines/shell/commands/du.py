@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _OPTIONS = Options(
     "abd:chklmsxP",

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import Names, group_names, user_names
 from agentworld_sim.engines.shell.commands._formats import mode_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _OPTIONS = Options(
     "acdfghiklnoprstuAFGHI:LNRSUX1",

@@ -6,10 +6,11 @@ import errno
 import os
 from collections.abc import Mapping
 
-from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode, kind_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _MKDIR = Options("m:pv", {"mode": "m", "parents": "p", "verbose": "v"})
 _RM = Options(

@@ -12,8 +12,8 @@ from agentworld_sim.engines.shell._command import (
     CommandResult,
     Endless,
 )
-from agentworld_sim.engines.shell._limit_texts import FORK_BOMB, unfaithful
-from agentworld_sim.engines.shell._precheck import DEVICE_DD, ENDLESS, FORKS, YES_BYTES
+from agentworld_sim.engines.shell.bash_shims import DEVICE_DD, ENDLESS, FORKS, YES_BYTES
+from agentworld_sim.engines.shell.bash_texts import FORK_BOMB, unfaithful
 
 SEQ_NATIVE = 100_000
 """Lines that bashkit's own `seq` prints."""

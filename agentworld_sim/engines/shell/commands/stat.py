@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from agentworld_sim.engines.shell._command import Command, FileStat
+from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._formats import (
     BLOCK,
@@ -18,6 +18,7 @@ from agentworld_sim.engines.shell.commands._formats import (
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._quoting import shell_quoted
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _OPTIONS = Options("c:Lt", {"dereference": "L", "format": "c", "printf": ":", "terse": "t"})
 _DIRECTIVE = re.compile(r"%([#0+ '-]*)([0-9]*)(?:\.([0-9]+))?([HL]?[A-Za-z%:])|\\(.?)|%\Z")

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentworld_sim.engines.shell._command import ShellFiles
 from agentworld_sim.engines.shell.glob_patterns import Glob
+from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.toolkits._walking import files_below
 
 PAGE_BYTES = 500 * 1024
@@ -268,7 +268,7 @@ class SearchResult:
 
 
 def grep(
-    files: ShellFiles, cwd: str, pattern: str, path: str | None, glob: str | None, most: int
+    files: LiveFiles, cwd: str, pattern: str, path: str | None, glob: str | None, most: int
 ) -> SearchResult:
     """Searches for `pattern`, of which every line is an alternative.
 
@@ -292,7 +292,7 @@ def grep(
 
 
 def _targets(
-    files: ShellFiles, cwd: str, path: str | None, glob: str | None
+    files: LiveFiles, cwd: str, path: str | None, glob: str | None
 ) -> Iterator[tuple[str, str]]:
     """Files to search: as they are shown, and where they lie."""
     shown = path or "."

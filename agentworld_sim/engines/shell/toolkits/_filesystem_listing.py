@@ -7,8 +7,8 @@ import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.shell._command import FileStat
 from agentworld_sim.engines.shell.glob_patterns import PatternTooBroad, minimatch
+from agentworld_sim.engines.shell.live_files import FileStat
 from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, resolve_path
 from agentworld_sim.engines.shell.toolkits._node import (
     NodeError,

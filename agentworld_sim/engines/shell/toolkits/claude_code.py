@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._live import ShellRun
+from agentworld_sim.engines.shell.live_shell import ShellRun
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.toolkits import _claude_search as searching
 from agentworld_sim.engines.shell.toolkits._answers import (

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from agentworld_sim.engines.shell._live import ShellRun
+from agentworld_sim.engines.shell.live_shell import ShellRun
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.toolkits import _gemini_search as searching
 from agentworld_sim.engines.shell.toolkits._answers import (

@@ -16,7 +16,7 @@ from fnmatch import filter as matching
 from pathlib import PurePosixPath
 from typing import Any
 
-from agentworld_sim.engines.shell._command import ShellFiles
+from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.toolkits._answers import (
     error_answer,
     text_answer,
@@ -109,7 +109,7 @@ def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return _text_or_error(action)
 
 
-def _make_parents(files: ShellFiles, path: _Path) -> None:
+def _make_parents(files: LiveFiles, path: _Path) -> None:
     """`Path.mkdir(parents=True, exist_ok=True)`, whose errors name the first part that is in the way."""
     parent = parent_of(path.real)
     try:
@@ -136,7 +136,7 @@ def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation
     return _text_or_error(action)
 
 
-def _list(files: ShellFiles, path: _Path) -> list[str]:
+def _list(files: LiveFiles, path: _Path) -> list[str]:
     try:
         return files.listdir(path.real)
     except OSError as error:
@@ -156,7 +156,7 @@ def copy_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return _text_or_error(action)
 
 
-def _copy(files: ShellFiles, source: _Path, target: _Path) -> None:
+def _copy(files: LiveFiles, source: _Path, target: _Path) -> None:
     real, shown = target.real, target.shown
     if files.exists(real) and files.stat(real).kind == "directory":
         name = source.shown.rpartition("/")[2]
@@ -170,7 +170,7 @@ def _copy(files: ShellFiles, source: _Path, target: _Path) -> None:
     files.set_mtime(real, info.mtime_us)
 
 
-def _check_ends(files: ShellFiles, source: _Path, real: str, shown: str) -> None:
+def _check_ends(files: LiveFiles, source: _Path, real: str, shown: str) -> None:
     """The errors of `shutil.copyfile`, in its order."""
     if real == source.real:
         raise ValueError(f"{source.shown!r} and {shown!r} are the same file")
@@ -202,7 +202,7 @@ def move_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return _text_or_error(action)
 
 
-def _move(files: ShellFiles, source: _Path, target: _Path) -> None:
+def _move(files: LiveFiles, source: _Path, target: _Path) -> None:
     real, shown = target.real, target.shown
     directory = files.lstat(source.real).kind == "directory"
     if files.exists(real) and files.stat(real).kind == "directory":
@@ -246,7 +246,7 @@ def file_search(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     )
 
 
-def _search(files: ShellFiles, real: str, prefix: str, pattern: str) -> list[str]:
+def _search(files: LiveFiles, real: str, prefix: str, pattern: str) -> list[str]:
     try:
         names = files.listdir(real)
     except OSError:

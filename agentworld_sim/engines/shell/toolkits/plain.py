@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._files import quoted
-from agentworld_sim.engines.shell._live import Keep, ShellRun
+from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.live_shell import Keep, ShellRun
 from agentworld_sim.engines.shell.toolkits._answers import text_answer
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
@@ -18,7 +18,7 @@ SCREEN = "screen"
 
 def keystrokes(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     # The emulator is needed by no other tool.
-    from agentworld_sim.engines.shell._terminal import Keystrokes, TerminalScreen, press
+    from agentworld_sim.engines.shell.terminal_emulator import Keystrokes, TerminalScreen, press
 
     kept = turn.raw.get(SCREEN)
     typed = [

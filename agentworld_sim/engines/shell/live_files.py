@@ -5,17 +5,36 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from bashkit import FileSystem
 
-from agentworld_sim.engines.shell._clock import TurnClock
-from agentworld_sim.engines.shell._command import FileKind, FileStat
-from agentworld_sim.engines.shell._umask import Umask
+from agentworld_sim.engines.shell.file_times import TurnClock, Umask, run_touch
+from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
 
 T = TypeVar("T")
+
+FileKind = Literal["file", "directory", "symlink", "fifo"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """What `lstat` says of one path. Times are microseconds since the epoch, on the world's clock."""
+
+    kind: FileKind
+    size: int
+    mode: int
+    """Permission bits only, for example `0o644`."""
+    mtime_us: int
+    owner: str = "root"
+    group: str = "root"
+    nlink: int = 1
+    inode: int = 0
+    """Stable for a path within one world; 0 when unknown."""
+
 
 Stamp = tuple[str, int, int, float, float]
 """kind, size, mode, modified, created: what tells that a file changed."""
@@ -69,22 +88,15 @@ def _time_option(mtime_us: int) -> str:
 
 
 class LiveFiles:
-    """Implements `ShellFiles` over one `bashkit.FileSystem`.
+    """The live files of one world, over one `bashkit.FileSystem`.
 
-    Beside what bashkit keeps, it holds the owners of files and the times of symbolic links.
+    Paths are absolute; relative ones are the caller's mistake. Failures raise `OSError` with a real `errno`
+    (`ENOENT`, `ENOTDIR`, `EISDIR`, `EEXIST`, `ENOSPC`, …), so that a command can print
+    `os.strerror(error.errno)`. Beside what bashkit keeps, it holds the owners of files and the times of symbolic links.
     """
 
-    def __init__(
-        self, touch: Callable[[str], None], mounts: Mapping[str, FileSystem] | None = None
-    ) -> None:
-        """An empty file system.
-
-        Args:
-            touch: Runs a script of `touch` commands in the embedded shell: the only way to set a
-                time there.
-            mounts: Read-only file systems by mount point. They are shared by many worlds and are
-                no part of a world's content.
-        """
+    def __init__(self, mounts: Mapping[str, FileSystem] | None = None) -> None:
+        """An empty file system. What is mounted is shared by many worlds, and no part of their content."""
         self.fs = FileSystem()
         self._mounts = dict(mounts or {})
         for name in ("/home", "/tmp"):
@@ -93,7 +105,6 @@ class LiveFiles:
         self.mask = Umask()
         self.passing: FileSystem | None = None
         """The running interpreter's own view: it alone has the pipes of `<(…)`."""
-        self._touch = touch
         self._owners: dict[str, tuple[str, str]] = {}
         self._owners_before: dict[str, tuple[str, str]] = {}
         self._link_times: dict[str, int] = {}
@@ -131,6 +142,7 @@ class LiveFiles:
 
     @property
     def umask(self) -> int:
+        """What `umask` says in the running shell."""
         return self.mask.now
 
     def _mode(self, path: str, info: dict[str, Any]) -> int:
@@ -140,6 +152,7 @@ class LiveFiles:
         return self.mask.mode_of(path, mode, cast("float", info["created"]))
 
     def stat(self, path: str) -> FileStat:
+        """Follows symbolic links, as `lstat` does not."""
         return self.lstat(self.realpath(path))
 
     def exists(self, path: str) -> bool:
@@ -166,9 +179,11 @@ class LiveFiles:
         self._do(path, lambda: self.fs.append_file(target, data))
 
     def listdir(self, path: str) -> list[str]:
+        """Names in byte order, without `.` and `..`."""
         return list(self._entries(path, self.realpath(path)))
 
     def entries(self, path: str) -> list[tuple[str, FileStat]]:
+        """The same with what `lstat` says of each."""
         target = self.realpath(path)
         prefix = target.rstrip("/")
         found: list[tuple[str, FileStat]] = []
@@ -274,9 +289,12 @@ class LiveFiles:
         if self._info(target)["file_type"] == "symlink":
             self._link_times[target] = mtime_us
         else:
-            self._touch(f"touch -d {iso_time(mtime_us)} -- {quoted(target)}")
+            # Inside a callback of an interpreter, which blocks others on its thread.
+            script = f"touch -d {iso_time(mtime_us)} -- {quoted(target)}"
+            call_deep(lambda: run_touch(self.fs, script))
 
     def walk(self, top: str) -> Iterator[tuple[str, FileStat]]:
+        """`top` itself and all below it, parents first, names in byte order; links not followed."""
         info = self.lstat(top)
         yield top, info
         if info.kind == "directory":
@@ -286,35 +304,48 @@ class LiveFiles:
     # What the engine uses
 
     def materialise(self, tree: FileTree, blobs: Blobs) -> None:
-        """Fills the empty file system with `tree`, times included."""
+        """Makes the files those of `tree`, times included. What is there already is not written again."""
+        changes = self._tree.changes_to(tree)
+        for path, entry in reversed(changes.items()):
+            before = self._tree.get(path)
+            self._owners.pop(path, None)
+            self._link_times.pop(path, None)
+            if before is not None and (entry is None or entry.kind != before.kind):
+                self.fs.remove(path, True)
+        for path, entry in changes.items():
+            if entry is not None and path != "/":
+                self._make(path, entry, blobs)
         by_time: dict[int, list[str]] = {}
-        for path, entry in tree.items():
-            if entry.kind == "directory":
-                if path != "/":
-                    self.fs.mkdir(path, True)
-            elif entry.kind == "symlink":
-                self.fs.symlink(entry.content, path)
-                self._link_times[path] = entry.mtime_us
-            else:
-                self.fs.write_file(path, blobs.get(entry.content) if entry.content else b"")
-            if entry.kind != "symlink":
+        for path, entry in changes.items():
+            if entry is not None and entry.kind != "symlink":
                 by_time.setdefault(entry.mtime_us, []).append(path)
-                if entry.mode != (0o755 if entry.kind == "directory" else 0o644):
-                    self.fs.chmod(path, entry.mode)
-            if (entry.owner, entry.group) != ("root", "root"):
-                self._owners[path] = (entry.owner, entry.group)
         self._set_times(by_time)
+        for path in changes:
+            self._stamps.pop(path, None)
+            if path in tree and path not in SKIPPED_TOP:
+                self._stamps[path] = _stamp(self.fs.stat(path))
         self._tree = tree
         self._owners_before = dict(self._owners)
-        self._stamps = dict(self._scan("/"))
+
+    def _make(self, path: str, entry: FileEntry, blobs: Blobs) -> None:
+        if entry.kind == "directory":
+            self.fs.mkdir(path, True)
+        elif entry.kind == "symlink":
+            self.fs.symlink(entry.content, path)
+            self._link_times[path] = entry.mtime_us
+        else:
+            self.fs.write_file(path, blobs.get(entry.content) if entry.content else b"")
+        usual = 0o755 if entry.kind == "directory" else 0o644
+        if entry.kind != "symlink" and (entry.mode != usual or path in self._tree):
+            self.fs.chmod(path, entry.mode)
+        if (entry.owner, entry.group) != ("root", "root"):
+            self._owners[path] = (entry.owner, entry.group)
 
     def collect(self, blobs: Blobs, *, suspicious: bool) -> dict[str, FileEntry | None]:
         """What changed since the last `collect` or `materialise`, with world times set.
 
-        Args:
-            blobs: Where new contents go.
-            suspicious: Compare contents too, not only stamps. Needed after commands that can keep
-                a file's time while changing its bytes (`cp -p`, `touch -d`, `tar -x`).
+        With `suspicious`, contents are compared too and not only stamps: for commands that can keep a
+        file's time while changing its bytes (`cp -p`, `touch -d`, `tar -x`).
         """
         self._apply_umask()
         stamps = dict(self._scan("/"))
@@ -431,11 +462,12 @@ class LiveFiles:
 
     def _set_times(self, by_time: dict[int, list[str]]) -> None:
         if by_time:
-            self._touch(
+            run_touch(
+                self.fs,
                 "\n".join(
                     f"touch {_time_option(moment)} -- {' '.join(map(quoted, paths))}"
                     for moment, paths in by_time.items()
-                )
+                ),
             )
 
     def _scan(self, top: str) -> Iterator[tuple[str, Stamp]]:

@@ -5,7 +5,8 @@ Everything here is blocking and belongs to one world.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import TypeVar, cast
@@ -15,46 +16,87 @@ from bashkit import (
     Bash,
     BuiltinContext,
     BuiltinResult,
+    CommandContext,
+    CommandStatus,
     ExecResult,
     ExecutionProfile,
     FileSystem,
 )
 
-from agentworld_sim.engines.shell import _texts
-from agentworld_sim.engines.shell._clock import DeadlinePassed, TurnClock
+from agentworld_sim.engines.shell import bash_texts
 from agentworld_sim.engines.shell._command import (
+    HELPER,
+    IMAGINE,
     Command,
     CommandCall,
     CommandResult,
     Endless,
 )
-from agentworld_sim.engines.shell._deep import call_deep
-from agentworld_sim.engines.shell._execution import Execution, SideWatch
-from agentworld_sim.engines.shell._files import LiveFiles, quoted
-from agentworld_sim.engines.shell._guise import (
-    HELPER,
-    IMAGINE,
-    Guise,
-)
-from agentworld_sim.engines.shell._janitor import run_touch
-from agentworld_sim.engines.shell._judgement import RUNS_OTHERS
-from agentworld_sim.engines.shell._limit_texts import (
+from agentworld_sim.engines.shell.bash_shims import Shims
+from agentworld_sim.engines.shell.bash_texts import (
     FORK_BOMB,
     OVERFLOW,
     faithful,
     unfaithful,
     verdict_on,
 )
-from agentworld_sim.engines.shell._live_command import GivenCall, LiveCallback, live_command
-from agentworld_sim.engines.shell._umask import USUAL, Umask
-from agentworld_sim.engines.shell._unknown import UnknownCommands
-from agentworld_sim.engines.shell._volatile import VolatileFiles
 from agentworld_sim.engines.shell.commands import IN_ORDER
-from agentworld_sim.engines.shell.limits import ShellLimits
-from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.execution import Execution, SideWatch
+from agentworld_sim.engines.shell.file_times import (
+    USUAL,
+    DeadlinePassed,
+    TurnClock,
+    Umask,
+)
+from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
+from agentworld_sim.engines.shell.machine import Machine, ShellLimits
+from agentworld_sim.engines.shell.proc_files import VolatileFiles
+from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
 from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.engines.shell.session_capture import Commit, capture
+from agentworld_sim.engines.shell.stack_guard import call_deep
+from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree
+
+LiveCallback = Callable[[BuiltinContext], CommandResult]
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What `BuiltinContext` tells, of a call that has none."""
+
+    name: str
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    fs: FileSystem
+    stdin: str | None = None
+
+
+def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
+    """A live command of `callback`: with `2>&1`, messages and output come as they were written.
+
+    It must not wait for its input: bashkit's synchronous call runs one live command at a time, so
+    a pipeline of two would stand still.
+    """
+
+    async def live(context: CommandContext) -> CommandStatus:
+        given = CallContext(context.name, context.argv, context.env, context.cwd, context.fs)
+        result = callback(cast("BuiltinContext", given))
+        pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
+        try:
+            for name, text in pieces:
+                if text:
+                    output = context.stdout if name == "out" else context.stderr
+                    await output.write(text.encode("utf-8", "surrogateescape"))
+        except BrokenPipeError:
+            # The reader of a pipe has gone: a real tool dies of SIGPIPE.
+            return CommandStatus(141)
+        return CommandStatus(result.exit_code)
+
+    return live
+
 
 R = TypeVar("R")
 
@@ -83,14 +125,7 @@ class LiveMachine:
         limits: ShellLimits | None = None,
         unknown: UnknownCommands | None = None,
     ) -> None:
-        """
-        Args:
-            machine: Its identity.
-            commands: Commands of ours, by name.
-            mounts: Read-only file systems, by mount point.
-            limits: Of a turn.
-            unknown: Answers commands that the shell does not have; `None`: they are not found.
-        """
+        """`unknown` answers commands that the shell does not have; without it they are not found."""
         self.machine = machine
         self.limits = limits or ShellLimits()
         self._commands = commands
@@ -99,7 +134,7 @@ class LiveMachine:
         self._mounts = {**(mounts or {}), **self._volatile.mounts}
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
-        self.files = LiveFiles(self._weakly(type(self)._run_touch), self._mounts)
+        self.files = LiveFiles(self._mounts)
         self._natives: dict[str, Bash] = {}
         call, folders = (
             type(self)._call,
@@ -111,7 +146,8 @@ class LiveMachine:
             for name, command in commands.items()
             for folder in folders
         }
-        self._unknown = unknown
+        self.unknown = unknown
+        """Those of the world that it works for."""
         self._script = ""
         self._learned: frozenset[str] = frozenset()
         """The words that the interpreter knows beside its own."""
@@ -125,10 +161,12 @@ class LiveMachine:
         self._sides: list[tuple[Bash, SideWatch]] = []
         self._stopping = False
         self._opaque = False
-        self._guise = Guise("")
+        self._shims = Shims("")
         self._deadlines: list[int | None] = []
         self._overdue = False
         self._depth = 0
+        self._in_turn = False
+        self._reusable = True
 
     def _weakly(self, method: Callable[..., R], *arguments: object) -> Callable[..., R]:
         """`method` of this machine with its first arguments, holding the machine weakly.
@@ -150,9 +188,9 @@ class LiveMachine:
     def _renew(self) -> None:
         """A new interpreter on the same files, that knows the commands there are now."""
         handed: set[str] = set()
-        if self._unknown is not None:
-            handed = {*self._unknown.names.overridden, *self._unknown.words}
-            self._learned = frozenset(self._unknown.words)
+        if self.unknown is not None:
+            handed = {*self.unknown.names.overridden, *self.unknown.words}
+            self._learned = frozenset(self.unknown.words)
         self._callbacks = {
             **self._own_callbacks,
             **{name: self._weakly(type(self)._call_unknown, name) for name in sorted(handed)},
@@ -165,11 +203,11 @@ class LiveMachine:
         others = {name: c for name, c in self._callbacks.items() if name not in in_order}
         self._natives.clear()
         self._bash = self._new_bash(others, in_order)
-        # What `exec` redirects outlives a restored snapshot; the prelude puts these two back.
+        # What `exec` redirects outlives a restored commit; the prelude puts these two back.
         self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
-        self._fresh = self._bash.snapshot(exclude_filesystem=True)
-        # A snapshot fits interpreters with the same commands only.
-        self._snapshots: dict[bytes, bytes] = {}
+        self._fresh = capture(self._bash)
+        # A commit fits interpreters with the same commands only.
+        self._commits: dict[bytes, Commit] = {}
         self._pristine: bool | None = None
         self._used = False
         """Whether a script has run in it."""
@@ -178,10 +216,23 @@ class LiveMachine:
     # The turn
 
     def materialise(self, tree: FileTree, blobs: Blobs) -> None:
-        """Fills the machine's files. Once, before the first turn."""
+        """Makes the machine's files those of `tree`. Between two turns."""
         self.files.materialise(tree, blobs)
 
-    def _kept_umask(self, session: ShellSession) -> int:
+    def retire(self, unknown: UnknownCommands | None) -> bool:
+        """Makes the machine ready for another world, whose unknown commands `unknown` answers.
+
+        False where something may be left of this one that no later turn looks at: a process, a file in
+        `/dev`, a script that was stopped in the middle.
+        """
+        if self._in_turn or not self._reusable or self._volatile.has_foreign_files():
+            return False
+        self._natives.clear()
+        self._commits.clear()
+        self._script, self._running, self.unknown, self.files.passing = "", None, unknown, None
+        return True
+
+    def _umask_of(self, session: ShellSession) -> int:
         if session.memory is None or b"_UMASK" not in session.memory:
             return USUAL
         return int(self._bash.shell_state().variables.get("_UMASK", "022"), 8)
@@ -192,6 +243,7 @@ class LiveMachine:
         self.files.mask = Umask()
         self._seed, self._random = seed, None
         self._look = self._suspicious = False
+        self._in_turn = True
 
     @property
     def random(self) -> Random:
@@ -206,6 +258,7 @@ class LiveMachine:
 
     def collect(self, blobs: Blobs) -> dict[str, FileEntry | None]:
         """The turn's changes to files; `{}` for none."""
+        self._in_turn = False
         if not self._look:
             return {}
         return self.files.collect(blobs, suspicious=self._suspicious)
@@ -276,26 +329,15 @@ class LiveMachine:
         result = self._answer(name, command, context)
         return BuiltinResult(result.stdout, result.stderr, result.exit_code)
 
-    def _answer_alone(self, name: str, argv: list[str]) -> CommandResult:
-        """What a command of ours answers in a fresh shell that runs nothing else.
-
-        The way through the embedded shell, which keeps the order of messages and output, takes three
-        threads and longer than all else in a step.
-        """
-        workdir = self.machine.workdir
-        env = {**environment(self.machine), "PWD": workdir}
-        given = GivenCall(name, argv, env, workdir, self.files.fs)
-        return self._answer(name, self._commands[name], cast("BuiltinContext", given))
-
     def _call_unknown(self, name: str, context: BuiltinContext) -> BuiltinResult:
         return self._call(name, self._ask, context)
 
     def _ask(self, call: CommandCall) -> CommandResult:
         """A command that the shell does not have."""
-        assert self._unknown is not None
+        assert self.unknown is not None
         self._look = True
         answer = partial(
-            self._unknown.answer,
+            self.unknown.answer,
             call,
             self.files,
             script=self._script,
@@ -308,7 +350,7 @@ class LiveMachine:
         if name == HELPER and not context.argv:
             self._volatile.draw(self.random)
             return CommandResult()
-        if name == HELPER and context.argv[0] == IMAGINE and self._unknown is not None:
+        if name == HELPER and context.argv[0] == IMAGINE and self.unknown is not None:
             command = self._ask
         self.files.passing = context.fs
         call = CommandCall(
@@ -326,7 +368,7 @@ class LiveMachine:
         )
         try:
             result = command(call)
-            if name == HELPER and context.argv[0] == "compgen" and self._unknown is not None:
+            if name == HELPER and context.argv[0] == "compgen" and self.unknown is not None:
                 lines = [x for x in result.stdout.splitlines() if x not in self._learned]
                 listed = "".join(f"{line}\n" for line in lines)
                 return CommandResult(listed, "", 0 if lines else 1)
@@ -405,11 +447,11 @@ class LiveMachine:
             stderr = "".join(err for _, err in pieces)
         elif result.error is not None and "timeout" not in result.error:
             verdict_on(result.error, script)
-        if self._unknown is not None:
-            self._unknown.note(stderr)
+        if self.unknown is not None:
+            self.unknown.note(stderr)
         return CommandResult(
-            _texts.plain(stdout),
-            _texts.plain(faithful(stderr, script=script, said=self._said)),
+            bash_texts.plain(stdout),
+            bash_texts.plain(faithful(stderr, script=script, said=self._said)),
             OVERFLOW.exit_code if result is None else result.exit_code,
             timed_out=late,
         )
@@ -417,7 +459,7 @@ class LiveMachine:
     @property
     def _said(self) -> Container[str]:
         """Lines that imagined commands wrote: what they say is no report of the embedded shell."""
-        return () if self._unknown is None else self._unknown.said
+        return () if self.unknown is None else self.unknown.said
 
     def _stop_sides(self, depth: int) -> None:
         """Cancels the side interpreters from `depth` on."""
@@ -474,9 +516,6 @@ class LiveMachine:
             }
             bash = self._natives[bare] = self._new_bash(others)
         return bash
-
-    def _run_touch(self, script: str) -> None:
-        call_deep(lambda: run_touch(self.files.fs, script))
 
 
 def environment(machine: Machine) -> dict[str, str]:

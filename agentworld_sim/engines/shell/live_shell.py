@@ -11,41 +11,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from bashkit import (
-    BashError,
-)
+from bashkit import BashError
 
-from agentworld_sim.engines.shell import _texts
-from agentworld_sim.engines.shell._clock import DeadlinePassed
-from agentworld_sim.engines.shell._command import (
-    Endless,
-)
-from agentworld_sim.engines.shell._epilogue import (
-    NOTES,
-    Notes,
-    Redirect,
-    descriptors,
-    epilogue,
-    merged,
-    read_notes,
-    redirects_in,
-)
-from agentworld_sim.engines.shell._execution import Executed, Execution
-from agentworld_sim.engines.shell._files import quoted
-from agentworld_sim.engines.shell._guise import (
-    HELPER,
-    Guise,
-    files_with_times,
-    guise,
-    hints_at_guise,
-    numbered,
-    unmasked,
-)
-from agentworld_sim.engines.shell._judgement import judged
-from agentworld_sim.engines.shell._limit_texts import (
-    faithful,
-)
-from agentworld_sim.engines.shell._live_machine import (
+from agentworld_sim.engines.shell import bash_texts
+from agentworld_sim.engines.shell._command import HELPER, Endless
+from agentworld_sim.engines.shell._packages import MISSING
+from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, may_need_shims, shims_for
+from agentworld_sim.engines.shell.bash_texts import as_real_programs, faithful, files_with_times
+from agentworld_sim.engines.shell.execution import Executed, Execution
+from agentworld_sim.engines.shell.file_times import DeadlinePassed, Umask
+from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.live_machine import (
     FD,
     STDERR,
     STDIN_MOUNT,
@@ -53,14 +29,27 @@ from agentworld_sim.engines.shell._live_machine import (
     LiveMachine,
     environment,
 )
-from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
-from agentworld_sim.engines.shell._packages import MISSING
-from agentworld_sim.engines.shell._precheck import checked
-from agentworld_sim.engines.shell._simple import is_simple, words_alone
-from agentworld_sim.engines.shell._umask import Umask
+from agentworld_sim.engines.shell.script_analysis import file_effects, is_simple
 from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.engines.shell.session_capture import (
+    NOTES,
+    Commit,
+    Notes,
+    Redirect,
+    capture,
+    commit_of,
+    descriptors,
+    epilogue,
+    memory_of,
+    read_notes,
+    redirects_in,
+    redirects_in_force,
+)
+from agentworld_sim.engines.shell.syntax_errors import (
+    split_at_syntax_error,
+    split_at_unclosed_brace,
+)
 from agentworld_sim.errors import EngineFailure
-from agentworld_sim.types.files import normal_path
 
 Keep = Literal["nothing", "cwd", "all"]
 """What a tool's shell keeps between calls."""
@@ -75,6 +64,10 @@ _JOINS_OUTPUTS = re.compile(r"2>|&>|>&|\|&")
 
 _SHOWS_PROCESSES = re.compile(r"(?<![&|<>\\])&(?![&>])|BASHPID")
 """What can show the number of a process: a job in the background, or asking for it."""
+
+
+_LEAVES_TRACES = re.compile(r"(?<![&|<>\\])&(?![&>])|\b(?:coproc|exec|ulimit|disown)\b")
+"""What may outlive its shell in an interpreter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,52 +129,58 @@ class LiveShell(LiveMachine):
         self._used = True
         bash = self._bash
         self._pristine = None
-        bash.restore_snapshot(self._snapshot(session.memory))
-        self.files.mask = Umask(self._kept_umask(session))
+        bash.checkout(*self._commit(session.memory))
+        self.files.mask = Umask(self._umask_of(session))
         self._failure = None
         began_us = self.files.clock.now_us()
         runnable, refusal = self._parse(script)
-        worn = self._dress(runnable, session)
+        shims = self._prepare_shims(runnable, session)
         redirects = redirects_in(runnable) if keep == "all" else []
         if session.redirects or "exec" in runnable:
             self._look = self._suspicious = True
         ends = keep == "all" and self._can_follow(runnable, epilogue(redirects))
-        full = self._prelude(session, stdin, merge=merge) + worn.prelude
+        full = self._prelude(session, stdin, merge=merge) + shims.prelude
         # `exec <` reads text only. Other bytes are handed to the whole script as to a block.
         raw = stdin is not None and not _is_text(stdin)
-        full += f"{{ {checked(worn.script)}\n}} < {STDIN_MOUNT}/0" if raw else checked(worn.script)
+        full += (
+            f"{{ {make_ready(shims.script)}\n}} < {STDIN_MOUNT}/0"
+            if raw
+            else make_ready(shims.script)
+        )
         if ends:
             full += epilogue(redirects)
         self._forget_notes()
         done, pieces = self._execute(full, script, timeout_us)
+        if done.verdict is not None or _LEAVES_TRACES.search(script):
+            self._reusable = False
         if self._failure is not None:
             raise self._failure
-        if self._unknown is not None:
-            self._unknown.note(done.stdout)
-            self._unknown.note(done.stderr)
-            self._unknown.settle()
+        if self.unknown is not None:
+            self.unknown.note(done.stdout)
+            self.unknown.note(done.stderr)
+            self.unknown.settle()
         stdout, stderr, exit_code = done.stdout, done.stderr, done.exit_code
         ending: Ending = "finished" if done.verdict in (None, "dead") else done.verdict
         notes = self._read_notes(redirects) if ends else None
         if notes is not None and done.verdict is None:
             exit_code = notes.exit_code
-        if refusal is not None and ending == "finished" and not _texts.exited(runnable):
+        if refusal is not None and ending == "finished" and not bash_texts.leaves_shell(runnable):
             stdout, stderr = (stdout + refusal, stderr) if merge else (stdout, stderr + refusal)
-            exit_code = _texts.SYNTAX_ERROR
+            exit_code = bash_texts.SYNTAX_ERROR
         if exit_code == 1 and done.verdict is None:
             said = stdout if merge else stderr
-            exit_code = _texts.exit_code_of(script, said, session.options)
+            exit_code = bash_texts.exit_code_of(script, said, session.options)
         slept_us = self.files.clock.now_us() - began_us
         if merge or self._opaque or _JOINS_OUTPUTS.search(script):
             stdout = self._plain(stdout, script, slept_us, merge=merge)
         else:
             # Nothing but output is in it: what a file says is never reworded.
-            stdout = unmasked(stdout, script, slept_us)
+            stdout = as_real_programs(stdout, script, slept_us)
         stderr = self._plain(stderr, script, slept_us)
         for name in files_with_times(script):
             self._unmask_file(name, script, slept_us)
         pieces = tuple(
-            (unmasked(out, script, slept_us), unmasked(err, script, slept_us))
+            (as_real_programs(out, script, slept_us), as_real_programs(err, script, slept_us))
             for out, err in pieces
         )
         if session.exit_code and "x" in session.options:
@@ -197,13 +196,13 @@ class LiveShell(LiveMachine):
 
     @property
     def _may_be_simple(self) -> bool:
-        return self._unknown is None or self._unknown.names.simple
+        return self.unknown is None or self.unknown.names.simple
 
     def _learn_names(self, script: str, session: ShellSession) -> None:
         """Makes the interpreter know the names in `script` that may be unknown commands."""
-        if self._unknown is None:
+        if self.unknown is None:
             return
-        exact = self._unknown.prepare(
+        exact = self.unknown.prepare(
             script,
             session,
             cwd=session.cwd or self.machine.workdir,
@@ -211,7 +210,7 @@ class LiveShell(LiveMachine):
             analyze=self._bash.analyze,
             files=self.files,
         )
-        words = self._unknown.words.keys()
+        words = self.unknown.words.keys()
         if words - self._learned or (exact and self._learned - words):
             self._renew()
 
@@ -220,19 +219,14 @@ class LiveShell(LiveMachine):
         self._failure = None
         self._running = None
         self._opaque = False
-        words = words_alone(script)
-        if words and self.machine.workdir == normal_path(self.machine.workdir):
-            result = self._answer_alone(words[0], list(words[1:]))
-            failed = not _is_writable(result.stdout + result.stderr)
-        else:
-            bash = self._bash
-            if self._pristine is not merge:
-                bash.restore_snapshot(self._fresh)
-                bash.execute_sync(self._prelude(FRESH, None, merge=merge))
-            self._pristine = None
-            result = bash.execute_sync(script)
-            failed = result.error is not None or result.stdout_truncated
-            self._pristine = merge
+        bash = self._bash
+        if self._pristine is not merge:
+            bash.checkout(*self._fresh)
+            bash.execute_sync(self._prelude(FRESH, None, merge=merge))
+        self._pristine = None
+        result = bash.execute_sync(script)
+        failed = result.error is not None or result.stdout_truncated
+        self._pristine = merge
         if self._failure is not None or failed:
             self._failure = self._pristine = None
             self._clear_cancel()
@@ -257,7 +251,7 @@ class LiveShell(LiveMachine):
         state = self._bash.shell_state()
         # One more command whether there is something to clean up or not: what a shell keeps must
         # not show which means its disguise took. `$_` stays what it was.
-        cleanup = self._guise.cleanup or ":"
+        cleanup = self._shims.cleanup or ":"
         last = quoted(state.variables.get("_", ""))
         self._bash.execute_sync(f"trap - EXIT; {cleanup}; : {last}")
         traps = {
@@ -282,27 +276,30 @@ class LiveShell(LiveMachine):
                 started_us = now_us - notes.seconds * 1_000_000
         return ShellSession(
             cwd=state.cwd,
-            memory=self._remember(self._bash.snapshot(exclude_filesystem=True)),
+            memory=self._remember(),
             options=tuple(sorted(_options(state.variables))),
             traps=tuple(sorted(traps.items())),
             exit_code=exit_code,
             positional=before.positional if notes is None else notes.positional,
-            redirects=merged(before.redirects, () if notes is None else notes.redirects),
+            redirects=redirects_in_force(
+                before.redirects, () if notes is None else notes.redirects
+            ),
             started_us=started_us,
         )
 
-    def _remember(self, snapshot: bytes) -> bytes:
-        memory = memory_of(snapshot)
-        self._snapshots = {memory: snapshot}
+    def _remember(self) -> bytes:
+        commit = capture(self._bash)
+        memory = memory_of(commit)
+        self._commits = {memory: commit}
         return memory
 
-    def _snapshot(self, memory: bytes | None) -> bytes:
+    def _commit(self, memory: bytes | None) -> Commit:
         """What restores `memory`; kept for the shell that was used last."""
         if memory is None:
             return self._fresh
-        if memory not in self._snapshots:
-            self._snapshots = {memory: snapshot_of(memory, self._bash, self._fresh)}
-        return self._snapshots[memory]
+        if memory not in self._commits:
+            self._commits = {memory: commit_of(memory, self._fresh)}
+        return self._commits[memory]
 
     def _can_follow(self, script: str, more: str) -> bool:
         """Whether `more` runs after `script`: an unfinished here-document would swallow it."""
@@ -327,29 +324,29 @@ class LiveShell(LiveMachine):
         if not text:
             return text
         text = faithful(text, script=script, said=self._said) if merge else text
-        text = _texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
-        return numbered(unmasked(text, script, slept_us), script)
+        text = bash_texts.plain(text, script=script, cwd=lambda: self._bash.shell_state().cwd)
+        return as_real_programs(text, script, slept_us)
 
     def _unmask_file(self, name: str, script: str, slept_us: int) -> None:
         path = name if name.startswith("/") else f"{self._bash.shell_state().cwd}/{name}"
         with suppress(OSError, UnicodeDecodeError):
             before = self.files.read(path).decode()
-            after = unmasked(before, script, slept_us)
+            after = as_real_programs(before, script, slept_us)
             if after != before:
                 self.files.write(path, after.encode())
 
-    def _dress(self, script: str, session: ShellSession) -> Guise:
+    def _prepare_shims(self, script: str, session: ShellSession) -> Shims:
         """What keeps `script` from seeing the embedded shell, and its devices made ready."""
         self._volatile.forget()
         now_us = self.files.clock.now_us()
         chance = self._volatile.prepare(script, now_us, self.random, opaque=self._opaque)
         taken: set[str] = set()
-        if session.memory is not None and hints_at_guise(script):
+        if session.memory is not None and may_need_shims(script):
             found = self._bash.execute_sync("trap - EXIT; declare -F").stdout
             taken = {line.rpartition(" ")[2] for line in found.splitlines()}
-        absent = MISSING if self._unknown is None else self._unknown.absent_in(script)
-        self._guise = guise(script, taken, chance=chance, absent=absent)
-        return self._guise
+        absent = MISSING if self.unknown is None else self.unknown.absent_in(script)
+        self._shims = shims_for(script, taken, chance=chance, absent=absent)
+        return self._shims
 
     def _execute(
         self, full: str, script: str, timeout_us: int | None
@@ -379,10 +376,12 @@ class LiveShell(LiveMachine):
             stopped = self._stopping and isinstance(self._failure, Endless)
             self._failure = None
             self._clear_cancel()
-            done = Executed(*running.written(), 124, running.cause(cancelled=stopped))
+            done = Executed(*running.output_so_far(), 124, running.cause(cancelled=stopped))
         if done.verdict == "timeout" and deadline_us is not None:
             clock.sleep(deadline_us - clock.now_us())
-        pieces = tuple((_texts.plain(out), _texts.plain(err)) for out, err in running.pieces())
+        pieces = tuple(
+            (bash_texts.plain(out), bash_texts.plain(err)) for out, err in running.pieces()
+        )
         return done, pieces
 
     def _parse(self, script: str) -> tuple[str, str | None]:
@@ -391,14 +390,14 @@ class LiveShell(LiveMachine):
             analysis = self._bash.analyze(script)
         except BashError as error:
             self._look = self._suspicious = self._opaque = True
-            return _texts.split_at_syntax_error(script, str(error), self._bash.analyze)
-        unclosed = _texts.unclosed_brace(script)
+            return split_at_syntax_error(script, str(error), self._bash.analyze)
+        unclosed = split_at_unclosed_brace(script)
         if unclosed is not None:
             return unclosed
-        judgement = judged(analysis, script)
-        self._look |= judgement.look
-        self._suspicious |= judgement.suspicious
-        self._opaque = judgement.opaque
+        effects = file_effects(analysis, script)
+        self._look |= effects.look
+        self._suspicious |= effects.suspicious
+        self._opaque = effects.opaque
         return script, None
 
     def _prelude(self, session: ShellSession, stdin: bytes | None, *, merge: bool = False) -> str:
@@ -438,15 +437,6 @@ class LiveShell(LiveMachine):
         if every:
             parts.append(every)
         return "; ".join(parts) + "; "
-
-
-def _is_writable(text: str) -> bool:
-    """Whether `text` can be written as UTF-8; the embedded shell replaces what cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _is_text(data: bytes) -> bool:

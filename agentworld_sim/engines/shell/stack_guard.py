@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from queue import SimpleQueue
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -34,28 +34,6 @@ _LOOKED_AT = 64
 
 _starting = threading.Lock()
 _idle: list[_Worker] = []
-
-
-class _Job(Generic[T]):
-    def __init__(self, action: Callable[[], T]) -> None:
-        self._action = action
-        self.running = threading.Lock()
-        self.running.acquire()
-        self._result: T | None = None
-        self._failure: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            self._result = self._action()
-        except BaseException as failure:  # noqa: BLE001 -- raised again in the calling thread
-            self._failure = failure
-        finally:
-            self.running.release()
-
-    def result(self) -> T:
-        if self._failure is not None:
-            raise self._failure
-        return self._result  # pyright: ignore[reportReturnType] -- set when there is no failure
 
 
 class _Worker(threading.Thread):
@@ -79,19 +57,26 @@ class _Worker(threading.Thread):
 def call_deep(action: Callable[[], T], *, watch: Callable[[bool], None] | None = None) -> T:
     """Runs `action` on a deep thread and waits for it.
 
-    Args:
-        action: What to run.
-        watch: Called every `PULSE_S` while waiting, with whether the stack is deep. What it raises
-            is raised here, and the thread is left to itself.
-
-    Raises:
-        BaseException: whatever `action` or `watch` raises.
+    `watch` is called every `PULSE_S` while waiting, with whether the stack is deep. What it raises is
+    raised here, and the thread is left to itself.
     """
     worker = _take()
-    job = _Job(action)
-    worker.jobs.put(job.run)
+    done = threading.Lock()
+    done.acquire()
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def job() -> None:
+        try:
+            outcome.append(action())
+        except BaseException as raised:  # noqa: BLE001 -- raised again in the calling thread
+            failure.append(raised)
+        finally:
+            done.release()
+
+    worker.jobs.put(job)
     long = False
-    while not job.running.acquire(timeout=PULSE_S):
+    while not done.acquire(timeout=PULSE_S):
         long = True
         if watch is not None:
             watch(worker.is_deep())
@@ -100,7 +85,9 @@ def call_deep(action: Callable[[], T], *, watch: Callable[[bool], None] | None =
         worker.jobs.put(None)
     else:
         _idle.append(worker)
-    return job.result()
+    if failure:
+        raise failure[0]
+    return outcome[0]
 
 
 def _take() -> _Worker:

@@ -5,14 +5,28 @@ redirected, `SECONDS`), and it fires the EXIT trap at the end of each. So a scri
 on is followed by an epilogue: it writes these down and takes the EXIT trap away. A script that leaves
 the shell (`exit`, `set -e`, a signal) never reaches it; the trap fires as it should, and the next call
 starts a new shell.
+
+bashkit's snapshot of a shell also counts the commands that its interpreter has ever run, so two equal
+shells give different bytes. Only the part that is the shell (variables, functions, aliases, directory)
+is kept with a world; a snapshot is made of it again when it is needed.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from dataclasses import dataclass
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, cast
 
-from agentworld_sim.engines.shell._files import quoted
+from bashkit import Bash
+
+from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.errors import EngineFailure
 
 NOTES = "/dev/.kept"
 """Where the epilogue writes. `/dev` is no part of a world's files."""
@@ -107,7 +121,7 @@ def descriptors(redirects: tuple[str, ...]) -> set[str]:
     }
 
 
-def merged(before: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+def redirects_in_force(before: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     """All redirections in force; one that a later one replaces and none refers to is left out."""
     everything = [*before, *new]
     kept: list[str] = []
@@ -125,3 +139,103 @@ def merged(before: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
 def _descriptor(redirect: str) -> str:
     number = re.match(r"\d+", redirect)
     return number[0] if number else ("0" if redirect.startswith("<") else "1")
+
+
+_CAPABILITIES, _SHELL, _COMMIT = 5, 4, 6
+
+Commit = tuple[str, dict[str, bytes]]
+"""The id of a commit of bashkit, and the objects by id that it is made of."""
+
+
+def capture(bash: Bash) -> Commit:
+    """What `bash` holds now, its files excepted."""
+    commit = bash.commit(exclude_filesystem=True)
+    return commit.id, dict(commit.objects)
+
+
+def memory_of(commit: Commit) -> bytes:
+    """The shell's own part of a commit: JSON with sorted keys.
+
+    An object is a byte and a raw deflate stream of its kind, one byte, and JSON; its id is their SHA-256.
+    Read off bashkit 0.20.1 and held by a test.
+    """
+    return _content(commit, _SHELL)
+
+
+def commit_of(memory: bytes, fresh: Commit) -> Commit:
+    """A commit that restores `memory`, made of any commit of an interpreter with the same commands."""
+    objects: dict[str, bytes] = {}
+
+    def add(kind: int, content: bytes) -> str:
+        plain = bytes([kind]) + content
+        name = hashlib.sha256(plain).hexdigest()
+        packer = zlib.compressobj(wbits=-15)
+        objects[name] = b"\x01" + packer.compress(plain) + packer.flush()
+        return name
+
+    described: Mapping[str, object] = {
+        "caps": add(_CAPABILITIES, _content(fresh, _CAPABILITIES)),
+        "meta": {},
+        "parents": [],
+        "session_commands": 0,
+        "session_exec_calls": 0,
+        "shell": add(_SHELL, memory),
+    }
+    text = json.dumps(described, sort_keys=True, separators=(",", ":"))
+    return add(_COMMIT, text.encode()), objects
+
+
+def _content(commit: Commit, kind: int) -> bytes:
+    for packed in commit[1].values():
+        plain = zlib.decompress(packed[1:], wbits=-15)
+        if plain[0] == kind:
+            return plain[1:]
+    raise EngineFailure("the embedded shell's commit holds no shell: is it another version?")
+
+
+LONGEST_VALUE = 500
+"""Characters of a variable that may name a command."""
+
+_OF_THE_SHELL = frozenset(
+    "BASHOPTS EPOCHREALTIME EPOCHSECONDS EUID HOME HOSTNAME HOSTTYPE LANG LOGNAME MACHTYPE OLDPWD"
+    " OPTIND OSTYPE PATH PPID PS4 PWD SHELL SHELLOPTS SHLVL TERM UID USER _".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShellTexts:
+    """What a script may use of the calls before it."""
+
+    functions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Their sources by name."""
+    always: tuple[str, ...] = ()
+    """Aliases and traps, which show in no script."""
+    values: tuple[str, ...] = ()
+    """Of variables."""
+    path: str = ""
+    """The search path; empty for a fresh shell's."""
+
+
+def texts_kept_by(session: ShellSession) -> ShellTexts:
+    """What `session` brings into the next script."""
+    traps = tuple(command for _, command in session.traps)
+    if session.memory is None:
+        return ShellTexts(always=traps)
+    kept = _read(session.memory)
+    return ShellTexts(kept.functions, (*kept.always, *traps), kept.values, kept.path)
+
+
+@lru_cache(maxsize=32)
+def _read(memory: bytes) -> ShellTexts:
+    held = cast("dict[str, dict[str, Any]]", json.loads(memory))
+    values = {**held.get("env", {}), **held.get("variables", {})}
+    return ShellTexts(
+        functions={name: str(one.get("source", "")) for name, one in held["functions"].items()},
+        always=tuple(map(str, held.get("aliases", {}).values())),
+        values=tuple(
+            value
+            for name, value in values.items()
+            if name not in _OF_THE_SHELL and isinstance(value, str) and len(value) <= LONGEST_VALUE
+        ),
+        path=str(held.get("env", {}).get("PATH", "")),
+    )

@@ -11,28 +11,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import lru_cache, partial
+from typing import get_args
 
 from bashkit import Bash, ScriptAnalysis
 
-from agentworld_sim.engines.shell import _words
-from agentworld_sim.engines.shell._command import CommandCall, CommandResult
-from agentworld_sim.engines.shell._command_question import CommandQuestion
-from agentworld_sim.engines.shell._files import LiveFiles
-from agentworld_sim.engines.shell._guise import HELPER
-from agentworld_sim.engines.shell._imagined import CommandAnswer
-from agentworld_sim.engines.shell._kept import kept_by
-from agentworld_sim.engines.shell._operations import Impossible, Plan, carry_out, planned
+from agentworld_sim.engines.shell import script_analysis
+from agentworld_sim.engines.shell._command import HELPER, CommandCall, CommandResult
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
-from agentworld_sim.engines.shell._programs import (
-    PROGRAM_FOLDERS,
-    Program,
-    executables,
-    in_path,
-    names_of,
-    program_at,
-)
-from agentworld_sim.engines.shell._question import (
+from agentworld_sim.engines.shell.command_question import (
+    CommandQuestion,
     content_sum,
     digest_of,
     question_of,
@@ -40,17 +29,78 @@ from agentworld_sim.engines.shell._question import (
     sum_after,
     sum_of,
 )
-from agentworld_sim.engines.shell._routes import Routes
-from agentworld_sim.engines.shell._simple import SIMPLE_COMMANDS
-from agentworld_sim.engines.shell._uninstalled import UNINSTALLED
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.commands.builtins import BUILTINS
-from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.file_operations import (
+    CommandAnswer,
+    Impossible,
+    Plan,
+    carry_out,
+    plan_of,
+)
+from agentworld_sim.engines.shell.live_files import LiveFiles
+from agentworld_sim.engines.shell.machine import ShellLimits
+from agentworld_sim.engines.shell.programs import (
+    PROGRAM_FOLDERS,
+    UNINSTALLED,
+    Program,
+    executables,
+    in_path,
+    names_of,
+    program_at,
+)
 from agentworld_sim.engines.shell.read_only_commands import only_looks
+from agentworld_sim.engines.shell.script_analysis import SIMPLE_COMMANDS
 from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.errors import AccessRefused, EngineFailure
+from agentworld_sim.engines.shell.session_capture import texts_kept_by
+from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, nearest
 from agentworld_sim.types.files import FileTree, normal_path
+from agentworld_sim.types.tools import Route
 from agentworld_sim.types.turns import InnerAnswer, Turn
+
+
+class Routes:
+    """What a scenario says of commands, by name or glob pattern.
+
+    `compute`: the shell, which says `command not found` when it does not have the command. `imagine`:
+    the imaginer, also for a command that the shell has. `refuse`: the step is refused.
+    """
+
+    def __init__(self, routes: Mapping[str, Route]) -> None:
+        """
+        Args:
+            routes: Command name or glob pattern to route. An exact name counts first, then the
+                first pattern that fits.
+
+        Raises:
+            UsageError: no such route, or a builtin of the shell itself is not left to it.
+        """
+        for name, route in routes.items():
+            if route not in get_args(Route):
+                raise UsageError(
+                    f"the command {name!r} has the route {route!r}."
+                    f"{nearest(route, get_args(Route))} There are: {', '.join(get_args(Route))}."
+                )
+            if name in BUILTINS and route != "compute":
+                raise UsageError(
+                    f"the command {name!r} cannot have the route {route!r}: it is a builtin of the"
+                    " shell itself, which always computes it. Leave it out."
+                )
+        self._routes = dict(routes)
+
+    def setting(self, name: str) -> str | None:
+        """The name or pattern that decides about `name`; `None` if nothing was said."""
+        if name in BUILTINS:
+            return None
+        if name in self._routes:
+            return name
+        return next((key for key in self._routes if fnmatchcase(name, key)), None)
+
+    def of(self, name: str) -> Route | None:
+        """The route of `name`; `None` if nothing was said of it."""
+        setting = self.setting(name)
+        return None if setting is None else self._routes[setting]
+
 
 Named = tuple[tuple[str, ...], str]
 """Words of a command and the hash of its input."""
@@ -78,7 +128,7 @@ class Misnamed(BaseException):
 
 
 @lru_cache(maxsize=1)
-def _embedded() -> frozenset[str]:
+def _embedded_names() -> frozenset[str]:
     """What the embedded shell has."""
     return frozenset(Bash().capabilities().builtins)
 
@@ -90,7 +140,7 @@ class CommandNames:
         self.routes = routes
         self.programs = frozenset(name for name in UNINSTALLED if routes.of(name) != "compute")
         """What looks installed: a file in `/usr/bin` that is imagined."""
-        plain = {name for name in (*_embedded(), *COMMANDS, *COMMAND_NAMES) if name.isascii()}
+        plain = {name for name in (*_embedded_names(), *COMMANDS, *COMMAND_NAMES) if name.isascii()}
         mine = {name for name in plain if "/" not in name and name not in BUILTINS}
         self.overridden = frozenset(
             name
@@ -232,66 +282,52 @@ class UnknownCommands:
         analyze: Callable[[str], ScriptAnalysis],
         files: LiveFiles,
     ) -> bool:
-        """Finds the names in a script that may be unknown commands, and adds them to `words`.
-
-        Args:
-            script: The script about to run.
-            session: What the shell keeps: functions and aliases may call commands too.
-            cwd: Where it starts.
-            path: The search path of a fresh shell.
-            analyze: Parses a script.
-            files: The world's files.
+        """Finds the names in a script that may be unknown commands, and adds them to `words`. What the shell
+        keeps counts too: functions and aliases may call commands.
 
         Returns:
             Whether the shell must know `words` and no others: the script may ask for names.
         """
-        analysis = _words.analysed(script, analyze)
-        kept = kept_by(session)
-        names = None if analysis is None else _words.plain_names(analysis)
+        analysis = script_analysis.analysis_of(script, analyze)
+        kept = texts_kept_by(session)
+        names = None if analysis is None else script_analysis.plain_names(analysis)
         if names is not None and (kept.always or names & kept.functions.keys()):
             names = None
         folders = [cwd]
-        pathless: set[str] = set()
+        exact = names is None
         if names is None:
-            read = partial(_read, files)
-            texts, folders = _words.texts_of(script, cwd, read)
             # A shell inside the script is asked without our help: what is looked up there is left
             # out until it is called.
-            nested = texts if _words.starts_shells(analysis) else texts[1:]
-            hidden = set[str]().union(*(_words.looked_up(text) for text in nested))
-            texts += [*kept.always, *kept.functions.values(), *kept.values]
-            found = [
-                *(analysis.command_names if analysis else ()),
-                *(word for text in texts for word in _words.candidates(text)),
-            ]
-            names = {word: None for word in found if word not in hidden}
-            if any(map(_words.clears_environment, texts)):
-                # The real `env` then looks into /usr/bin, the embedded one nowhere.
-                pathless = set(self.names.programs & names.keys())
-            names = [*names, *self._programs(folders, files)]
-        exact = not isinstance(names, set)
-        self.words.update(dict.fromkeys(sorted(pathless)))
-        if all(name in self.words or self.names.is_known(name) for name in names):
-            return exact
+            nested = script_analysis.starts_shells(analysis)
+            hidden = script_analysis.lookups(script) if nested else set[str]()
+            texts = [script, *kept.always, *kept.functions.values(), *kept.values]
+            found = [word for text in texts for word in script_analysis.candidates(text)]
+            if analysis is not None:
+                found = [*analysis.command_names, *found]
+            folders = script_analysis.folders_of(script, cwd)
+            names = [word for word in dict.fromkeys(found) if word not in hidden]
+            names += self._programs(folders, files)
         env = {"PATH": kept.path or path}
-        new = _words.limited(
+        new = [
             name
-            for name in names
-            if name not in self.words and self._is_unknown(name, folders, env, files)
-        )
-        self.words.update(dict.fromkeys(new))
+            for name in dict.fromkeys(names)
+            if name not in self.words
+            and not self.names.is_known(name)
+            and self._is_unknown(name, folders, env, files)
+        ]
+        self.words.update(dict.fromkeys(new[: script_analysis.MOST_WORDS]))
         return exact
 
     def absent_in(self, script: str) -> frozenset[str]:
         """Names in `script` that are not there for those who ask (`command -v`)."""
-        words = set(_words.WORD.findall(script))
+        words = set(script_analysis.WORD.findall(script))
         learned = self.words.keys() - self.names.programs
         return frozenset(self.names.absent | (learned & words))
 
     def note(self, text: str) -> None:
         """Notes names of which the shell said that they are no commands."""
         if "not found" in text or "No such file" in text:
-            for name in _words.not_found(text):
+            for name in script_analysis.not_found(text):
                 if self._can_be_learned(name):
                     self._missed.add(name)
 
@@ -345,12 +381,6 @@ class UnknownCommands:
     ) -> CommandResult:
         """Answers a command, or stops the turn until somebody has.
 
-        Args:
-            call: The command; its files are `files`.
-            files: The world's files.
-            script: Where it stands.
-            suspicious: Files may have changed without a new time.
-
         Raises:
             AccessRefused: its route is `refuse`.
             Unanswered: somebody has to be asked.
@@ -368,14 +398,15 @@ class UnknownCommands:
             files_sum = sum_after(self._total(files.tree), files.tree, pending)
             digest = digest_of(argv, call, files_sum, self._others(named))
             if digest not in self._pure:
-                plan = partial(Plan, files.tree, pending, cwd=call.cwd, limits=self._limits)
+                tree = files.tree.replaced(pending)
+                plan = partial(Plan, tree, cwd=call.cwd, limits=self._limits)
                 question = question_of(
                     argv,
                     call,
                     files,
                     script=script,
                     digest=digest,
-                    files_sum=content_sum(files.tree.replaced(pending)),
+                    files_sum=content_sum(tree),
                     validate=partial(_problem, plan),
                 )
                 raise Unanswered(key, question)
@@ -384,10 +415,10 @@ class UnknownCommands:
         answer, _ = self.turn.given[key]
         self.said.update(f"{answer.stdout}\n{answer.stderr}".split("\n"))
         if answer.operations:
-            pending = files.pending(suspicious=suspicious)
-            plan = Plan(files.tree, pending, cwd=call.cwd, limits=self._limits)
+            tree = files.tree.replaced(files.pending(suspicious=suspicious))
+            plan = Plan(tree, cwd=call.cwd, limits=self._limits)
             try:
-                carry_out(planned(answer, plan), files)
+                carry_out(plan_of(answer, plan), files)
             except (Impossible, OSError) as problem:
                 raise EngineFailure(
                     f"The answer to the command {' '.join(argv)!r} cannot be carried out: {problem}"
@@ -447,19 +478,10 @@ class UnknownCommands:
 
 def _problem(plan: Callable[[], Plan], answer: CommandAnswer) -> str | None:
     try:
-        planned(answer, plan())
+        plan_of(answer, plan())
     except Impossible as problem:
         return str(problem)
     return None
-
-
-def _read(files: LiveFiles, path: str) -> bytes | None:
-    try:
-        if path.startswith(("/usr/bin/", "/dev/", "/proc/")) or files.stat(path).kind != "file":
-            return None
-        return files.read(path)
-    except OSError:
-        return None
 
 
 def _is_in_program_folder(name: str, call: CommandCall) -> bool:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from bashkit import Bash, ExecResult
 
-from agentworld_sim.engines.shell._deep import call_deep
-from agentworld_sim.engines.shell._limit_texts import (
+from agentworld_sim.engines.shell.bash_texts import (
     OVERFLOW,
     Verdict,
     Verdicts,
     unfaithful,
     verdict_on,
 )
-from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.machine import ShellLimits
+from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.errors import EngineFailure
 
 GRACE_S = 0.3
@@ -59,14 +59,7 @@ class Execution:
         *,
         said: Container[str] = (),
     ) -> None:
-        """
-        Args:
-            bash: Where to run.
-            limits: Of the turn.
-            stop: Cancels `bash` and everything that was started from it.
-            now_us: The world's clock.
-            said: Lines that others write: they are no reports of `bash`.
-        """
+        """`stop` cancels all that `bash` started; the lines in `said` are others' and no reports of `bash`."""
         self._bash = bash
         self._said = said
         self._limits = limits
@@ -90,26 +83,26 @@ class Execution:
         named = named or script
         result = call_deep(lambda: self._bash.execute_sync(script, self._sink), watch=self._watch)
         if self._deep:
-            return self._stopped(OVERFLOW, result)
+            return self._end(OVERFLOW, result)
         if self._reports >= MOST_REPORTS:
-            report = self._stopped_inside("".join(self._err), named)
-            return self._stopped(report or OVERFLOW, result)
+            report = self._verdict_inside("".join(self._err), named)
+            return self._end(report or OVERFLOW, result)
         if self._late:
-            return self._stopped(Verdicts("timeout", "", 124), result)
+            return self._end(Verdicts("timeout", "", 124), result)
         if self._size > self._limits.output_bytes:
             raise EngineFailure(
                 f"The script {named[:300]!r} wrote more than {self._limits.output_bytes:,} bytes"
                 " (ShellLimits.output_bytes); raise the limit, or have it write to a file."
             )
         if result.error is not None:
-            return self._stopped(verdict_on(result.error, named), result)
+            return self._end(verdict_on(result.error, named), result)
         if result.stdout_truncated or result.stderr_truncated:
             raise unfaithful("the output was truncated", named)
-        said = self._stopped_inside(result.stderr, named)
+        said = self._verdict_inside(result.stderr, named)
         if said is not None:
-            return self._stopped(said, result)
+            return self._end(said, result)
         # The sink misses the menu of `select`, the result what a DEBUG trap prints.
-        pairs = zip(self.written(), (result.stdout, result.stderr), strict=True)
+        pairs = zip(self.output_so_far(), (result.stdout, result.stderr), strict=True)
         stdout, stderr = (max(pair, key=len) for pair in pairs)
         return Executed(stdout, stderr, result.exit_code)
 
@@ -138,12 +131,12 @@ class Execution:
         said = (err if not _REPORT.search(self._own(err)) else "" for err in self._err)
         return list(zip(self._out, said, strict=True))
 
-    def written(self) -> tuple[str, str]:
+    def output_so_far(self) -> tuple[str, str]:
         """Standard output and error so far. A stopped run forgets them; the sink has seen them."""
         return "".join(self._out), "".join(self._err)
 
-    def _stopped(self, by: Verdicts, result: ExecResult) -> Executed:
-        stdout, stderr = self.written()
+    def _end(self, by: Verdicts, result: ExecResult) -> Executed:
+        stdout, stderr = self.output_so_far()
         lines = stderr.splitlines(keepends=True)
         kept = [line for line in lines if not _REPORT.search(self._own(line))]
         return Executed(stdout, "".join(kept) + by.said, by.exit_code, by.verdict, result.error)
@@ -153,8 +146,8 @@ class Execution:
         lines = text.splitlines(keepends=True)
         return "".join(line for line in lines if line.rstrip("\n") not in self._said)
 
-    def _stopped_inside(self, stderr: str, script: str) -> Verdicts | None:
-        return _stopped_inside(self._own(stderr), script)
+    def _verdict_inside(self, stderr: str, script: str) -> Verdicts | None:
+        return _verdict_inside(self._own(stderr), script)
 
     def _sink(self, stdout: str, stderr: str) -> None:
         if "resource limit exceeded: " in stderr and "resource limit" in self._own(stderr):
@@ -190,11 +183,6 @@ class SideWatch:
     """Watches a command in an interpreter beside the running one."""
 
     def __init__(self, limit_us: int | None, stop: Callable[[], None]) -> None:
-        """
-        Args:
-            limit_us: How long it may take; of host time too, for what burns it.
-            stop: Cancels it.
-        """
         self._limit_s = math.inf if limit_us is None else limit_us / 1_000_000
         self._stop = stop
         self._started = time.monotonic()
@@ -223,7 +211,7 @@ _REPORT = re.compile(
 )
 
 
-def _stopped_inside(stderr: str, script: str) -> Verdicts | None:
+def _verdict_inside(stderr: str, script: str) -> Verdicts | None:
     """A part of the script (a subshell, a pipeline's stage) hit a limit that ends all of it."""
     if "jq: execution timed out" in stderr:
         return Verdicts("timeout", "", 124)

@@ -6,13 +6,75 @@ turn, and only a plan that went through touches the files. So it is all of a com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
-from agentworld_sim.engines.shell._command import ShellFiles
-from agentworld_sim.engines.shell._imagined import CommandAnswer, FileOperation
-from agentworld_sim.engines.shell.limits import ShellLimits
-from agentworld_sim.types.files import FileEntry, FileTree, normal_path, parent_of
+from agentworld_sim.engines.shell.live_files import LiveFiles
+from agentworld_sim.engines.shell.machine import ShellLimits
+from agentworld_sim.types.files import FileEntry, normal_path, parent_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOperation:
+    """One change to the files that a command makes."""
+
+    kind: Literal["write", "append", "delete", "move", "chmod", "mkdir"]
+    path: str
+    """Absolute, or relative to the question's working directory."""
+    content: str = ""
+    """Of `write` and `append`."""
+    target: str = ""
+    """Of `move`: the new path."""
+    mode: int | None = None
+    """Permission bits; needed for `chmod`."""
+
+    def to_json(self) -> dict[str, Any]:
+        value: dict[str, Any] = {"kind": self.kind, "path": self.path}
+        if self.kind in ("write", "append"):
+            value["content"] = self.content
+        if self.target:
+            value["target"] = self.target
+        if self.mode is not None:
+            value["mode"] = self.mode
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> FileOperation:
+        return cls(**value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandAnswer:
+    """What a command wrote, how it ended and what it changed."""
+
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int = 0
+    operations: tuple[FileOperation, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "stdout": self.stdout,
+            "stderr": self.stderr,
+            "exit_code": self.exit_code,
+            "operations": [operation.to_json() for operation in self.operations],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> CommandAnswer:
+        operations = cast("Sequence[Mapping[str, Any]]", value.get("operations", ()))
+        return cls(
+            stdout=value["stdout"],
+            stderr=value["stderr"],
+            exit_code=value["exit_code"],
+            operations=tuple(FileOperation.from_json(one) for one in operations),
+        )
+
+
+Validate = Callable[[CommandAnswer], str | None]
+"""`None` when the answer can be carried out, otherwise the reason, for whoever must answer again."""
+
 
 MOST_OPERATIONS = 500
 
@@ -42,23 +104,8 @@ class Step:
 class Plan:
     """The file tree in the middle of a turn, and what operations would make of it."""
 
-    def __init__(
-        self,
-        base: FileTree,
-        changed: Mapping[str, FileEntry | None],
-        *,
-        cwd: str,
-        limits: ShellLimits,
-    ) -> None:
-        """
-        Args:
-            base: The tree as the turn began.
-            changed: What the turn has changed so far.
-            cwd: Where the command runs.
-            limits: How much may be written.
-        """
-        self._base = base
-        self._changed = dict(changed)
+    def __init__(self, tree: Mapping[str, FileEntry], *, cwd: str, limits: ShellLimits) -> None:
+        self._files = dict(tree)
         self._cwd = cwd
         self._limits = limits
         self.steps: list[Step] = []
@@ -78,8 +125,7 @@ class Plan:
             case "delete":
                 self._present(place)
                 self._movable(place)
-                for path in [place, *self._below(place)]:
-                    self._changed[path] = None
+                self._take_out(place)
             case "move":
                 self._move(operation, place)
                 return
@@ -87,12 +133,12 @@ class Plan:
                 entry = self._present(place)
                 if operation.mode is None:
                     raise Impossible("`chmod` needs a mode")
-                self._changed[place] = replace(entry, mode=operation.mode)
+                self._files[place] = replace(entry, mode=operation.mode)
         self.steps.append(Step(operation, place))
 
     def check_size(self) -> None:
         """Raises `Impossible` when the files have become too many or too large."""
-        sizes = [entry.size for _, entry in self._entries() if entry.kind == "file"]
+        sizes = [entry.size for entry in self._files.values() if entry.kind == "file"]
         if len(sizes) > self._limits.files:
             raise Impossible(
                 f"the world would hold {len(sizes):,} files, and at most {self._limits.files:,} are"
@@ -107,7 +153,7 @@ class Plan:
     # The operations
 
     def _write(self, operation: FileOperation, place: str) -> None:
-        held = self._get(place)
+        held = self._files.get(place)
         if held is not None and held.kind != "file":
             raise Impossible(f"{place} is a {held.kind}, not a file")
         self._make_parents(place)
@@ -120,15 +166,15 @@ class Plan:
                 " allowed"
             )
         mode = operation.mode if operation.mode is not None else held.mode if held else 0o644
-        self._changed[place] = FileEntry("file", mode, size=size)
+        self._files[place] = FileEntry("file", mode, size=size)
 
     def _mkdir(self, operation: FileOperation, place: str) -> None:
-        held = self._get(place)
+        held = self._files.get(place)
         if held is not None and held.kind != "directory":
             raise Impossible(f"{place} is a {held.kind} already")
         self._make_parents(place)
         mode = operation.mode if operation.mode is not None else 0o755
-        self._changed[place] = replace(held, mode=mode) if held else FileEntry("directory", mode)
+        self._files[place] = replace(held, mode=mode) if held else FileEntry("directory", mode)
 
     def _move(self, operation: FileOperation, place: str) -> None:
         entry = self._present(place)
@@ -136,15 +182,14 @@ class Plan:
         if not operation.target:
             raise Impossible("`move` needs a target")
         target = self._place(operation.target, follow=False)
-        held = self._get(target)
+        held = self._files.get(target)
         if target == place or target.startswith(place + "/"):
             raise Impossible(f"{place} cannot be moved into itself")
         if held is not None and (held.kind == "directory" or entry.kind == "directory"):
             raise Impossible(f"there is a {held.kind} at {target} already")
         self._make_parents(target)
-        for path in [place, *self._below(place)]:
-            self._changed[target + path[len(place) :]] = self._get(path)
-            self._changed[path] = None
+        for path, moved in self._take_out(place).items():
+            self._files[target + path[len(place) :]] = moved
         self.steps.append(Step(operation, place, target))
 
     # The tree
@@ -164,7 +209,7 @@ class Plan:
                 done = "" if done.count("/") <= 1 else parent_of(done)
                 continue
             step = f"{done}/{part}"
-            held = self._get(step)
+            held = self._files.get(step)
             if held is None or held.kind != "symlink" or not (todo or follow):
                 done = step
                 continue
@@ -191,7 +236,7 @@ class Plan:
             raise Impossible(f"{place} holds the working directory and has to stay")
 
     def _present(self, place: str) -> FileEntry:
-        entry = self._get(place)
+        entry = self._files.get(place)
         if entry is None:
             raise Impossible(f"there is no {place}")
         return entry
@@ -200,30 +245,21 @@ class Plan:
         above = parent_of(place)
         if above == place:
             return
-        held = self._get(above)
+        held = self._files.get(above)
         if held is None:
             self._make_parents(above)
-            self._changed[above] = FileEntry("directory", 0o755)
+            self._files[above] = FileEntry("directory", 0o755)
         elif held.kind != "directory":
             raise Impossible(f"{above} is a {held.kind}, not a directory")
 
-    def _get(self, path: str) -> FileEntry | None:
-        return self._changed[path] if path in self._changed else self._base.get(path)
-
-    def _below(self, place: str) -> list[str]:
-        prefix = place.rstrip("/") + "/"
-        return [path for path, _ in self._entries() if path.startswith(prefix)]
-
-    def _entries(self) -> Iterator[tuple[str, FileEntry]]:
-        for path, entry in self._base.items():
-            if path not in self._changed:
-                yield path, entry
-        for path, entry in self._changed.items():
-            if entry is not None:
-                yield path, entry
+    def _take_out(self, place: str) -> dict[str, FileEntry]:
+        """What is at a place and below it; it is there no more."""
+        below = place.rstrip("/") + "/"
+        paths = [path for path in self._files if path == place or path.startswith(below)]
+        return {path: self._files.pop(path) for path in paths}
 
 
-def planned(answer: CommandAnswer, plan: Plan) -> tuple[Step, ...]:
+def plan_of(answer: CommandAnswer, plan: Plan) -> tuple[Step, ...]:
     """The steps that carry out an answer's operations.
 
     Raises:
@@ -253,7 +289,7 @@ def planned(answer: CommandAnswer, plan: Plan) -> tuple[Step, ...]:
     return tuple(plan.steps)
 
 
-def carry_out(steps: tuple[Step, ...], files: ShellFiles) -> None:
+def carry_out(steps: tuple[Step, ...], files: LiveFiles) -> None:
     """Does what was planned."""
     for step in steps:
         operation, place = step.operation, step.place
@@ -273,7 +309,7 @@ def carry_out(steps: tuple[Step, ...], files: ShellFiles) -> None:
                 files.chmod(place, operation.mode or 0)
 
 
-def _write(operation: FileOperation, place: str, files: ShellFiles) -> None:
+def _write(operation: FileOperation, place: str, files: LiveFiles) -> None:
     files.mkdir(parent_of(place), parents=True)
     data, mode = operation.content.encode(), operation.mode
     if files.exists(place):

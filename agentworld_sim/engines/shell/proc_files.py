@@ -59,6 +59,15 @@ class VolatileFiles:
             self.dev.mkdir("/" + name)
         for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
             self.dev.symlink(f"/proc/self/fd/{number}", "/" + name)
+        self._own = self._devices()
+
+    def has_foreign_files(self) -> bool:
+        """Whether somebody made files in `/dev`: they are no part of the world's state."""
+        return self._devices() != self._own
+
+    def _devices(self) -> set[str]:
+        folders = ("/", "/pts/", "/shm/")
+        return {folder + entry["name"] for folder in folders for entry in self.dev.read_dir(folder)}
 
     @property
     def mounts(self) -> dict[str, FileSystem]:
@@ -80,13 +89,14 @@ class VolatileFiles:
             self.draw(random)
         zeros = bytes(ZERO_BYTES) if "/dev/zero" in script else b""
         self._device("zero", zeros)
-        self._filled = bool(zeros)
+        self._filled = chance or bool(zeros)
         return "random" in script
 
     def forget(self) -> None:
-        """Gives back what a script needed much memory for."""
+        """Gives back what a script needed much memory for, and lets no later one see."""
         if self._filled:
-            self._device("zero", b"")
+            for name in ("zero", "random", "urandom"):
+                self._device(name, b"")
             self._filled = False
 
     def draw(self, random: Random) -> None:

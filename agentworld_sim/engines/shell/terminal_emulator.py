@@ -9,16 +9,163 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
-from agentworld_sim.engines.shell._keys import Line, keys
-from agentworld_sim.engines.shell._live import LiveShell, ShellRun
-from agentworld_sim.engines.shell._prompt import interactive_texts, reader_of, shown_prompt
-from agentworld_sim.engines.shell._screen import Display
-from agentworld_sim.engines.shell._unfinished import needs_more_input
+import pyte
+
+from agentworld_sim.engines.shell.live_shell import LiveShell, ShellRun
+from agentworld_sim.engines.shell.script_analysis import needs_more_input
 from agentworld_sim.engines.shell.session import ShellSession
+
+_NAMED = {
+    "C-a": "\x01", "C-b": "\x02", "C-c": "\x03", "C-d": "\x04", "C-e": "\x05", "C-f": "\x06",
+    "C-h": "\x7f", "C-k": "\x0b", "C-l": "\x0c", "C-n": "\x0e", "C-p": "\x10", "C-u": "\x15",
+    "C-w": "\x17", "C-z": "\x1a", "C-\\": "\x1c", "Enter": "\n", "C-m": "\n", "C-j": "\n",
+    "Tab": "\t", "BSpace": "\x7f", "Escape": "\x1b", "Space": " ", "Up": "\x10", "Down": "\x0e",
+    "Left": "\x02", "Right": "\x06", "Home": "\x01", "End": "\x05", "DC": "\x1b[3~",
+}  # fmt: skip
+
+_SEQUENCES = {
+    "\x1b[A": "\x10", "\x1b[B": "\x0e", "\x1b[C": "\x06", "\x1b[D": "\x02", "\x1b[H": "\x01",
+    "\x1b[F": "\x05", "\x1bOA": "\x10", "\x1bOB": "\x0e", "\x1bOC": "\x06", "\x1bOD": "\x02",
+}  # fmt: skip
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;]*[A-Za-z~]|O[A-Za-z]|.)?", re.DOTALL)
+
+
+def keys(keystrokes: str) -> Iterator[str]:
+    """One character a key: what is typed, or the control character of a key.
+
+    `C-c` and the other names are keys only when they are all of `keystrokes`.
+    """
+    text = _NAMED.get(keystrokes, keystrokes)
+    position = 0
+    while position < len(text):
+        found = _ESCAPE.match(text, position)
+        if found:
+            if found[0] in _SEQUENCES:
+                yield _SEQUENCES[found[0]]
+            position = found.end()
+            continue
+        yield {"\r": "\n", "\b": "\x7f"}.get(text[position], text[position])
+        position += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The line being edited at a prompt, as readline's Emacs mode does."""
+
+    text: str = ""
+    at: int = 0
+    """Where the cursor stands."""
+
+    def after_key(self, key: str) -> Line:
+        """The line after one key; keys that do nothing here leave it as it is."""
+        before, after = self.text[: self.at], self.text[self.at :]
+        if key >= " " and key != "\x7f":
+            return Line(before + key + after, self.at + 1)
+        if key == "\x7f":
+            return Line(before[:-1] + after, max(0, self.at - 1))
+        if key == "\x04":
+            return Line(before + after[1:], self.at)
+        if key == "\x15":
+            return Line(after, 0)
+        if key == "\x0b":
+            return Line(before, self.at)
+        if key == "\x17":
+            left = re.sub(r"\S*\s*$", "", before)
+            return Line(left + after, len(left))
+        to = {"\x01": 0, "\x05": len(self.text), "\x02": self.at - 1, "\x06": self.at + 1}
+        return Line(self.text, min(len(self.text), max(0, to.get(key, self.at))))
+
+
+ROWS, COLUMNS = 40, 160
+"""The size that terminal benchmarks give their sessions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """A screen as a value."""
+
+    lines: tuple[str, ...] = ()
+    """From the top; missing ones are blank."""
+    row: int = 0
+    column: int = 0
+    rows: int = ROWS
+    columns: int = COLUMNS
+
+    def fed(self, text: str) -> Display:
+        """The screen after `text` was written to it; a newline also returns the carriage."""
+        if not text:
+            return self
+        screen = pyte.Screen(self.columns, self.rows)
+        stream = pyte.Stream(cast("Any", screen))
+        stream.feed("\r\n".join(self.lines))
+        screen.cursor_position(self.row + 1, self.column + 1)
+        stream.feed(text.replace("\r\n", "\n").replace("\n", "\r\n"))
+        lines = [line.rstrip() for line in screen.display]
+        row, column = screen.cursor.y, min(screen.cursor.x, self.columns - 1)
+        while lines and not lines[-1]:
+            lines.pop()
+        return Display(tuple(lines), row, column, self.rows, self.columns)
+
+    @property
+    def text(self) -> str:
+        """The rows, blank ones at the end left out."""
+        return "\n".join(self.lines)
+
+
+_LINE = re.compile(r"(?m)^bash: (?:-c: )?line \d+: ")
+_QUOTED_LINE = re.compile(r"(?m)^bash: -c: line \d+: `.*'\n")
+_READ = re.compile(r"read(?:\s+-[rs]+|\s+-p\s+(?P<prompt>\"[^\"]*\"|'[^']*'|\S+))*(?:\s+\w+)*")
+
+
+def prompt_text(live: LiveShell, session: ShellSession, ps1: str) -> str:
+    """The prompt of Debian's root, or what the user made of it."""
+    machine = live.machine
+    cwd = session.cwd or machine.workdir
+    if cwd == machine.home or cwd.startswith(machine.home + "/"):
+        cwd = "~" + cwd[len(machine.home) :]
+    sign = "#" if machine.user == "root" else "$"
+    if not ps1:
+        return f"{machine.user}@{machine.hostname}:{cwd}{sign} "
+    words = {
+        "u": machine.user,
+        "h": machine.hostname,
+        "H": machine.hostname,
+        "w": cwd,
+        "W": cwd.rpartition("/")[2] or cwd,
+        "$": sign,
+        "[": "",
+        "]": "",
+        "n": "\n",
+        "s": "bash",
+        "e": "\x1b",
+        "a": "",
+        "\\": "\\",
+    }
+    text = ps1.replace("${debian_chroot:+($debian_chroot)}", "")
+    text = re.sub(r"\\033", "\x1b", text)
+    return re.sub(r"\\(.)", lambda found: words.get(found[1], found[0]), text)
+
+
+def interactive_texts(text: str) -> str:
+    """Messages without the line numbers that only a script's have."""
+    return _LINE.sub("bash: ", _QUOTED_LINE.sub("", text))
+
+
+def reader_of(command: str) -> str | None:
+    """What a command that reads the keyboard shows first; `None` when it reads none."""
+    if command == "cat":
+        return ""
+    found = _READ.fullmatch(command)
+    if found is None:
+        return None
+    prompt = found["prompt"] or ""
+    return prompt[1:-1] if prompt[:1] in ("'", '"') else prompt
+
 
 FOR_EVER_US = 2**62
 """When a command ends that never ends."""
@@ -85,13 +232,7 @@ def press(
     screen: TerminalScreen,
     keystrokes: Iterable[Keystrokes],
 ) -> tuple[TerminalScreen, ShellSession, str]:
-    """Types `keystrokes` into a terminal.
-
-    Args:
-        live: The machine, in a turn that has been started.
-        session: The shell behind the terminal.
-        screen: The terminal as it was left.
-        keystrokes: What is typed; nothing at all leaves everything as it is.
+    """Types `keystrokes` into a terminal, in a turn that has been started; none leave everything as it is.
 
     Returns:
         The terminal and the shell afterwards, and what the screen shows.
@@ -124,9 +265,7 @@ class _Terminal:
         return shown.text
 
     def _prompt(self) -> str:
-        return (
-            "> " if self.screen.block else shown_prompt(self._live, self.session, self.screen.ps1)
-        )
+        return "> " if self.screen.block else prompt_text(self._live, self.session, self.screen.ps1)
 
     def _change(self, **changes: Any) -> None:
         self.screen = replace(self.screen, **changes)
@@ -164,13 +303,13 @@ class _Terminal:
         elif key == "\x0c":
             self._change(display=Display(rows=screen.display.rows, columns=screen.display.columns))
         elif key == "\n":
-            self._entered()
+            self._enter()
         elif key in ("\x10", "\x0e"):
             self._recall(1 if key == "\x10" else -1)
         elif key == "\t":
             pass
         else:
-            self._change(line=screen.line.typed(key))
+            self._change(line=screen.line.after_key(key))
 
     def _echo(self) -> str:
         return ("" if self.screen.reading else self._prompt()) + self.screen.line.text
@@ -211,7 +350,7 @@ class _Terminal:
             text = self.screen.history[-at] if at else ""
             self._change(recalled=at, line=Line(text, len(text)))
 
-    def _entered(self) -> None:
+    def _enter(self) -> None:
         text = self.screen.line.text
         self._write(self._echo() + "\n")
         self._change(line=Line(), recalled=0)
