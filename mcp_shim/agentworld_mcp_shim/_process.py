@@ -59,6 +59,7 @@ class UpstreamProcess:
         self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
         self._process = _started(self.command, {**_inherited(), **(env or {})})
         self._closing: threading.Thread | None = None
+        self._read = False
         self._ended = threading.Event()
         self._code: int | None = None
         # Daemons: a grandchild that keeps the pipes open must not keep us.
@@ -91,6 +92,7 @@ class UpstreamProcess:
 
         send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
         loop = asyncio.get_running_loop()
+        self._read = True
 
         def deliver(message: SessionMessage | None) -> None:
             if message is None:
@@ -127,6 +129,8 @@ class UpstreamProcess:
         if self._closing is not None and self._closing.is_alive():
             _signal(self._process, signal.SIGTERM)
             self._closing.join(3 * GRACE_SECONDS)
+        if self._process.stdout is not None and not self._read:
+            self._process.stdout.close()
 
     def _messages(self) -> Iterator[SessionMessage]:
         """What it sends, until it closes its standard output."""
@@ -135,7 +139,7 @@ class UpstreamProcess:
 
         stream = self._process.stdout
         assert stream is not None
-        with contextlib.suppress(ValueError, OSError):
+        with contextlib.suppress(ValueError, OSError), stream:
             while line := stream.readline(LINE_BYTES):
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -153,7 +157,7 @@ class UpstreamProcess:
     def _listen(self) -> None:
         stream = self._process.stderr
         assert stream is not None
-        with contextlib.suppress(ValueError, OSError):
+        with contextlib.suppress(ValueError, OSError), stream:
             for line in stream:
                 text = line.decode("utf-8", "replace").rstrip()
                 self._said.append(text)

@@ -10,19 +10,14 @@ from typing import Any
 
 from agentworld_sim.scenario import Scenario
 from tests.mcp.conftest import DATA, Shim
+from tests.mcp.in_process import run
 
 TRACKER = ("--", sys.executable, str(DATA / "mcp_listing.py"), "issue_tracker")
 
 
 def explain(shim: Shim, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "agentworld_mcp_shim", "explain", *words],
-        env=shim.environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run(["explain", *words], shim.environment, cached=True)
+    return subprocess.CompletedProcess(words, *done)
 
 
 def test_it_shows_tables_tools_and_reasons_in_eighty_columns(shim: Shim) -> None:
@@ -127,15 +122,8 @@ def test_a_correction_in_the_scenario_is_shown(shim: Shim, tmp_path: Path) -> No
 
 def test_a_snapshot_is_explained_without_starting_the_server(shim: Shim, tmp_path: Path) -> None:
     file = tmp_path / "tracker.json"
-    made = subprocess.run(
-        [sys.executable, "-m", "agentworld_mcp_shim", "snapshot", "-o", str(file), *TRACKER],
-        env=shim.environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (made.returncode, made.stderr) == (0, "")
+    made = run(["snapshot", "-o", str(file), *TRACKER], shim.environment)
+    assert made == (0, "", "")
     assert explain(shim, "--snapshot", str(file)).stdout == explain(shim, *TRACKER).stdout
 
 
