@@ -19,7 +19,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 from unittest.mock import patch
 
 import anyio
@@ -31,8 +31,10 @@ from mcp_types import jsonrpc_message_adapter
 from agentworld_mcp_shim import _stdio, _upstream
 from agentworld_mcp_shim._command import _serve
 from agentworld_mcp_shim._command._group import mcp
+from agentworld_mcp_shim._http import _serving
+from agentworld_mcp_shim._http._main import serve_http
 from agentworld_mcp_shim._listing import Listing
-from agentworld_mcp_shim._upstream import list_upstream, start_upstream
+from agentworld_mcp_shim._upstream import close_all, list_upstream, start_upstream
 from agentworld_sim.errors import AgentworldError
 
 DATA = str(Path(__file__).parents[1] / "data")
@@ -120,6 +122,21 @@ def _no_signals(ending: asyncio.Future[int]) -> None:
     pass
 
 
+_STILL = types.SimpleNamespace(enable=int, disable=int, freeze=int)
+
+
+def _serve_http(started: Any, settings: Any) -> Any:
+    code = serve_http(started, settings)
+    close_all(started)
+    raise SystemExit(code)
+
+
+def _remember_ending(ending: asyncio.Future[int]) -> None:
+    server = _SERVER.get()
+    if server is not None:
+        server.ending, server.loop = ending, asyncio.get_running_loop()
+
+
 class _Stderr(logging.Handler):
     """Writes to what is standard error at that moment."""
 
@@ -175,12 +192,60 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_stdio, "_over_stdio", _over_queues)
     monkeypatch.setattr(_stdio, "leave", _leave)
     monkeypatch.setattr(_stdio, "on_signals", _no_signals)
+    monkeypatch.setattr(_serving, "on_signals", _remember_ending)
+    monkeypatch.setattr(_serving, "gc", _STILL)
+    monkeypatch.setattr(_serve, "_serve_http", _serve_http)
     monkeypatch.setattr(_serve, "log_to_stderr", _log_to_stderr)
-    still = types.SimpleNamespace(enable=int, disable=int, freeze=int)
-    monkeypatch.setattr(_stdio, "gc", still)
-    monkeypatch.setattr(_serve, "gc", still)
+    monkeypatch.setattr(_stdio, "gc", _STILL)
+    monkeypatch.setattr(_serve, "gc", _STILL)
     handlers = list(logging.getLogger().handlers)
     monkeypatch.setattr(logging.getLogger(), "handlers", handlers)
+
+
+class HttpServer:
+    """The command over HTTP in a thread, with the methods of a process that tests use."""
+
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], log: IO[str]
+    ) -> None:
+        """
+        Args:
+            arguments: Of `agentworld mcp`.
+            environment: Its variables.
+            log: Takes its standard error.
+        """
+        self.ending: asyncio.Future[int] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._stack = contextlib.ExitStack()
+        self._stack.enter_context(patch.dict(os.environ, environment, clear=True))
+        self._stack.enter_context(contextlib.redirect_stderr(log))
+        self._running = Running(arguments, environment, server=self)
+
+    def terminate(self) -> None:
+        """Ends it as SIGTERM does."""
+        if self.loop is not None and self.ending is not None:
+            ending = self.ending
+
+            def end() -> None:
+                if not ending.done():
+                    ending.set_result(143)
+
+            with contextlib.suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(end)
+
+    def poll(self) -> int | None:
+        """The exit code, once it has ended."""
+        return self._running.code if self._running.over else None
+
+    def wait(self, seconds: float = SECONDS) -> int:
+        """Waits for its end."""
+        try:
+            return self._running.join()
+        finally:
+            self._stack.close()
+
+
+_SERVER: ContextVar[HttpServer | None] = ContextVar("server", default=None)
 
 
 class Running:
@@ -193,7 +258,9 @@ class Running:
         link: Link | None = None,
         *,
         cached: bool = True,
+        server: HttpServer | None = None,
     ) -> None:
+        self._server = server
         self._cached = cached
         self._arguments = list(arguments)
         self._environment = environment
@@ -201,6 +268,11 @@ class Running:
         self.code = 0
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return not self._thread.is_alive()
 
     def join(self) -> int:
         """Waits for its end; the exit code."""
@@ -211,6 +283,7 @@ class Running:
     def _run(self) -> None:
         _LINK.set(self._link)
         _CACHED.set(self._cached)
+        _SERVER.set(self._server)
         try:
             mcp.main(args=self._arguments, prog_name="agentworld mcp", standalone_mode=False)
         except AgentworldError as error:
