@@ -165,14 +165,8 @@ def test_a_token_is_in_no_log_and_no_argument_list_and_no_environment_of_a_child
 
 
 def run(shim: Shim, *arguments: str, **environment: str) -> tuple[int, str]:
-    done = subprocess.run(
-        shim.command("--http", *arguments),
-        env={**shim.environment, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    shim.environment.update(environment)
+    done = shim.run("--http", *arguments)
     return done.returncode, done.stderr
 
 

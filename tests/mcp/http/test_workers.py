@@ -21,6 +21,9 @@ from tests.mcp.http.conftest import ACCEPT, Serve, Served, calling, said, world_
 if TYPE_CHECKING:
     from tests.mcp.conftest import Shim
 
+pytestmark = pytest.mark.slow
+"""`test_control_tools` has two workers in the fast tier."""
+
 
 def workers(served: Served) -> list[int]:
     """The processes that answer."""
