@@ -11,12 +11,14 @@ outside this run of the shim can work out.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
+import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -89,7 +91,7 @@ class WorldKey:
         return self.source == "session"
 
     @property
-    def seat(self) -> str | None:
+    def redirectable(self) -> str | None:
         """Names what can be moved to another world: a session, or a client on standard input.
 
         `None` where every request says or implies its world by itself.
@@ -163,6 +165,41 @@ class Keys:
         return found
 
 
+class SessionRedirects:
+    """Which world a session is in, if it is no longer its own; known to all processes of a run."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """
+        Args:
+            folder: Where the processes tell each other; `None` when there is one only.
+        """
+        self._folder = folder
+        self._worlds: dict[str, str] = {}
+
+    async def resolve(self, key: WorldKey) -> WorldKey:
+        """The key of the world in which the session of `key` is now."""
+        assert key.redirectable is not None
+        if self._folder is None:
+            world_id = self._worlds.get(key.redirectable)
+        else:
+            world_id = await asyncio.to_thread(
+                _read_redirect, self._file(self._folder, key.redirectable)
+            )
+        return key if world_id is None else replace(key, id=world_id)
+
+    async def redirect(self, key: WorldKey, world_id: str) -> None:
+        """Moves the session of `key` to another world."""
+        assert key.redirectable is not None
+        if self._folder is None:
+            self._worlds[key.redirectable] = world_id
+        else:
+            file = self._file(self._folder, key.redirectable)
+            await asyncio.to_thread(_write_redirect, file, world_id)
+
+    def _file(self, folder: Path, session: str) -> Path:
+        return folder / f"redirect-{hashlib.sha256(session.encode()).hexdigest()}"
+
+
 def owner_of(principal: str) -> str:
     """What the ids of a principal's worlds begin with."""
     return hashlib.sha256(f"principal\0{principal}".encode()).hexdigest()[:32] + "."
@@ -223,3 +260,16 @@ def _named(meta: Mapping[str, Any] | None) -> str | None:
 
 def _no_world(name: str) -> MCPError:
     return MCPError(INVALID_PARAMS, f"there is no world {name!r}.")
+
+
+def _read_redirect(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="ascii")
+    except FileNotFoundError:
+        return None
+
+
+def _write_redirect(file: Path, world_id: str) -> None:
+    beside = file.with_suffix(f".{os.getpid()}")
+    beside.write_text(world_id, encoding="ascii")
+    beside.replace(file)

@@ -10,10 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agentworld_mcp_shim._keys import Keys, Run, WorldKey
-from agentworld_mcp_shim._leases import Leases
-from agentworld_mcp_shim._moves import Moves
-from agentworld_mcp_shim._seating import with_tools
+from agentworld_mcp_shim._keys import Keys, Run, SessionRedirects, WorldKey
+from agentworld_mcp_shim._quotas import WorldQuotas
 from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
 from agentworld_mcp_shim._worlds import WorldOpener
 from agentworld_sim.errors import AgentworldError, UnknownWorldError
@@ -48,7 +46,7 @@ class _Entry:
 
 
 class WorldPool:
-    """Implements `Worlds` for any number of clients.
+    """Gives the requests of any number of clients their worlds.
 
     A world is opened once, however many ask for it at a time, and an opening goes on when who asked has
     left. Use it on one event loop.
@@ -77,12 +75,12 @@ class WorldPool:
         self._keys = Keys(self.run)
         self._opener = WorldOpener(choice, settings.access)
         http = settings.http
-        self._leases = Leases(
+        self._quotas = WorldQuotas(
             seconds=http.world_seconds if http else 0.0,
             most=(http or HttpSettings()).max_worlds,
             clock=clock,
         )
-        self.moves = Moves(self.run.folder) if settings.control_tools else None
+        self.redirects = SessionRedirects(self.run.folder) if settings.control_tools else None
         self._max_open = max_open
         self._entries: dict[str, _Entry] = {}
         self._mirror: asyncio.Future[Mirror | None] = asyncio.Future()
@@ -137,8 +135,8 @@ class WorldPool:
             MCPError: the request names one that it may not use, or may make no more.
         """
         key = self.key(context)
-        if self.moves is not None and key.seat is not None:
-            key = await self.moves.moved(key)
+        if self.redirects is not None and key.redirectable is not None:
+            key = await self.redirects.resolve(key)
         return await self.open(key)
 
     async def open(self, key: WorldKey) -> World:
@@ -147,12 +145,12 @@ class WorldPool:
         task = asyncio.current_task()
         assert task is not None
         entry.users += 1
-        task.add_done_callback(lambda _: self._left(entry))
+        task.add_done_callback(lambda _: self._leave(entry))
         assert entry.ready is not None
         world = await asyncio.shield(entry.ready)
-        if self._leases.due(entry.until):
+        if self._quotas.is_due(entry.until):
             with suppress(UnknownWorldError):
-                entry.until = await self._leases.renew(world.store, world.id)
+                entry.until = await self._quotas.renew(world.store, world.id)
         return world
 
     async def has(self, world_id: str) -> bool:
@@ -162,7 +160,7 @@ class WorldPool:
             record = await asyncio.to_thread(store.world, world_id)
         except UnknownWorldError:
             return False
-        return not self._leases.gone(record)
+        return not self._quotas.is_gone(record)
 
     async def fork(self, world: World, world_id: str, key: WorldKey) -> World:
         """A copy of a world, which belongs to who asks for it.
@@ -172,10 +170,10 @@ class WorldPool:
         """
         leased = self._settings.http is not None
         if leased:
-            await self._leases.admit(world.store, key.principal)
+            await self._quotas.admit(world.store, key.principal)
         forked = await world.fork(id=world_id)
         if leased:
-            await self._leases.renew(world.store, world_id)
+            await self._quotas.renew(world.store, world_id)
         await forked.close()
         return await self.open(replace(key, id=world_id))
 
@@ -194,13 +192,13 @@ class WorldPool:
 
     async def sweep(self) -> None:
         """Removes the worlds whose time is over."""
-        for world_id in await self._leases.sweep(await self._opener.store()):
+        for world_id in await self._quotas.sweep(await self._opener.store()):
             await self._drop(world_id)
 
     def keep_sweeping(self) -> None:
         """Removes them now and then, until the pool is closed."""
-        if self._leases.pause is not None and self._sweeping is None:
-            self._sweeping = asyncio.create_task(self._sweep_for_ever(self._leases.pause))
+        if self._quotas.pause is not None and self._sweeping is None:
+            self._sweeping = asyncio.create_task(self._sweep_for_ever(self._quotas.pause))
 
     async def aclose(self, *, keep_unused: bool = False) -> None:
         """Closes all worlds and the store.
@@ -219,10 +217,10 @@ class WorldPool:
         for world_id in list(self._entries):
             await self._drop(world_id)
         if not keep_unused and self._settings.worlds.world_id is None:
-            await self._put_away()
+            await self._remove_unused()
         await self._opener.close()
 
-    async def _put_away(self) -> None:
+    async def _remove_unused(self) -> None:
         if not self._opener.begun:
             return
         # Whatever is wrong with the store was said before; a world that is gone is well.
@@ -236,14 +234,14 @@ class WorldPool:
 
     def _entry(self, key: WorldKey) -> _Entry:
         entry = self._entries.pop(key.id, None)
-        if entry is not None and self._leases.over(entry.until) and not entry.users:
+        if entry is not None and self._quotas.is_over(entry.until) and not entry.users:
             # Another process may have used it since, or removed it: look again.
             self._close_later(entry)
             entry = None
         if entry is None:
             entry = _Entry()
-            entry.bare = asyncio.create_task(self._opened(key, entry))
-            entry.ready = asyncio.create_task(self._seated(entry.bare))
+            entry.bare = asyncio.create_task(self._open(key, entry))
+            entry.ready = asyncio.create_task(self._with_tools(entry.bare))
             entry.ready.add_done_callback(lambda task: self._forget(key.id, entry, task))
         # At the end: the one used last.
         self._entries[key.id] = entry
@@ -251,28 +249,39 @@ class WorldPool:
             self._shrink()
         return entry
 
-    async def _opened(self, key: WorldKey, entry: _Entry) -> World:
+    async def _open(self, key: WorldKey, entry: _Entry) -> World:
         leased = self._settings.http is not None and key.id != self.run.world
         store = await self._opener.store()
 
         async def admit() -> None:
-            await self._leases.admit(store, key.principal)
+            await self._quotas.admit(store, key.principal)
 
         world = await self._opener.open(
             key.id,
             fresh=key.fresh or (key.source == "process" and not self._settings.worlds.world_id),
-            gone=self._leases.gone,
+            gone=self._quotas.is_gone,
             admit=admit if leased else None,
         )
         if leased:
-            entry.until = await self._leases.renew(store, world.id)
+            entry.until = await self._quotas.renew(store, world.id)
         return world
 
-    async def _seated(self, bare: asyncio.Task[World]) -> World:
+    async def _with_tools(self, bare: asyncio.Task[World]) -> World:
         mirror = await asyncio.shield(self._mirror)
         if mirror is None:
             return await asyncio.shield(bare)
-        return await with_tools(asyncio.shield(bare), mirror, self._specs)
+        world = await asyncio.shield(bare)
+        known = len(mirror.warnings)
+
+        def bind() -> None:
+            bound = world.add_tools(self._specs)
+            mirror.examine([tool.name for tool in bound if tool.access == "simulate"])
+
+        # In a thread, because thousands of tools take a while and a client is being served.
+        await asyncio.to_thread(bind)
+        for warning in mirror.warnings[known:]:
+            logger.warning("%s", warning)
+        return world
 
     def _forget(self, world_id: str, entry: _Entry, ready: asyncio.Task[World]) -> None:
         """What failed is tried again by who asks next."""
@@ -280,7 +289,7 @@ class WorldPool:
         if failed and self._entries.get(world_id) is entry:
             del self._entries[world_id]
 
-    def _left(self, entry: _Entry) -> None:
+    def _leave(self, entry: _Entry) -> None:
         entry.users -= 1
 
     def _shrink(self) -> None:
@@ -292,14 +301,14 @@ class WorldPool:
                 self._close_later(entry)
 
     def _close_later(self, entry: _Entry) -> None:
-        closing = asyncio.ensure_future(_closed(entry))
+        closing = asyncio.ensure_future(_close(entry))
         _CLOSING.add(closing)
         closing.add_done_callback(_CLOSING.discard)
 
     async def _drop(self, world_id: str) -> None:
         entry = self._entries.pop(world_id, None)
         if entry is not None:
-            await _closed(entry)
+            await _close(entry)
 
     async def _sweep_for_ever(self, pause: float) -> None:
         while True:
@@ -315,7 +324,7 @@ _CLOSING: set[asyncio.Future[None]] = set()
 """The event loop itself holds tasks by weak references only."""
 
 
-async def _closed(entry: _Entry) -> None:
+async def _close(entry: _Entry) -> None:
     if entry.ready is not None and not entry.ready.done():
         entry.ready.cancel()
     if entry.bare is None:

@@ -20,6 +20,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from agentworld_mcp_shim._stdio_lines import read_in_thread
 from agentworld_sim.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -86,29 +87,8 @@ class UpstreamProcess:
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[tuple[Any, Any]]:
         """Its streams as the SDK's client wants them. The process is closed at the end."""
-        import math
-
-        import anyio
-
-        send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
-        loop = asyncio.get_running_loop()
         self._read = True
-
-        def deliver(message: SessionMessage | None) -> None:
-            if message is None:
-                send.close()
-                return
-            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                send.send_nowait(message)
-
-        def read() -> None:
-            # RuntimeError: the loop has ended before the upstream did.
-            with contextlib.suppress(RuntimeError):
-                for message in self._messages():
-                    loop.call_soon_threadsafe(deliver, message)
-                loop.call_soon_threadsafe(deliver, None)
-
-        threading.Thread(target=read, name="upstream-stdout", daemon=True).start()
+        send, receive = read_in_thread(self._messages, name="upstream-stdout")
         try:
             yield receive, _Writing(self, self._process)
         finally:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agentworld_mcp_shim._seating import with_tools
 
 from agentworld_mcp_shim._environment import SERVER_VARIABLE
 from agentworld_mcp_shim._explaining import explained
 from agentworld_mcp_shim._listing import Listing, Pages
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_mcp_shim._mirrors import mirrors_of
-from agentworld_mcp_shim._seating import with_tools
 from agentworld_mcp_shim._settings import ShimSettings
 from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot
 from agentworld_mcp_shim._targets import targets_of

@@ -114,7 +114,7 @@ class App:
         if principal is None and self._tokens.asked:
             await self._refuse(_unknown(headers), scope, receive, send)
         elif path == "/metrics":
-            kind, body = self._metrics.text(self._pool.open_worlds)
+            kind, body = self._metrics.text()
             await Response(body, media_type=kind)(scope, receive, send)
         else:
             place = _PATH.fullmatch(path)

@@ -18,10 +18,9 @@ import click
 from agentworld_mcp_shim._http._address import bound_sockets, check_exposure
 from agentworld_mcp_shim._http._serving import Plan, is_real, serve_plan
 from agentworld_mcp_shim._keys import Run
-from agentworld_mcp_shim._mirror import Mirror
+from agentworld_mcp_shim._mirror import Mirror, world_listing
 from agentworld_mcp_shim._mirrors import mirrors_of
 from agentworld_mcp_shim._pool import WorldPool
-from agentworld_mcp_shim._server import own_listing
 from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
 from agentworld_sim.errors import UsageError
 
@@ -117,7 +116,7 @@ async def _listed(
         return await mirrors_of(settings, started)
     pool = WorldPool(settings, run=run)
     try:
-        return {"": Mirror(own_listing(await pool.begin()))}
+        return {"": Mirror(world_listing(await pool.begin()))}
     finally:
         pool.show(None)
         await pool.aclose()

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror
-from agentworld_mcp_shim._templates import matches
+from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, template_values
 from agentworld_sim.errors import UsageError, nearest
 from mcp import MCPError
 
@@ -30,7 +29,7 @@ MAX_REMEMBERED_CHARACTERS = 1000
 """Of one such value; longer ones are not offered."""
 
 
-class Offered:
+class ResourcesAndPrompts:
     """Answers from the snapshot's contents, the world's files and what the mirror lists."""
 
     def __init__(self, mirror: Mirror) -> None:
@@ -122,7 +121,7 @@ class Offered:
         if ref.get("type") == "ref/resource":
             template = str(ref.get("uri"))
             for resource in self._items("resources/list"):
-                value = (matches(template, str(resource.get("uri"))) or {}).get(argument)
+                value = (template_values(template, str(resource.get("uri"))) or {}).get(argument)
                 if isinstance(value, str):
                     yield value
         for tool in self._mirror.tools.values():
@@ -147,7 +146,7 @@ class Offered:
             if resource.get("uri") == uri:
                 return resource
         for template in self._items("resources/templates/list"):
-            if matches(str(template.get("uriTemplate")), uri) is not None:
+            if template_values(str(template.get("uriTemplate")), uri) is not None:
                 return template
         return None
 
