@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.shared.inbound import (
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 ENVELOPE = (PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY)
 """Keys in `_meta` of every request of the newest era."""
 
+DISCOVER_SECONDS = 10.0
+"""After which an upstream that does not answer the question of the newest era is greeted in the older."""
+
 OWN_NAME = {"name": "agentworld", "version": __version__}
 
 
@@ -68,6 +71,8 @@ class AgreedVersion:
     """What both sides speak."""
 
     version: str
+    server: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the upstream said of itself, as it came over the wire."""
 
     @property
     def modern(self) -> bool:
@@ -163,7 +168,7 @@ async def _initialize(
     await dispatcher.notify(
         "notifications/initialized", None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: version}}
     )
-    return AgreedVersion(version)
+    return AgreedVersion(version, result)
 
 
 async def _discover(
@@ -175,10 +180,14 @@ async def _discover(
         result = await dispatcher.send_raw_request(
             "server/discover",
             {"_meta": wanted.meta({}, identity)},
-            {"cancel_on_abandon": False, "headers": wanted.headers("server/discover", {}, None)},
+            {
+                "cancel_on_abandon": False,
+                "headers": wanted.headers("server/discover", {}, None),
+                "timeout": DISCOVER_SECONDS,
+            },
         )
     except MCPError:
         return None
     offered = result.get("supportedVersions")
     versions = cast("list[object]", offered) if isinstance(offered, list) else []
-    return wanted if wanted.version in versions else None
+    return replace(wanted, server=result) if wanted.version in versions else None

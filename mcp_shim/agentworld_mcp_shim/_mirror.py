@@ -5,6 +5,8 @@ Of several upstreams one mirror shows `UPSTREAM__tool`, `UPSTREAM__prompt`, and 
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -20,6 +22,8 @@ from agentworld_sim.types.tools import ToolSpec
 if TYPE_CHECKING:
     from agentworld_sim.world import World
     from mcp import UriTemplate
+
+logger = logging.getLogger(__name__)
 
 LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 """What a listing of the newest protocol must carry, for upstreams that speak an older one."""
@@ -194,6 +198,28 @@ class Mirror:
             if tool.problem is None
         )
         return [replace(spec, domain=inferred_domain(spec)) for spec in specs]
+
+    async def bind(self, world: World, specs: Sequence[ToolSpec]) -> World:
+        """Gives a world the mirror's tools.
+
+        Args:
+            world: The world.
+            specs: From `specs`.
+
+        Returns:
+            The same world.
+        """
+        known = len(self.warnings)
+
+        def bind() -> None:
+            bound = world.add_tools(specs)
+            self.examine([tool.name for tool in bound if tool.access == "simulate"])
+
+        # In a thread, because thousands of tools take a while and a client is being served.
+        await asyncio.to_thread(bind)
+        for warning in self.warnings[known:]:
+            logger.warning("%s", warning)
+        return world
 
     def examine(self, names: Iterable[str]) -> None:
         """Looks whether the schemas of these tools can be used; those that cannot get a `problem`.

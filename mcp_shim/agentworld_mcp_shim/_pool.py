@@ -270,18 +270,7 @@ class WorldPool:
         mirror = await asyncio.shield(self._mirror)
         if mirror is None:
             return await asyncio.shield(bare)
-        world = await asyncio.shield(bare)
-        known = len(mirror.warnings)
-
-        def bind() -> None:
-            bound = world.add_tools(self._specs)
-            mirror.examine([tool.name for tool in bound if tool.access == "simulate"])
-
-        # In a thread, because thousands of tools take a while and a client is being served.
-        await asyncio.to_thread(bind)
-        for warning in mirror.warnings[known:]:
-            logger.warning("%s", warning)
-        return world
+        return await mirror.bind(await asyncio.shield(bare), self._specs)
 
     def _forget(self, world_id: str, entry: _Entry, ready: asyncio.Task[World]) -> None:
         """What failed is tried again by who asks next."""

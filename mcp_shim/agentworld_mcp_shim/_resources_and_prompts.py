@@ -120,7 +120,7 @@ class ResourcesAndPrompts:
         """Every known value of an argument: of enums, listed resources, the client's own requests."""
         if ref.get("type") == "ref/resource":
             template = str(ref.get("uri"))
-            for resource in self._items("resources/list"):
+            for resource in self._mirror.listing.objects("resources/list"):
                 value = (template_values(template, str(resource.get("uri"))) or {}).get(argument)
                 if isinstance(value, str):
                     yield value
@@ -142,23 +142,19 @@ class ResourcesAndPrompts:
 
     def _resource(self, uri: str) -> Mapping[str, Any] | None:
         """How a resource is listed, by itself or through its template."""
-        for resource in self._items("resources/list"):
+        for resource in self._mirror.listing.objects("resources/list"):
             if resource.get("uri") == uri:
                 return resource
-        for template in self._items("resources/templates/list"):
+        for template in self._mirror.listing.objects("resources/templates/list"):
             if template_values(str(template.get("uriTemplate")), uri) is not None:
                 return template
         return None
 
     def _prompts(self) -> dict[str, Mapping[str, Any]]:
-        return {str(prompt.get("name")): prompt for prompt in self._items("prompts/list")}
-
-    def _items(self, method: str) -> Iterator[Mapping[str, Any]]:
-        return (
-            cast("Mapping[str, Any]", item)
-            for item in self._mirror.listing.items(method)
-            if isinstance(item, dict)
-        )
+        return {
+            str(prompt.get("name")): prompt
+            for prompt in self._mirror.listing.objects("prompts/list")
+        }
 
 
 def _arguments(prompt: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:

@@ -164,7 +164,6 @@ async def _explained(
 ) -> tuple[Explanation, dict[str, ToolSpec]]:
     from agentworld_mcp_shim._explaining import explained
     from agentworld_mcp_shim._mirrors import mirrors_of
-    from agentworld_mcp_shim._seating import with_tools
 
     mirrors = await mirrors_of(settings, started)
     opening = _world(settings)
@@ -173,7 +172,7 @@ async def _explained(
             return explained(world, list(world.tools), {}), dict(world.tools)
     mirror = mirrors[""]
     specs = mirror.specs(settings.binds)
-    async with await with_tools(opening, mirror, specs) as world:
+    async with await mirror.bind(await opening, specs) as world:
         problems = {
             tool.world_name: tool.problem
             for tool in mirror.tools.values()
