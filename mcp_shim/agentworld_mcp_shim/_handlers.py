@@ -265,10 +265,6 @@ class MirrorServer(Server[Any]):
     """The SDK's server, with handlers for exactly what the upstream offers, in both protocol eras."""
 
     def __init__(self, handlers: MirrorHandlers) -> None:
-        """
-        Args:
-            handlers: Answer its requests.
-        """
         listing = handlers.mirror.listing
         identity = Implementation.model_validate(listing.identity)
         super().__init__(

@@ -80,12 +80,7 @@ class AgreedVersion:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     def meta(self, given: Mapping[str, Any], identity: ClientIdentity) -> dict[str, Any]:
-        """`_meta` of a request for the upstream.
-
-        Args:
-            given: The client's.
-            identity: What the upstream is told of this client.
-        """
+        """`_meta` of a request for the upstream."""
         # What is meant for us does not go further, and the token of progress is mapped.
         meta = {
             key: value

@@ -172,9 +172,6 @@ class Mirror:
     def specs(self, binds: Mapping[str, str]) -> list[ToolSpec]:
         """The tools as the world is given them.
 
-        Args:
-            binds: Binding ids by tool name, for tools that do not bind by themselves.
-
         Raises:
             UsageError: `binds` names a tool that the upstream does not have.
         """
@@ -202,10 +199,6 @@ class Mirror:
     async def bind(self, world: World, specs: Sequence[ToolSpec]) -> World:
         """Gives a world the mirror's tools.
 
-        Args:
-            world: The world.
-            specs: From `specs`.
-
         Returns:
             The same world.
         """
@@ -225,9 +218,6 @@ class Mirror:
         """Looks whether the schemas of these tools can be used; those that cannot get a `problem`.
 
         All at once would cost seconds for thousands of tools, and only bound ones are ever used.
-
-        Args:
-            names: What the world calls them.
         """
         wanted = set(names)
         for tool in self.tools.values():
@@ -265,10 +255,6 @@ class MergedMirror(Mirror):
     """What a client is shown of several upstreams at once."""
 
     def __init__(self, mirrors: Mapping[str, Mirror]) -> None:
-        """
-        Args:
-            mirrors: One per upstream, by its name.
-        """
         self._mirrors = dict(mirrors)
         self._clashes: list[str] = []
         self._owners: dict[tuple[str, str], str] = {}

@@ -61,14 +61,6 @@ class WorldPool:
         clock: Callable[[], float] = time.time,
         max_open: int = MAX_OPEN,
     ) -> None:
-        """
-        Args:
-            settings: What the command line says.
-            mirror: Whose tools the worlds are given; see `show` when it is not known yet.
-            run: What the processes of this run share.
-            clock: Seconds since the epoch.
-            max_open: Worlds that are held open.
-        """
         choice = settings.worlds
         self.run = run or (Run(world=choice.world_id) if choice.world_id else Run())
         self._settings = settings
@@ -205,9 +197,6 @@ class WorldPool:
 
         Clients start a server only to list its tools, and each start would leave a world behind: a
         fresh world of this process that nobody used is removed.
-
-        Args:
-            keep_unused: Leave that to another process.
         """
         if self._sweeping is not None:
             self._sweeping.cancel()

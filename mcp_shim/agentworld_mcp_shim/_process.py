@@ -47,10 +47,6 @@ class UpstreamProcess:
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
         """Starts it, with the environment of this process but for our own secrets.
 
-        Args:
-            command: What starts it.
-            env: Variables over those of this process.
-
         Raises:
             UsageError: there is no such command, or it cannot be executed.
         """

@@ -34,12 +34,6 @@ class WorldQuotas:
     def __init__(
         self, *, seconds: float, most: int, clock: Callable[[], float] = time.time
     ) -> None:
-        """
-        Args:
-            seconds: How long a world is kept after its last use; 0 for ever.
-            most: Worlds of one principal.
-            clock: Seconds since the epoch.
-        """
         self._seconds = seconds
         self._most = most
         self._clock = clock

@@ -63,10 +63,6 @@ class RealCalls:
 
     def __init__(self, settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
         """
-        Args:
-            settings: What the command line says.
-            mirrors: What clients are shown, by view. Nothing else can be called.
-
         Raises:
             UsageError: a rule sets to `real` what is not there, or the cassette cannot be written.
         """

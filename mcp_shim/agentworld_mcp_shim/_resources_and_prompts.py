@@ -39,11 +39,6 @@ class ResourcesAndPrompts:
     async def read(self, uri: str, version: str, world: Callable[[], Any]) -> Mapping[str, Any]:
         """The result of `resources/read`.
 
-        Args:
-            uri: What is read.
-            version: The protocol version of the client.
-            world: Opens the world whose files may have it.
-
         Raises:
             MCPError: nothing has it.
         """
@@ -69,11 +64,6 @@ class ResourcesAndPrompts:
         self, name: str, arguments: Mapping[str, str], whose: object = None
     ) -> Mapping[str, Any]:
         """The result of `prompts/get`.
-
-        Args:
-            name: The prompt's.
-            arguments: The client's.
-            whose: The client; what it gives is offered again to nobody else.
 
         Raises:
             MCPError: there is no such prompt, an argument is missing, or nobody knows what it says.
@@ -101,14 +91,7 @@ class ResourcesAndPrompts:
     def complete(
         self, ref: Mapping[str, Any], argument: str, begun: str, whose: object = None
     ) -> Mapping[str, Any]:
-        """The result of `completion/complete`: what is known of an argument's values, or nothing.
-
-        Args:
-            ref: The prompt or the resource template.
-            argument: The argument's name.
-            begun: How the value begins.
-            whose: The client.
-        """
+        """The result of `completion/complete`: what is known of an argument's values, or nothing."""
         found = dict.fromkeys(
             value for value in self._values(ref, argument, whose) if value.startswith(begun)
         )

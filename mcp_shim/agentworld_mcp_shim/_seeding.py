@@ -17,10 +17,6 @@ def seeded(scenario: Scenario | None, path: Path) -> Scenario:
 
     The records stand in the scenario, so a world that began so is reopened without the cassette.
 
-    Args:
-        scenario: How the world would begin otherwise; an empty machine by default.
-        path: The cassette.
-
     Raises:
         UsageError: it is no cassette, shows no records, or shows some that the scenario's tables do not
             allow.

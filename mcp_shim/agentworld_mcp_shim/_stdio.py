@@ -51,10 +51,6 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
 
     A signal ends the process from here, with 128 and its number as the exit code.
 
-    Args:
-        started: The upstreams that run, by the name of their target.
-        settings: What the command line says. Without targets the world's own tools are shown.
-
     Raises:
         AgentworldError: the upstream, the world or a binding is not to be had.
     """

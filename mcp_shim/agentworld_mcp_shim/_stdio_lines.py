@@ -77,10 +77,6 @@ class LimitedLines:
 def read_in_thread(messages: Callable[[], Iterator[Any]], *, name: str) -> tuple[Any, Any]:
     """Takes messages from a thread to the running event loop.
 
-    Args:
-        messages: Called in the thread.
-        name: The thread's.
-
     Returns:
         Both ends of the SDK's `ReadStream`: the one that closes it, and the one to receive from.
     """
@@ -111,11 +107,6 @@ class LineWriter:
     """Implements the SDK's `WriteStream` on a file descriptor."""
 
     def __init__(self, wire: int, broken: Callable[[], object]) -> None:
-        """
-        Args:
-            wire: Where the lines go.
-            broken: Called when nobody reads them any more.
-        """
         self._wire = wire
         self._broken = broken
         self._writing = asyncio.Lock()

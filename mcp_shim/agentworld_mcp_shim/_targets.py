@@ -98,10 +98,6 @@ def _shared(found: Sequence[UpstreamTarget], server: str) -> UpstreamTarget:
 def read_servers(path: Path, environ: Mapping[str, str]) -> list[UpstreamTarget]:
     """The servers of a client's configuration file, with its placeholders filled.
 
-    Args:
-        path: A file with `mcpServers`, or with `servers` as VS Code writes it.
-        environ: Where `${VAR}` and `${env:VAR}` come from.
-
     Raises:
         UsageError: there is no such file, it has another form, or a variable is not set.
     """

@@ -42,10 +42,6 @@ class ToolCalls:
     """Answers calls of simulated tools."""
 
     def __init__(self, *, seconds: float = math.inf) -> None:
-        """
-        Args:
-            seconds: Time for one answer.
-        """
         self._seconds = seconds
         self._running: set[asyncio.Task[Turn]] = set()
         self._ending = False

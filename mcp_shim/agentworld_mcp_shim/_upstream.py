@@ -49,11 +49,6 @@ class HttpUpstream:
     """An upstream that listens at a URL."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
-        """
-        Args:
-            url: Where it listens.
-            headers: Sent with every request, for example an authorization.
-        """
         self.url = url
         self.on_response: list[Callable[[Any], Awaitable[None]]] = []
         """Hooks of its HTTP client."""
@@ -103,12 +98,6 @@ def start_upstream(
 ) -> Upstream:
     """Starts the command, or takes a single `http://` or `https://` URL for a server that runs.
 
-    Args:
-        command: What starts it, or its URL.
-        name: Its name among several, for messages.
-        env: Variables of the command, over this process's own.
-        headers: Headers of requests to the URL.
-
     Raises:
         UsageError: there is no such command, or it cannot be executed.
     """
@@ -132,11 +121,6 @@ def close_all(started: Mapping[str, Upstream]) -> None:
 
 async def list_upstream(upstream: Upstream, *, seconds: float, contents: bool = False) -> Listing:
     """Connects in whichever protocol era the upstream speaks, asks what it has, and closes it.
-
-    Args:
-        upstream: A started upstream.
-        seconds: Time for all of it.
-        contents: Also read its resources, and get its prompts that need no arguments.
 
     Raises:
         UpstreamError: it ended, kept silent, does not speak MCP, or its list has no end.

@@ -69,13 +69,7 @@ class UpstreamConnection:
     def __init__(
         self, upstream: Upstream, *, seconds: float, answer_seconds: float, name: str = ""
     ) -> None:
-        """
-        Args:
-            upstream: A started upstream, for this connection alone.
-            seconds: Time for it to come up.
-            answer_seconds: How long it may keep silent over one request.
-            name: What clients are told it is called; its command and its URL may hold secrets.
-        """
+        # For clients: its command and its URL may hold secrets.
         self._label = f"upstream {name!r}" if name else "upstream"
         self._upstream = upstream
         self._seconds = seconds
@@ -100,10 +94,6 @@ class UpstreamConnection:
 
     async def open(self, identity: ClientIdentity, home: Connection | None) -> None:
         """Connects and agrees on a protocol version.
-
-        Args:
-            identity: What the upstream is told of the client.
-            home: The client's session, for notifications that belong to no request.
 
         Raises:
             UpstreamGone: it does not come up.
@@ -144,13 +134,6 @@ class UpstreamConnection:
         schema: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """The result as it came over the wire.
-
-        Args:
-            method: The request's method.
-            params: Its parameters, as the client sent them.
-            call: The client's request.
-            identity: What the upstream is told of that client.
-            schema: A called tool's input schema, for the headers of the newest era.
 
         Raises:
             MCPError: the upstream's own error.

@@ -73,11 +73,6 @@ class WorldOpener:
     """
 
     def __init__(self, choice: WorldChoice, access: Mapping[str, Access] | None = None) -> None:
-        """
-        Args:
-            choice: What the command line says.
-            access: Access rules that go before the scenario's.
-        """
         self.choice = choice
         self._access = access
         self._means: asyncio.Task[_Means] | None = None

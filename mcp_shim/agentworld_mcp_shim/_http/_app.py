@@ -69,16 +69,6 @@ class App:
         metrics: Metrics,
         sessions: SignedSessions | None = None,
     ) -> None:
-        """
-        Args:
-            settings: Limits.
-            views: The SDK's transports, by the name of the upstream; `""` is all of them.
-            pool: Where the worlds are.
-            guard: Looks at `Host` and `Origin`.
-            tokens: Says who asks.
-            metrics: Counts.
-            sessions: Sessions that several processes serve; `None` when the transports hold them.
-        """
         self._settings = settings
         self._views = views
         self._pool = pool

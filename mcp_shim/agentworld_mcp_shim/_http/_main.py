@@ -51,10 +51,6 @@ def check_http(settings: ShimSettings) -> None:
 def serve_http(started: Mapping[str, Upstream], settings: ShimSettings) -> int:
     """Serves clients over HTTP until a signal comes; gives the exit code.
 
-    Args:
-        started: The upstreams that run, by name.
-        settings: What the command line says.
-
     Raises:
         UsageError: the address, an upstream or an option is wrong.
         AgentworldError: the store or the scenario cannot be used.

@@ -57,13 +57,7 @@ class Plan:
 
 
 async def serve_plan(plan: Plan, listening: socket.socket, *, ready: Callable[[], None]) -> int:
-    """Answers until a signal comes; gives the exit code.
-
-    Args:
-        plan: What to answer.
-        listening: Where.
-        ready: Called once connections are accepted.
-    """
+    """Answers until a signal comes; gives the exit code."""
     _allow_open_files()
     ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     on_signals(ending)
@@ -128,7 +122,6 @@ async def _application(
         if several:
             assert plan.run.folder is not None
             sessions = SignedSessions(plan.run.folder, plan.run.secret)
-            stack.callback(sessions.close)
         app = App(
             http,
             views,

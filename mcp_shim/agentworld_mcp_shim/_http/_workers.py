@@ -85,11 +85,6 @@ class _Worker:
 def watch_over(plan: Plan, sockets: Sequence[socket.socket], *, ready: Callable[[], None]) -> int:
     """Keeps the workers running until a signal comes; gives the exit code.
 
-    Args:
-        plan: What they answer.
-        sockets: One per worker, or a single one that they share.
-        ready: Called once all of them accept connections.
-
     Raises:
         WorldFailure: a worker cannot be brought up.
     """

@@ -108,8 +108,6 @@ def test_no_changed_session_id_is_taken(
     other = here.begin("alice")
     there.end(session, "alice")
     assert (here.alive(session, "alice"), here.alive(other, "alice")) == (False, True)
-    for sessions in (here, there, stranger):
-        sessions.close()
 
 
 async def test_a_principal_without_a_session_has_one_world(serve: Serve, token_file: Path) -> None:

@@ -35,7 +35,7 @@ def workers(served: Served) -> list[int]:
 def calls_by_process(served: Served) -> int:
     """How many processes have counted a call."""
     opened = (os.readlink(link) for link in Path(f"/proc/{workers(served)[0]}/fd").iterdir())
-    (folder,) = {Path(file).parent for file in opened if "/sessions-" in file}
+    (folder,) = {Path(file).parent for file in opened if "/gauge_" in file}
     return len(list(folder.glob("histogram_*.db")))
 
 
