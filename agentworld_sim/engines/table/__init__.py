@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agentworld_sim.engines.table._engine import TableEngine
-from agentworld_sim.engines.table._inference import infer, plan_of
+from agentworld_sim.engines.table.engine import TableEngine
+from agentworld_sim.engines.table.inference import infer, plan_of
 from agentworld_sim.engines.table.operation import (
     Argument,
     Does,
@@ -18,8 +18,8 @@ from agentworld_sim.engines.table.operation import (
 )
 
 if TYPE_CHECKING:
-    from agentworld_sim.engines.table._records import record_changes, records_in, records_view
     from agentworld_sim.engines.table.layout import tables_in
+    from agentworld_sim.engines.table.record_changes import record_changes, records_in, records_view
     from agentworld_sim.engines.table.seeds import records_from, with_records
 
 __all__ = [
