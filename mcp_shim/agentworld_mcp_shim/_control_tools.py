@@ -149,20 +149,23 @@ class WorldControls:
             return None
         wrong = argument_errors(name, Schema(tool["inputSchema"]), arguments)
         if wrong is not None:
-            return _text_result(wrong, is_error=True)
+            return _error(wrong)
         world = await self._pool.world(context)
-        if name == PREFIX + "reset":
-            await world.rewind()
-        elif name == PREFIX + "fork":
-            return await self._fork(context, world, use=arguments.get("use") is True)
-        elif name == PREFIX + "use":
-            return await self._use(context, arguments["world"])
+        match name.removeprefix(PREFIX):
+            case "fork":
+                return await self._fork(context, world, use=arguments.get("use") is True)
+            case "use":
+                return await self._use(context, arguments["world"])
+            case "reset":
+                await world.rewind()
+            case _:
+                pass
         return await _position(world)
 
     async def _fork(self, context: ServerRequestContext[Any], world: World, *, use: bool) -> Any:
         key = self._pool.key(context)
         if use and key.redirectable is None:
-            return _text_result(_NO_SESSION.format(source=key.source), is_error=True)
+            return _error(_NO_SESSION.format(source=key.source))
         world_id = new_world_id()
         if key.principal is not None:
             world_id = owner_of(key.principal) + world_id
@@ -175,13 +178,13 @@ class WorldControls:
     async def _use(self, context: ServerRequestContext[Any], name: str) -> Any:
         key = self._pool.key(context)
         if key.redirectable is None:
-            return _text_result(_NO_SESSION.format(source=key.source), is_error=True)
+            return _error(_NO_SESSION.format(source=key.source))
         try:
             world_id = owned_id(name, key.principal) if key.over_http else checked_name(name)
         except MCPError as error:
-            return _text_result(str(error), is_error=True)
+            return _error(str(error))
         if not await self._pool.has(world_id):
-            return _text_result(f"there is no world {name!r}.", is_error=True)
+            return _error(f"there is no world {name!r}.")
         assert self._pool.redirects is not None
         await self._pool.redirects.redirect(key, world_id)
         return await _position(await self._pool.world(context))
@@ -204,5 +207,5 @@ async def _position(world: World) -> CallToolResult:
     )
 
 
-def _text_result(text: str, *, is_error: bool) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
+def _error(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

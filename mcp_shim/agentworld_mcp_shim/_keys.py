@@ -82,7 +82,6 @@ class WorldKey:
     source: Source
     """What decided."""
     principal: str | None = None
-    session: str | None = field(default=None, repr=False)
     over_http: bool = False
 
     @property
@@ -121,7 +120,11 @@ class Keys:
                 return WorldKey(id=self._run.world, source="process")
             return WorldKey(id=checked_name(wanted), source="_meta")
         caller: Caller = request.scope.get(CALLER) or Caller()
-        principal = caller.principal
+        principal, session = caller.principal, caller.session
+
+        def key(world_id: str, source: Source) -> WorldKey:
+            return WorldKey(id=world_id, source=source, principal=principal, over_http=True)
+
         named: tuple[tuple[Source, str | None], ...] = (
             ("_meta", _named(context.meta)),
             ("header", request.headers.get(HEADER)),
@@ -129,29 +132,12 @@ class Keys:
         )
         for source, name in named:
             if name is not None:
-                return WorldKey(
-                    id=owned_id(name, principal),
-                    source=source,
-                    principal=principal,
-                    session=caller.session,
-                    over_http=True,
-                )
-        if caller.session is not None:
-            return WorldKey(
-                id=self._session_world(caller.session, principal),
-                source="session",
-                principal=principal,
-                session=caller.session,
-                over_http=True,
-            )
+                return key(owned_id(name, principal), source)
+        if session is not None:
+            return key(self._session_world(session, principal), "session")
         if principal is not None:
-            return WorldKey(
-                id=owned_id(OWN_WORLD, principal),
-                source="principal",
-                principal=principal,
-                over_http=True,
-            )
-        return WorldKey(id=self._run.world, source="process", over_http=True)
+            return key(owned_id(OWN_WORLD, principal), "principal")
+        return key(self._run.world, "process")
 
     def _session_world(self, session: str, principal: str | None) -> str:
         key = principal, session

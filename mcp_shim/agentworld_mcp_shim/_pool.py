@@ -36,13 +36,13 @@ CLOSE_SECONDS = 5.0
 class _Entry:
     """One world, open or being opened."""
 
-    def __init__(self) -> None:
-        self.bare: asyncio.Task[World] | None = None
-        self.ready: asyncio.Task[World] | None = None
-        self.users = 0
-        """Requests that were given the world and are not answered yet."""
-        self.until = 0.0
-        """When its lease ends, as far as this process knows; 0 for never."""
+    bare: asyncio.Task[World]
+    ready: asyncio.Task[World]
+    """With the mirror's tools."""
+    users = 0
+    """Requests that were given the world and are not answered yet."""
+    until = 0.0
+    """When its lease ends, as far as this process knows; 0 for never."""
 
 
 class WorldPool:
@@ -94,20 +94,12 @@ class WorldPool:
         self._mirror.set_result(mirror)
 
     def begin(self) -> asyncio.Task[World]:
-        """Begins to open the world of this process, so that it is there when it is asked for.
-
-        Returns:
-            The world without the mirror's tools.
-        """
-        entry = self._entry(WorldKey(id=self.run.world, source="process"))
-        assert entry.bare is not None
-        return entry.bare
+        """Begins to open the world of this process, at first without the mirror's tools."""
+        return self._entry(WorldKey(id=self.run.world, source="process")).bare
 
     def ready(self) -> asyncio.Task[World]:
         """The world of this process with the mirror's tools."""
-        entry = self._entry(WorldKey(id=self.run.world, source="process"))
-        assert entry.ready is not None
-        return entry.ready
+        return self._entry(WorldKey(id=self.run.world, source="process")).ready
 
     def key(self, context: ServerRequestContext[Any]) -> WorldKey:
         """Which world a request is about.
@@ -137,8 +129,11 @@ class WorldPool:
         task = asyncio.current_task()
         assert task is not None
         entry.users += 1
-        task.add_done_callback(lambda _: self._leave(entry))
-        assert entry.ready is not None
+
+        def leave(_: object) -> None:
+            entry.users -= 1
+
+        task.add_done_callback(leave)
         world = await asyncio.shield(entry.ready)
         if self._quotas.is_due(entry.until):
             with suppress(UnknownWorldError):
@@ -200,8 +195,7 @@ class WorldPool:
         """
         if self._sweeping is not None:
             self._sweeping.cancel()
-        openings = {entry.bare for entry in self._entries.values() if entry.bare is not None}
-        if openings:
+        if openings := {entry.bare for entry in self._entries.values()}:
             await asyncio.wait(openings, timeout=CLOSE_SECONDS)
         for world_id in list(self._entries):
             await self._drop(world_id)
@@ -267,14 +261,11 @@ class WorldPool:
         if failed and self._entries.get(world_id) is entry:
             del self._entries[world_id]
 
-    def _leave(self, entry: _Entry) -> None:
-        entry.users -= 1
-
     def _shrink(self) -> None:
         for world_id, entry in list(self._entries.items()):
             if len(self._entries) <= self._max_open:
                 return
-            if not entry.users and entry.ready is not None and entry.ready.done():
+            if not entry.users and entry.ready.done():
                 del self._entries[world_id]
                 self._close_later(entry)
 
@@ -303,10 +294,7 @@ _CLOSING: set[asyncio.Future[None]] = set()
 
 
 async def _close(entry: _Entry) -> None:
-    if entry.ready is not None and not entry.ready.done():
-        entry.ready.cancel()
-    if entry.bare is None:
-        return
+    entry.ready.cancel()
     if not entry.bare.done():
         entry.bare.cancel()
     elif not entry.bare.cancelled() and entry.bare.exception() is None:

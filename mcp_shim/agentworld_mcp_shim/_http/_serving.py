@@ -9,8 +9,7 @@ import logging
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -49,11 +48,13 @@ class Plan:
     settings: ShimSettings
     port: int
     mirrors: Mapping[str, Mirror]
-    own_tools: bool
-    """Whether the mirror shows the world's own tools, so that a world needs none from it."""
     run: Run
-    counts: Path | None = field(default=None)
-    """Where several processes keep their metrics."""
+    """Its folder is there when several processes answer."""
+
+    @property
+    def own_tools(self) -> bool:
+        """Whether the mirror shows the world's own tools, so that a world needs none from it."""
+        return not self.settings.targets
 
 
 async def serve_plan(plan: Plan, listening: socket.socket, *, ready: Callable[[], None]) -> int:
@@ -82,7 +83,7 @@ async def serve_plan(plan: Plan, listening: socket.socket, *, ready: Callable[[]
             await transports.aclose()
             await asyncio.wait({serving.task}, timeout=2 * CANCEL_SECONDS)
     finally:
-        await pool.aclose(keep_unused=plan.counts is not None)
+        await pool.aclose(keep_unused=plan.run.folder is not None)
     return ending.result() if ending.done() else 1
 
 
@@ -92,9 +93,8 @@ async def _application(
 ) -> AsyncGenerator[tuple[App, AsyncExitStack]]:
     settings, http = plan.settings, plan.settings.http
     assert http is not None
-    metrics = Metrics(plan.counts, open_worlds=lambda: pool.open_worlds)
+    metrics = Metrics(plan.run.folder, open_worlds=lambda: pool.open_worlds)
     control = WorldControls(pool, plan.mirrors) if settings.control_tools else None
-    several = http.workers > 1
     resumable = is_real(settings)
     async with AsyncExitStack() as stack, AsyncExitStack() as transports:
         real = _real_calls(plan, stack)
@@ -111,7 +111,7 @@ async def _application(
             )
             views[name] = (_Resumable if resumable else StreamableHTTPSessionManager)(
                 MirrorServer(handlers),
-                stateless=several,
+                stateless=plan.run.folder is not None,
                 # `App` looks at Host and Origin, of every request and not only of these.
                 security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
                 max_request_body_size=http.max_request_bytes,
@@ -119,8 +119,7 @@ async def _application(
             )
             await transports.enter_async_context(views[name].run())
         sessions = None
-        if several:
-            assert plan.run.folder is not None
+        if plan.run.folder is not None:
             sessions = SignedSessions(plan.run.folder, plan.run.secret)
         app = App(
             http,

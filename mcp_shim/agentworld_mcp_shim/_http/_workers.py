@@ -127,7 +127,7 @@ def _buried(plan: Plan, process: int | None) -> None:
 
     # Typed as what it is: the package says nothing of its arguments.
     buried: Callable[[int | None, str], None] = vars(multiprocess)["mark_process_dead"]
-    buried(process, str(plan.counts))
+    buried(process, str(plan.run.folder))
 
 
 def _end(processes: Sequence[BaseProcess]) -> None:
