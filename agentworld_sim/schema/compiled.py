@@ -64,9 +64,7 @@ def _compiled(key: _ById) -> Any:
         # Imported late: a process that computes one command needs no schema.
         import jsonschema_rs
 
-        return jsonschema_rs.validator_for(
-            cast("dict[str, Any]", key.schema), validate_formats=False, offline=True
-        )
+        return jsonschema_rs.validator_for(key.schema, validate_formats=False, offline=True)
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 

@@ -223,7 +223,9 @@ def _pydantic_faults(error: ValidationError) -> list[str]:
     path, value = list(error.absolute_path), cast("Any", error.instance)
     wanted: Any = error.validator_value
     if error.validator == "required" and isinstance(value, dict):
-        return [_pydantic_fault([*path, _missing_name(error)], "Field required", "missing", value)]
+        path.append(_missing_name(error))
+        given = cast("dict[str, Any]", value)
+        return [_pydantic_fault(path, "Field required", "missing", given)]
     if error.validator == "type" and isinstance(wanted, str):
         kind, message = _PYDANTIC_TYPES.get(wanted, ("value_error", error.message))
         return [_pydantic_fault(path, message, kind, value)]

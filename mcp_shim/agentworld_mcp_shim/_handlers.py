@@ -35,7 +35,6 @@ from mcp.types import (
 )
 from pydantic import BaseModel, ValidationError
 
-from agentworld_mcp_shim._keys import CALLER
 from agentworld_mcp_shim._listing import LISTS
 from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, MirroredTool
 from agentworld_mcp_shim._resources_and_prompts import ResourcesAndPrompts
@@ -144,8 +143,9 @@ class MirrorHandlers:
             return ServerCapabilities.model_validate(shown)
         except ValidationError:
             # The upstream's capabilities are malformed somewhere: show what they are about.
-            known = {name: {} for name in shown if name in ServerCapabilities.model_fields}
-            return ServerCapabilities.model_validate(known)
+            return ServerCapabilities.model_validate(
+                {name: {} for name in shown if name in ServerCapabilities.model_fields}
+            )
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool of the upstream; `None` when it has no such tool."""
@@ -227,14 +227,14 @@ class MirrorHandlers:
     async def _prompt(
         self, context: ServerRequestContext[Any], params: GetPromptRequestParams
     ) -> Any:
-        return self._known.prompt(params.name, params.arguments or {}, _client(context))
+        return self._known.prompt(params.name, params.arguments or {})
 
     async def _complete(
         self, context: ServerRequestContext[Any], params: CompleteRequestParams
     ) -> Any:
         ref = params.ref.model_dump(by_alias=True, exclude_none=True)
         argument = params.argument
-        return self._known.complete(ref, argument.name, argument.value, _client(context))
+        return self._known.complete(ref, argument.name, argument.value)
 
     def _unless_real(self, simulated: Handler) -> Handler:
         """Asks the upstream itself where the access rules say so."""
@@ -333,12 +333,6 @@ def _mark_span(outcome: CallOutcome) -> None:
         span.set_attribute("agentworld.world", outcome.world)
     if outcome.provenance in _ROUTES:
         span.set_attribute("agentworld.route", _ROUTES[outcome.provenance])
-
-
-def _client(context: ServerRequestContext[Any]) -> object:
-    """The client of a request, as far as one can be told from another."""
-    scope: Mapping[str, Any] = getattr(context.request, "scope", None) or {}
-    return scope.get(CALLER)
 
 
 def _is_real(world: World, tool: MirroredTool) -> bool:

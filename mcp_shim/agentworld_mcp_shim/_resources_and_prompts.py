@@ -22,19 +22,12 @@ RESOURCE_NOT_FOUND = -32002
 MAX_COMPLETIONS = 100
 """The most values that one answer may have. (Model Context Protocol, specification, Completion.)"""
 
-MAX_REMEMBERED = 1000
-"""Argument values of earlier requests that are offered again."""
-
-MAX_REMEMBERED_CHARACTERS = 1000
-"""Of one such value; longer ones are not offered."""
-
 
 class ResourcesAndPrompts:
     """Answers from the snapshot's contents, the world's files and what the mirror lists."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
-        self._used: dict[tuple[object, str, str], None] = {}
 
     async def read(self, uri: str, version: str, world: Callable[[], Any]) -> Mapping[str, Any]:
         """The result of `resources/read`.
@@ -60,9 +53,7 @@ class ResourcesAndPrompts:
             content["text"] = text
         return {**LIST_DEFAULTS, "contents": [content]}
 
-    def prompt(
-        self, name: str, arguments: Mapping[str, str], whose: object = None
-    ) -> Mapping[str, Any]:
+    def prompt(self, name: str, arguments: Mapping[str, str]) -> Mapping[str, Any]:
         """The result of `prompts/get`.
 
         Raises:
@@ -76,8 +67,6 @@ class ResourcesAndPrompts:
         missing = [one for one, required in taken if required and one not in arguments]
         if missing:
             raise MCPError(INVALID_PARAMS, f"Missing required arguments: {', '.join(missing)}")
-        for argument, value in arguments.items():
-            self._remember(whose, argument, value)
         kept = self._mirror.listing.prompts.get(name)
         if kept is not None and not arguments:
             return {"resultType": "complete", **kept}
@@ -88,19 +77,17 @@ class ResourcesAndPrompts:
             " and `--access prompts/get=real` asks the server itself.",
         )
 
-    def complete(
-        self, ref: Mapping[str, Any], argument: str, begun: str, whose: object = None
-    ) -> Mapping[str, Any]:
+    def complete(self, ref: Mapping[str, Any], argument: str, begun: str) -> Mapping[str, Any]:
         """The result of `completion/complete`: what is known of an argument's values, or nothing."""
         found = dict.fromkeys(
-            value for value in self._values(ref, argument, whose) if value.startswith(begun)
+            value for value in self._values(ref, argument) if value.startswith(begun)
         )
         values = list(found)[:MAX_COMPLETIONS]
         completion = {"values": values, "total": len(found), "hasMore": len(values) < len(found)}
         return {"resultType": "complete", "completion": completion}
 
-    def _values(self, ref: Mapping[str, Any], argument: str, whose: object) -> Iterator[str]:
-        """Every known value of an argument: of enums, listed resources, the client's own requests."""
+    def _values(self, ref: Mapping[str, Any], argument: str) -> Iterator[str]:
+        """Every known value of an argument: of enums and of listed resources."""
         if ref.get("type") == "ref/resource":
             template = str(ref.get("uri"))
             for resource in self._mirror.listing.objects("resources/list"):
@@ -113,15 +100,6 @@ class ResourcesAndPrompts:
                 for value in cast("dict[str, Any]", schema).get("enum") or ():
                     if isinstance(value, str):
                         yield value
-        yield from (value for who, name, value in self._used if (who, name) == (whose, argument))
-
-    def _remember(self, whose: object, argument: str, value: str) -> None:
-        if len(value) > MAX_REMEMBERED_CHARACTERS:
-            return
-        self._used.pop((whose, argument, value), None)
-        self._used[whose, argument, value] = None
-        if len(self._used) > MAX_REMEMBERED:
-            del self._used[next(iter(self._used))]
 
     def _resource(self, uri: str) -> Mapping[str, Any] | None:
         """How a resource is listed, by itself or through its template."""

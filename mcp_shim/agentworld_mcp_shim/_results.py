@@ -78,7 +78,11 @@ def tool_result(
 def observation_of(result: Mapping[str, Any]) -> Observation:
     """The observation that says all of a `tools/call` result, as it came over the wire."""
     listed: Any = result.get("content")
-    blocks = [one for one in cast("list[Any]", listed or ()) if isinstance(one, dict)]
+    blocks = [
+        cast("dict[str, Any]", one)
+        for one in cast("list[Any]", listed or ())
+        if isinstance(one, dict)
+    ]
     text = "\n".join(_text(block) for block in blocks)
     rest = {key: value for key, value in result.items() if key not in _PLACED}
     meta = rest.pop("_meta", None)

@@ -146,7 +146,9 @@ class LineWriter:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(
+        self, exc_type: Any = None, exc_val: Any = None, exc_tb: Any = None
+    ) -> None:
         pass
 
 

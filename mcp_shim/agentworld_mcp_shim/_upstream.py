@@ -143,6 +143,7 @@ async def _listed(upstream: Upstream, *, contents: bool) -> Listing:
 
     from agentworld_mcp_shim._handshake import ClientIdentity, agree
 
+    listing: Listing | None = None
     async with upstream.transport() as (reading, writing), anyio.create_task_group() as group:
         dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(reading, writing)
         await group.start(partial(dispatcher.run, _answer_ping, _ignore))
@@ -152,6 +153,7 @@ async def _listed(upstream: Upstream, *, contents: bool) -> Listing:
         if contents:
             listing = await lister.with_contents(listing)
         group.cancel_scope.cancel()
+    assert listing is not None
     return listing
 
 

@@ -221,6 +221,15 @@ class HttpServer:
         self._stack.enter_context(contextlib.redirect_stderr(log))
         self._running = Running(arguments, environment, server=self)
 
+    @property
+    def pid(self) -> int:
+        """The process it runs in."""
+        return os.getpid()
+
+    def send_signal(self, sig: int) -> None:
+        """Ends it as SIGTERM does, whatever the signal."""
+        self.terminate()
+
     def terminate(self) -> None:
         """Ends it as SIGTERM does."""
         if self.loop is not None and self.ending is not None:
