@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from mcp.shared.message import SessionMessage
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
@@ -147,7 +149,10 @@ class LineWriter:
         return self
 
     async def __aexit__(
-        self, exc_type: Any = None, exc_val: Any = None, exc_tb: Any = None
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_val: BaseException | None = None,
+        exc_tb: TracebackType | None = None,
     ) -> None:
         pass
 
