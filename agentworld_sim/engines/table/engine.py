@@ -346,7 +346,7 @@ class TableEngine:
         plan = self._plan_of_servers(tools)
         if not plan.tables and not any(key.startswith("tables/") for key in state.values):
             return ""
-        from agentworld_sim.engines.table.record_changes import records_view
+        from agentworld_sim.engines.table.table_changes import records_view
 
         return records_view(state, plan, about=call, tool=tool, max_characters=VIEW_CHARACTERS)
 
@@ -357,7 +357,7 @@ class TableEngine:
         operations: Sequence[Mapping[str, Any]],
     ) -> Mapping[str, Any]:
         """The values that operations change. Raises `ValueError` when one cannot be carried out."""
-        from agentworld_sim.engines.table.record_changes import record_changes
+        from agentworld_sim.engines.table.table_changes import record_changes
 
         return record_changes(state, self._plan_of_servers(tools), operations)
 
