@@ -86,7 +86,7 @@ class ClientRequest:
                 self._clock.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
 
-CURRENT_REQUEST: ContextVar[ClientRequest | None] = ContextVar("front call", default=None)
+CURRENT_REQUEST: ContextVar[ClientRequest | None] = ContextVar("client request", default=None)
 """Set while a request is sent. Over HTTP, what arrives on its response stream arrives in this context."""
 
 

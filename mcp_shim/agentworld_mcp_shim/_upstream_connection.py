@@ -153,12 +153,6 @@ class UpstreamConnection:
             f" {method} and gave no answer."
         )
 
-    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Passes on a notification of the client."""
-        if self._dispatcher is not None and self._agreed is not None:
-            headers = self._agreed.headers(method, {}, None)
-            await self._dispatcher.notify(method, params, {"headers": headers})
-
     async def aclose(self) -> None:
         """Ends the connection, and the upstream if it is a process of ours."""
         running = self._running
