@@ -17,6 +17,7 @@ from agentworld_mcp_shim._argument_errors import (
     unknown_tool_error,
 )
 from agentworld_mcp_shim._mirror import Mirror, MirroredTool
+from agentworld_mcp_shim._refusals import refuse_call
 from agentworld_mcp_shim._results import tool_result
 from agentworld_sim.errors import AccessRefused, ArgumentsError, WorldFailure
 from agentworld_sim.types.tools import ToolCall
@@ -62,7 +63,7 @@ class ToolCalls:
         marks = {"world": world.id}
         refused = {**marks, "access": "refuse"}
         if tool.problem is not None or world.tools[tool.world_name].access != "simulate":
-            return tool_result(_refusal(world, tool), refused, is_error=True)
+            return tool_result(refuse_call(world, tool), refused, is_error=True)
         try:
             wrong = argument_errors(tool.name, tool.input, arguments)
             if wrong is not None:
@@ -70,11 +71,11 @@ class ToolCalls:
             turn = await self._step(world, ToolCall(tool.world_name, arguments), context)
         except MalformedSchema as error:
             tool.problem = f"its input schema is malformed: {error}"
-            return tool_result(_refusal(world, tool), refused, is_error=True)
+            return tool_result(refuse_call(world, tool), refused, is_error=True)
         except ArgumentsError as error:
             return tool_result(str(error), marks, is_error=True)
-        except AccessRefused as error:
-            return tool_result(str(error), refused, is_error=True)
+        except AccessRefused:
+            return tool_result(refuse_call(world, tool), refused, is_error=True)
         marks |= {"ref": turn.ref, "provenance": turn.observation.provenance}
         return _result(tool, turn.observation, marks)
 
@@ -141,25 +142,6 @@ class ToolCalls:
             if context is not None:
                 # Does nothing when the client did not ask for it.
                 await context.session.report_progress(round(loop.time() - began, 1))
-
-
-def _refusal(world: World, tool: MirroredTool) -> str:
-    from agentworld_sim.runtime.access import rule_for
-
-    problem = tool.problem or tool.schema_problem()
-    refusal = f"{tool.name!r} was not called, and nothing was changed"
-    if problem is not None:
-        return f"{refusal}: {problem}. This is for the author of that server to mend."
-    refusal += f". {world.refusal(tool.world_name)}"
-    if rule_for(tool.world_name, world.scenario.access) is None:
-        refusal += (
-            " Here that is an option: if it does what a known tool does, start with"
-            f" `--bind {tool.name}=TOOLKIT/TOOL`, for example"
-            f" `--bind {tool.name}=terminal/bash`."
-        )
-        if rule_for(tool.world_name, world.scenario.routes.tools) is None:
-            refusal += " Or name a language world model that imagines it: `--model-url URL`."
-    return refusal
 
 
 def _result(tool: MirroredTool, observation: Observation, marks: dict[str, Any]) -> CallToolResult:

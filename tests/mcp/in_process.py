@@ -29,7 +29,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from agentworld_mcp_shim import _stdio, _upstream
-from agentworld_mcp_shim._command import _serve
+from agentworld_mcp_shim._command import _explain, _serve, _snapshot
 from agentworld_mcp_shim._command._group import mcp
 from agentworld_mcp_shim._http import _serving
 from agentworld_mcp_shim._http._main import serve_http
@@ -195,7 +195,8 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_serving, "on_signals", _remember_ending)
     monkeypatch.setattr(_serving, "gc", _STILL)
     monkeypatch.setattr(_serve, "_serve_http", _serve_http)
-    monkeypatch.setattr(_serve, "log_to_stderr", _log_to_stderr)
+    for module in (_serve, _snapshot, _explain):
+        monkeypatch.setattr(module, "log_to_stderr", _log_to_stderr)
     monkeypatch.setattr(_stdio, "gc", _STILL)
     monkeypatch.setattr(_serve, "gc", _STILL)
     handlers = list(logging.getLogger().handlers)
