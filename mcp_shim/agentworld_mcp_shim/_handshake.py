@@ -1,9 +1,9 @@
-"""How a connection with an upstream begins: which protocol era, and what it is told of the client."""
+"""The handshake with an upstream: which protocol era, and what it is told of the client."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.shared.inbound import (
@@ -32,17 +32,21 @@ from mcp import MCPError
 
 if TYPE_CHECKING:
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+    from pydantic import BaseModel
 
-    from agentworld_mcp_shim._front_calls import FrontCall
+    from agentworld_mcp_shim._client_request import ClientRequest
 
 ENVELOPE = (PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY)
 """Keys in `_meta` of every request of the newest era."""
+
+DISCOVER_SECONDS = 10.0
+"""After which an upstream that does not answer the question of the newest era is greeted in the older."""
 
 OWN_NAME = {"name": "agentworld", "version": __version__}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Greeting:
+class ClientIdentity:
     """What an upstream is told of the client: its words are the client's own."""
 
     version: str
@@ -51,39 +55,32 @@ class Greeting:
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @classmethod
-    def of(cls, call: FrontCall, version: str) -> Greeting:
+    def of(cls, call: ClientRequest, version: str) -> ClientIdentity:
         """The client's own."""
         told = call.connection.client_params
         able = call.connection.client_capabilities
         return cls(
             version=version,
-            client=OWN_NAME
-            if told is None
-            else told.client_info.model_dump(by_alias=True, mode="json", exclude_none=True),
-            capabilities={}
-            if able is None
-            else able.model_dump(by_alias=True, mode="json", exclude_none=True),
+            client=OWN_NAME if told is None else _json(told.client_info),
+            capabilities={} if able is None else _json(able),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class AgreedVersion:
     """What both sides speak."""
 
     version: str
+    server: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the upstream said of itself, as it came over the wire."""
 
     @property
     def modern(self) -> bool:
         """Whether every request carries its own envelope."""
         return self.version in MODERN_PROTOCOL_VERSIONS
 
-    def meta(self, given: Mapping[str, Any], greeting: Greeting) -> dict[str, Any]:
-        """`_meta` of a request for the upstream.
-
-        Args:
-            given: The client's.
-            greeting: What the upstream is told of this client.
-        """
+    def meta(self, given: Mapping[str, Any], identity: ClientIdentity) -> dict[str, Any]:
+        """`_meta` of a request for the upstream."""
         # What is meant for us does not go further, and the token of progress is mapped.
         meta = {
             key: value
@@ -93,8 +90,8 @@ class Agreed:
         if self.modern:
             meta |= {
                 PROTOCOL_VERSION_META_KEY: self.version,
-                CLIENT_INFO_META_KEY: dict(greeting.client),
-                CLIENT_CAPABILITIES_META_KEY: dict(greeting.capabilities),
+                CLIENT_INFO_META_KEY: dict(identity.client),
+                CLIENT_CAPABILITIES_META_KEY: dict(identity.capabilities),
             }
         return meta
 
@@ -117,40 +114,46 @@ class Agreed:
         return headers
 
 
-async def agree(dispatcher: JSONRPCDispatcher[Any], greeting: Greeting) -> Agreed:
+def _json(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+async def agree(dispatcher: JSONRPCDispatcher[Any], identity: ClientIdentity) -> AgreedVersion:
     """Agrees on a version: the client's own era first, so that both ends mean the same.
 
     Raises:
         MCPError: the upstream speaks neither era.
     """
-    if greeting.version in MODERN_PROTOCOL_VERSIONS:
-        found = await _discovered(dispatcher, greeting)
+    if identity.version in MODERN_PROTOCOL_VERSIONS:
+        found = await _discover(dispatcher, identity)
         if found is not None:
             return found
         # It would ask questions that a client of the newest era cannot be asked.
-        plain = Greeting(version=LATEST_HANDSHAKE_VERSION, client=greeting.client)
-        return await _greeted(dispatcher, plain)
+        plain = ClientIdentity(version=LATEST_HANDSHAKE_VERSION, client=identity.client)
+        return await _initialize(dispatcher, plain)
     try:
-        return await _greeted(dispatcher, greeting)
+        return await _initialize(dispatcher, identity)
     except MCPError:
-        modern = Greeting(
+        modern = ClientIdentity(
             version=LATEST_MODERN_VERSION,
-            client=greeting.client,
-            capabilities=greeting.capabilities,
+            client=identity.client,
+            capabilities=identity.capabilities,
         )
-        found = await _discovered(dispatcher, modern)
+        found = await _discover(dispatcher, modern)
         if found is None:
             raise
         return found
 
 
-async def _greeted(dispatcher: JSONRPCDispatcher[Any], greeting: Greeting) -> Agreed:
+async def _initialize(
+    dispatcher: JSONRPCDispatcher[Any], identity: ClientIdentity
+) -> AgreedVersion:
     result = await dispatcher.send_raw_request(
         "initialize",
         {
-            "protocolVersion": greeting.version,
-            "capabilities": dict(greeting.capabilities),
-            "clientInfo": dict(greeting.client),
+            "protocolVersion": identity.version,
+            "capabilities": dict(identity.capabilities),
+            "clientInfo": dict(identity.client),
         },
         {"cancel_on_abandon": False},
     )
@@ -160,20 +163,26 @@ async def _greeted(dispatcher: JSONRPCDispatcher[Any], greeting: Greeting) -> Ag
     await dispatcher.notify(
         "notifications/initialized", None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: version}}
     )
-    return Agreed(version)
+    return AgreedVersion(version, result)
 
 
-async def _discovered(dispatcher: JSONRPCDispatcher[Any], greeting: Greeting) -> Agreed | None:
+async def _discover(
+    dispatcher: JSONRPCDispatcher[Any], identity: ClientIdentity
+) -> AgreedVersion | None:
     """The newest era, if the upstream speaks it."""
-    wanted = Agreed(greeting.version)
+    wanted = AgreedVersion(identity.version)
     try:
         result = await dispatcher.send_raw_request(
             "server/discover",
-            {"_meta": wanted.meta({}, greeting)},
-            {"cancel_on_abandon": False, "headers": wanted.headers("server/discover", {}, None)},
+            {"_meta": wanted.meta({}, identity)},
+            {
+                "cancel_on_abandon": False,
+                "headers": wanted.headers("server/discover", {}, None),
+                "timeout": DISCOVER_SECONDS,
+            },
         )
     except MCPError:
         return None
     offered = result.get("supportedVersions")
     versions = cast("list[object]", offered) if isinstance(offered, list) else []
-    return wanted if wanted.version in versions else None
+    return replace(wanted, server=result) if wanted.version in versions else None

@@ -20,9 +20,9 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
-from agentworld_mcp_shim._answers import AnswerTooLate
-from agentworld_mcp_shim._front_calls import CURRENT_CALL, FrontCall
-from agentworld_mcp_shim._greeting import Agreed, Greeting, agree
+from agentworld_mcp_shim._client_request import CURRENT_REQUEST, ClientRequest
+from agentworld_mcp_shim._handshake import AgreedVersion, ClientIdentity, agree
+from agentworld_mcp_shim._tool_calls import AnswerTooLate
 from agentworld_sim.errors import WorldFailure
 from mcp import MCPError
 
@@ -40,7 +40,7 @@ MAX_ROUNDS = 10
 """Times that one request may ask for input before it is given up."""
 
 FIRST_NUMBER = 16
-"""Request ids below are those of the greeting."""
+"""Request ids below are those of the identity."""
 
 END_SECONDS = 1.0
 """How long after a broken request the connection may take to be known as ended."""
@@ -63,33 +63,27 @@ class UpstreamGone(WorldFailure):
     """The upstream did not come up, or ended before it answered."""
 
 
-class UpstreamLink:
+class UpstreamConnection:
     """One connection. It is opened once, and is over when its client leaves or the upstream ends."""
 
     def __init__(
         self, upstream: Upstream, *, seconds: float, answer_seconds: float, name: str = ""
     ) -> None:
-        """
-        Args:
-            upstream: A started upstream, for this connection alone.
-            seconds: Time for it to come up.
-            answer_seconds: How long it may keep silent over one request.
-            name: What clients are told it is called; its command and its URL may hold secrets.
-        """
-        self._shown = f"upstream {name!r}" if name else "upstream"
+        # For clients: its command and its URL may hold secrets.
+        self._label = f"upstream {name!r}" if name else "upstream"
         self._upstream = upstream
         self._seconds = seconds
         self._answer_seconds = answer_seconds
         self._dispatcher: JSONRPCDispatcher[Any] | None = None
         self._reading: Any = None
-        self._agreed: Agreed | None = None
+        self._agreed: AgreedVersion | None = None
         self._home: Connection | None = None
         self._number = FIRST_NUMBER
-        self._calls: dict[int, FrontCall] = {}
-        self._progress: dict[int | str, FrontCall] = {}
-        self._notes: asyncio.Queue[tuple[FrontCall | None, str, dict[str, Any]] | asyncio.Event] = (
-            asyncio.Queue()
-        )
+        self._calls: dict[int, ClientRequest] = {}
+        self._progress: dict[int | str, ClientRequest] = {}
+        self._notes: asyncio.Queue[
+            tuple[ClientRequest | None, str, dict[str, Any]] | asyncio.Event
+        ] = asyncio.Queue()
         self._running: asyncio.Task[None] | None = None
         self._stale = False
 
@@ -98,12 +92,8 @@ class UpstreamLink:
         """Whether nothing can be sent over it any more."""
         return self._stale or self._running is None or self._running.done()
 
-    async def open(self, greeting: Greeting, home: Connection | None) -> None:
+    async def open(self, identity: ClientIdentity, home: Connection | None) -> None:
         """Connects and agrees on a protocol version.
-
-        Args:
-            greeting: What the upstream is told of the client.
-            home: The client's session, for notifications that belong to no request.
 
         Raises:
             UpstreamGone: it does not come up.
@@ -118,16 +108,16 @@ class UpstreamLink:
                 await _first(ready, running)
                 if self._dispatcher is None or running.done():
                     raise self._gone("did not come up", _failure(running))
-                self._agreed = await agree(self._dispatcher, greeting)
+                self._agreed = await agree(self._dispatcher, identity)
         except MCPError as error:
-            await self._ended()
+            await self._wait_for_end()
             cause = _failure(running) or error
             await self.aclose()
             raise self._gone("did not come up", cause) from error
         except TimeoutError as error:
             await self.aclose()
             raise UpstreamGone(
-                f"the {self._shown} did not come up within {self._seconds:g} s."
+                f"the {self._label} did not come up within {self._seconds:g} s."
                 " --upstream-timeout gives it longer."
             ) from error
         except BaseException:
@@ -138,26 +128,19 @@ class UpstreamLink:
         self,
         method: str,
         params: Mapping[str, Any],
-        call: FrontCall,
-        greeting: Greeting,
+        call: ClientRequest,
+        identity: ClientIdentity,
         *,
         schema: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """The result as it came over the wire.
-
-        Args:
-            method: The request's method.
-            params: Its parameters, as the client sent them.
-            call: The client's request.
-            greeting: What the upstream is told of that client.
-            schema: A called tool's input schema, for the headers of the newest era.
 
         Raises:
             MCPError: the upstream's own error.
             WorldFailure: it gave no answer.
         """
         for _ in range(MAX_ROUNDS):
-            result = await self._exchange(method, params, call, greeting, schema)
+            result = await self._exchange(method, params, call, identity, schema)
             if call.modern or result.get("resultType") != "input_required":
                 return result
             # A client of the older era is asked, where one of the newest would be told to ask itself.
@@ -166,15 +149,9 @@ class UpstreamLink:
             if "requestState" in result:
                 params["requestState"] = result["requestState"]
         raise UpstreamGone(
-            f"the {self._shown} asked for input {MAX_ROUNDS} times for one"
+            f"the {self._label} asked for input {MAX_ROUNDS} times for one"
             f" {method} and gave no answer."
         )
-
-    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Passes on a notification of the client."""
-        if self._dispatcher is not None and self._agreed is not None:
-            headers = self._agreed.headers(method, {}, None)
-            await self._dispatcher.notify(method, params, {"headers": headers})
 
     async def aclose(self) -> None:
         """Ends the connection, and the upstream if it is a process of ours."""
@@ -193,8 +170,8 @@ class UpstreamLink:
         self,
         method: str,
         params: Mapping[str, Any],
-        call: FrontCall,
-        greeting: Greeting,
+        call: ClientRequest,
+        identity: ClientIdentity,
         schema: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
         assert self._dispatcher is not None and self._agreed is not None, "not opened"
@@ -202,7 +179,7 @@ class UpstreamLink:
         number = self._number
         given = params.get("_meta")
         meta = self._agreed.meta(
-            cast("dict[str, Any]", given) if isinstance(given, dict) else {}, greeting
+            cast("dict[str, Any]", given) if isinstance(given, dict) else {}, identity
         )
         token = call.progress_token
         if token is not None:
@@ -216,11 +193,11 @@ class UpstreamLink:
             sent["_meta"] = meta
         self._calls[number] = call
         call.on_stream_end = partial(self._notes.put_nowait, (call, STREAM_END, {}))
-        outer = CURRENT_CALL.set(call)
+        outer = CURRENT_REQUEST.set(call)
         try:
             seconds = None if method == LISTEN else self._answer_seconds
             async with asyncio.timeout(seconds) as clock:
-                call.timed(clock, seconds)
+                call.limit(clock, seconds)
                 result = await self._dispatcher.send_raw_request(
                     method,
                     sent,
@@ -229,10 +206,10 @@ class UpstreamLink:
                         "headers": self._agreed.headers(method, sent, schema),
                     },
                 )
-                return result if method != LISTEN else self._subscribed(result)[1]
+                return result if method != LISTEN else self._subscription(result)[1]
         except TimeoutError as error:
             raise AnswerTooLate(
-                f"the {self._shown} was silent for {self._answer_seconds:g} s over"
+                f"the {self._label} was silent for {self._answer_seconds:g} s over"
                 f" {method}; it was told to stop. --answer-within gives it longer, if the client"
                 " waits for it."
             ) from error
@@ -240,10 +217,10 @@ class UpstreamLink:
             await self._examine(error)
             raise
         finally:
-            CURRENT_CALL.reset(outer)
+            CURRENT_REQUEST.reset(outer)
             try:
                 # What it said before its answer goes to the client before the answer does.
-                await self._settled()
+                await self._flush_notes()
             finally:
                 self._calls.pop(number, None)
                 if token is not None:
@@ -255,7 +232,7 @@ class UpstreamLink:
             self._stale = True
             raise self._gone("has ended the session", None) from error
         if error.code == CONNECTION_CLOSED:
-            await self._ended()
+            await self._wait_for_end()
             if self.over:
                 cause = None if self._running is None else _failure(self._running)
                 raise self._gone("ended before it answered", cause) from error
@@ -268,7 +245,7 @@ class UpstreamLink:
             async def run(*, task_status: anyio.abc.TaskStatus[None]) -> None:
                 try:
                     await dispatcher.run(
-                        self._asked, _nothing, self._noted, task_status=task_status
+                        self._ask_client, _nothing, self._queue_note, task_status=task_status
                     )
                 finally:
                     group.cancel_scope.cancel()
@@ -277,30 +254,30 @@ class UpstreamLink:
                 await group.start(run)
                 self._dispatcher = dispatcher
                 ready.set()
-                await self._pass_on()
+                await self._deliver_notes()
 
-    async def _asked(
+    async def _ask_client(
         self, context: Any, method: str, params: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """Answers what the upstream asks: with the words of the client."""
         if method == "ping":
             return {}
-        call = CURRENT_CALL.get() or self._latest()
+        call = CURRENT_REQUEST.get() or self._latest()
         if call is not None:
             return await call.ask(method, params)
         if self._home is not None:
             return await self._home.outbound.send_raw_request(method, params)
         raise MCPError(INVALID_REQUEST, f"there is no client that could answer {method}")
 
-    def _noted(self, method: str, params: Mapping[str, Any] | None) -> bool:
+    def _queue_note(self, method: str, params: Mapping[str, Any] | None) -> bool:
         """Takes notifications in the order in which they arrive."""
         if method != "notifications/cancelled":
             context: contextvars.Context | None = getattr(self._reading, "last_context", None)
-            call = None if context is None else context.get(CURRENT_CALL)
+            call = None if context is None else context.get(CURRENT_REQUEST)
             self._notes.put_nowait((call, method, dict(params or {})))
         return True
 
-    async def _pass_on(self) -> None:
+    async def _deliver_notes(self) -> None:
         while True:
             note = await self._notes.get()
             if isinstance(note, asyncio.Event):
@@ -309,35 +286,39 @@ class UpstreamLink:
             call, method, params = note
             try:
                 if method != STREAM_END:
-                    await self._told(call, method, params)
+                    await self._notify_client(call, method, params)
                 elif call is not None:
                     await call.end_stream()
             except Exception:
                 # One client that cannot be told must not cost the others their answers.
                 logger.exception("could not pass on %s", method)
 
-    async def _told(self, call: FrontCall | None, method: str, params: dict[str, Any]) -> None:
-        listening, params = self._subscribed(params)
+    async def _notify_client(
+        self, call: ClientRequest | None, method: str, params: dict[str, Any]
+    ) -> None:
+        listening, params = self._subscription(params)
         if listening is not None:
-            await listening.tell(method, params)
+            await listening.notify(method, params)
             return
         if method == "notifications/progress":
             token: object = params.get("progressToken")
             call = self._progress.get(token) if isinstance(token, int | str) else None
             if call is not None:
-                call.awaken()
-                await call.tell(method, {**params, "progressToken": call.progress_token})
+                call.renew_time()
+                await call.notify(method, {**params, "progressToken": call.progress_token})
             return
         if method not in STANDING:
             call = call or self._latest()
             if call is not None:
                 if call.wants(method, params):
-                    await call.tell(method, params or None)
+                    await call.notify(method, params or None)
                 return
         if self._home is not None:
             await self._home.notify(method, params or None)
 
-    def _subscribed(self, content: Mapping[str, Any]) -> tuple[FrontCall | None, dict[str, Any]]:
+    def _subscription(
+        self, content: Mapping[str, Any]
+    ) -> tuple[ClientRequest | None, dict[str, Any]]:
         """Whose subscription a message belongs to, and the message with the client's own id of it."""
         meta: object = content.get("_meta")
         if isinstance(meta, dict):
@@ -349,23 +330,23 @@ class UpstreamLink:
                 return call, {**content, "_meta": named}
         return None, dict(content)
 
-    def _latest(self) -> FrontCall | None:
+    def _latest(self) -> ClientRequest | None:
         """Over a pipe nothing says which request a message belongs to: any of the same client will do."""
         return next(reversed(self._calls.values()), None)
 
-    async def _settled(self) -> None:
+    async def _flush_notes(self) -> None:
         if not self.over:
             passed = asyncio.Event()
             self._notes.put_nowait(passed)
             assert self._running is not None
             await _first(passed, self._running)
 
-    async def _ended(self) -> None:
+    async def _wait_for_end(self) -> None:
         if self._running is not None:
             await asyncio.wait([self._running], timeout=END_SECONDS)
 
     def _gone(self, what: str, cause: BaseException | None) -> UpstreamGone:
-        words = f"the {self._shown} {what}"
+        words = f"the {self._label} {what}"
         if cause is not None:
             # Its text is for the log: that of an HTTP client has the URL in it.
             logger.error("the upstream %s %s: %s", self._upstream.shown, what, cause)
@@ -373,7 +354,7 @@ class UpstreamLink:
         return UpstreamGone(f"{words}. The next call starts it anew.")
 
 
-async def _inputs(call: FrontCall, result: Mapping[str, Any]) -> dict[str, Any]:
+async def _inputs(call: ClientRequest, result: Mapping[str, Any]) -> dict[str, Any]:
     """The client's answers to what a result of the newest era asks."""
     wanted = cast("Mapping[str, Mapping[str, Any]]", result.get("inputRequests") or {})
     return {

@@ -28,18 +28,12 @@ RENEWALS = 10
 """A lease is renewed when a tenth of it has passed, not at every call."""
 
 
-class Leases:
-    """Worlds that clients made are removed some time after their last use. Times are host time."""
+class WorldQuotas:
+    """Worlds that clients made are leased: removed some time after their last use. Times are host time."""
 
     def __init__(
         self, *, seconds: float, most: int, clock: Callable[[], float] = time.time
     ) -> None:
-        """
-        Args:
-            seconds: How long a world is kept after its last use; 0 for ever.
-            most: Worlds of one principal.
-            clock: Seconds since the epoch.
-        """
         self._seconds = seconds
         self._most = most
         self._clock = clock
@@ -50,15 +44,15 @@ class Leases:
         """Time between two rounds of `sweep`; `None` when nothing ever expires."""
         return min(60.0, max(1.0, self._seconds / RENEWALS)) if self._seconds else None
 
-    def gone(self, record: WorldRecord) -> bool:
+    def is_gone(self, record: WorldRecord) -> bool:
         """Whether the world's time is over, removed or not."""
-        return self.over(record.expires)
+        return self.is_over(record.expires)
 
-    def due(self, until: float) -> bool:
+    def is_due(self, until: float) -> bool:
         """Whether a lease that ends then is to be renewed at a use now."""
         return 0 < until < self._clock() + self._seconds * (1 - 1 / RENEWALS)
 
-    def over(self, until: float) -> bool:
+    def is_over(self, until: float) -> bool:
         """Whether a lease that ends then is over; 0 is never."""
         return 0 < until <= self._clock()
 
@@ -79,7 +73,7 @@ class Leases:
         now = time.monotonic()
         since, count = self._counts.get(principal, (-RECOUNT_SECONDS, 0))
         if now - since >= (FULL_SECONDS if count >= self._most else RECOUNT_SECONDS):
-            since, count = now, await asyncio.to_thread(_counted, store, principal)
+            since, count = now, await asyncio.to_thread(_count_of, store, principal)
         if count >= self._most:
             self._counts[principal] = since, count
             raise MCPError(
@@ -99,7 +93,7 @@ class Leases:
         return removed
 
 
-def _counted(store: WorldStore, principal: str | None) -> int:
+def _count_of(store: WorldStore, principal: str | None) -> int:
     if principal is None:
         return sum(1 for record in store.worlds() if record.expires > 0 and not is_owned(record.id))
     owner = owner_of(principal)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
 
-class FrontCall:
+class ClientRequest:
     """A client's request, and the ways back to that client.
 
     The SDK gives handlers only typed helpers, which drop fields that they do not know. This is the one
@@ -52,7 +52,7 @@ class FrontCall:
         meta: Any = self._context.meta
         return params.get("level") in allowed_log_levels(self._context.protocol_version, meta)
 
-    async def tell(self, method: str, params: Mapping[str, Any] | None) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Sends a notification that belongs to this request."""
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._own.notify(method, params)
@@ -68,25 +68,25 @@ class FrontCall:
         try:
             return await self._own.send_raw_request(method, params)
         finally:
-            self.awaken()
+            self.renew_time()
 
     async def end_stream(self) -> None:
         """Ends the stream of an answer over HTTP that the client can ask for again, as upstreams do."""
         if self._context.close_sse_stream is not None:
             await self._context.close_sse_stream()
 
-    def timed(self, clock: asyncio.Timeout, seconds: float | None) -> None:
+    def limit(self, clock: asyncio.Timeout, seconds: float | None) -> None:
         """Says what ends the request when the upstream keeps silent for so long."""
         self._clock, self._seconds = clock, seconds
 
-    def awaken(self) -> None:
+    def renew_time(self) -> None:
         """Lets the upstream's time begin anew."""
         if self._clock is not None and self._seconds is not None:
             with suppress(RuntimeError):  # It has just run out.
                 self._clock.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
 
-CURRENT_CALL: ContextVar[FrontCall | None] = ContextVar("front call", default=None)
+CURRENT_REQUEST: ContextVar[ClientRequest | None] = ContextVar("client request", default=None)
 """Set while a request is sent. Over HTTP, what arrives on its response stream arrives in this context."""
 
 
@@ -96,10 +96,10 @@ async def watch_end(response: httpx2.Response) -> None:
     stream = response.stream
     if response.request.method == "POST" and kind.startswith("text/event-stream"):
         assert isinstance(stream, httpx2.AsyncByteStream)
-        response.stream = _Watched(stream)
+        response.stream = _WatchedStream(stream)
 
 
-class _Watched(httpx2.AsyncByteStream):
+class _WatchedStream(httpx2.AsyncByteStream):
     def __init__(self, behind: httpx2.AsyncByteStream) -> None:
         self._behind = behind
 
@@ -107,7 +107,7 @@ class _Watched(httpx2.AsyncByteStream):
         async for chunk in self._behind:
             yield chunk
         # Whoever has its answer reads no further, so here there was none yet.
-        call = CURRENT_CALL.get()
+        call = CURRENT_REQUEST.get()
         if call is not None and call.on_stream_end is not None:
             call.on_stream_end()
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror
-from agentworld_mcp_shim._templates import matches
+from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, template_values
 from agentworld_sim.errors import UsageError, nearest
 from mcp import MCPError
 
@@ -23,27 +22,15 @@ RESOURCE_NOT_FOUND = -32002
 MAX_COMPLETIONS = 100
 """The most values that one answer may have. (Model Context Protocol, specification, Completion.)"""
 
-MAX_REMEMBERED = 1000
-"""Argument values of earlier requests that are offered again."""
 
-MAX_REMEMBERED_CHARACTERS = 1000
-"""Of one such value; longer ones are not offered."""
-
-
-class Offered:
+class ResourcesAndPrompts:
     """Answers from the snapshot's contents, the world's files and what the mirror lists."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
-        self._used: dict[tuple[object, str, str], None] = {}
 
     async def read(self, uri: str, version: str, world: Callable[[], Any]) -> Mapping[str, Any]:
         """The result of `resources/read`.
-
-        Args:
-            uri: What is read.
-            version: The protocol version of the client.
-            world: Opens the world whose files may have it.
 
         Raises:
             MCPError: nothing has it.
@@ -66,15 +53,8 @@ class Offered:
             content["text"] = text
         return {**LIST_DEFAULTS, "contents": [content]}
 
-    def prompt(
-        self, name: str, arguments: Mapping[str, str], whose: object = None
-    ) -> Mapping[str, Any]:
+    def prompt(self, name: str, arguments: Mapping[str, str]) -> Mapping[str, Any]:
         """The result of `prompts/get`.
-
-        Args:
-            name: The prompt's.
-            arguments: The client's.
-            whose: The client; what it gives is offered again to nobody else.
 
         Raises:
             MCPError: there is no such prompt, an argument is missing, or nobody knows what it says.
@@ -87,8 +67,6 @@ class Offered:
         missing = [one for one, required in taken if required and one not in arguments]
         if missing:
             raise MCPError(INVALID_PARAMS, f"Missing required arguments: {', '.join(missing)}")
-        for argument, value in arguments.items():
-            self._remember(whose, argument, value)
         kept = self._mirror.listing.prompts.get(name)
         if kept is not None and not arguments:
             return {"resultType": "complete", **kept}
@@ -99,30 +77,21 @@ class Offered:
             " and `--access prompts/get=real` asks the server itself.",
         )
 
-    def complete(
-        self, ref: Mapping[str, Any], argument: str, begun: str, whose: object = None
-    ) -> Mapping[str, Any]:
-        """The result of `completion/complete`: what is known of an argument's values, or nothing.
-
-        Args:
-            ref: The prompt or the resource template.
-            argument: The argument's name.
-            begun: How the value begins.
-            whose: The client.
-        """
+    def complete(self, ref: Mapping[str, Any], argument: str, begun: str) -> Mapping[str, Any]:
+        """The result of `completion/complete`: what is known of an argument's values, or nothing."""
         found = dict.fromkeys(
-            value for value in self._values(ref, argument, whose) if value.startswith(begun)
+            value for value in self._values(ref, argument) if value.startswith(begun)
         )
         values = list(found)[:MAX_COMPLETIONS]
         completion = {"values": values, "total": len(found), "hasMore": len(values) < len(found)}
         return {"resultType": "complete", "completion": completion}
 
-    def _values(self, ref: Mapping[str, Any], argument: str, whose: object) -> Iterator[str]:
-        """Every known value of an argument: of enums, listed resources, the client's own requests."""
+    def _values(self, ref: Mapping[str, Any], argument: str) -> Iterator[str]:
+        """Every known value of an argument: of enums and of listed resources."""
         if ref.get("type") == "ref/resource":
             template = str(ref.get("uri"))
-            for resource in self._items("resources/list"):
-                value = (matches(template, str(resource.get("uri"))) or {}).get(argument)
+            for resource in self._mirror.listing.objects("resources/list"):
+                value = (template_values(template, str(resource.get("uri"))) or {}).get(argument)
                 if isinstance(value, str):
                     yield value
         for tool in self._mirror.tools.values():
@@ -131,35 +100,22 @@ class Offered:
                 for value in cast("dict[str, Any]", schema).get("enum") or ():
                     if isinstance(value, str):
                         yield value
-        yield from (value for who, name, value in self._used if (who, name) == (whose, argument))
-
-    def _remember(self, whose: object, argument: str, value: str) -> None:
-        if len(value) > MAX_REMEMBERED_CHARACTERS:
-            return
-        self._used.pop((whose, argument, value), None)
-        self._used[whose, argument, value] = None
-        if len(self._used) > MAX_REMEMBERED:
-            del self._used[next(iter(self._used))]
 
     def _resource(self, uri: str) -> Mapping[str, Any] | None:
         """How a resource is listed, by itself or through its template."""
-        for resource in self._items("resources/list"):
+        for resource in self._mirror.listing.objects("resources/list"):
             if resource.get("uri") == uri:
                 return resource
-        for template in self._items("resources/templates/list"):
-            if matches(str(template.get("uriTemplate")), uri) is not None:
+        for template in self._mirror.listing.objects("resources/templates/list"):
+            if template_values(str(template.get("uriTemplate")), uri) is not None:
                 return template
         return None
 
     def _prompts(self) -> dict[str, Mapping[str, Any]]:
-        return {str(prompt.get("name")): prompt for prompt in self._items("prompts/list")}
-
-    def _items(self, method: str) -> Iterator[Mapping[str, Any]]:
-        return (
-            cast("Mapping[str, Any]", item)
-            for item in self._mirror.listing.items(method)
-            if isinstance(item, dict)
-        )
+        return {
+            str(prompt.get("name")): prompt
+            for prompt in self._mirror.listing.objects("prompts/list")
+        }
 
 
 def _arguments(prompt: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:

@@ -1,6 +1,6 @@
 """Real calls: what access rules name `real`, sent to the upstream itself.
 
-Who may be reached is decided in `_front`; here is only how. Nothing of the client's transport goes
+Who may be reached is decided in `_handlers`; here is only how. Nothing of the client's transport goes
 along: no header, no cookie, no token.
 """
 
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.types import INVALID_PARAMS
 from mcp.types.methods import CACHEABLE_METHODS
 
-from agentworld_mcp_shim._front import REAL_METHODS
-from agentworld_mcp_shim._front_calls import FrontCall, watch_end
-from agentworld_mcp_shim._greeting import Greeting
+from agentworld_mcp_shim._client_request import ClientRequest, watch_end
+from agentworld_mcp_shim._handshake import ClientIdentity
 from agentworld_mcp_shim._keys import CALLER
-from agentworld_mcp_shim._relay import UpstreamGone, UpstreamLink
 from agentworld_mcp_shim._upstream import HttpUpstream, start_upstream
+from agentworld_mcp_shim._upstream_connection import UpstreamConnection, UpstreamGone
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.redaction.environment import secrets_of
 from agentworld_sim.types.tools import ToolCall
@@ -38,14 +37,25 @@ logger = logging.getLogger(__name__)
 FOR_ALL = frozenset({"logging/setLevel", "subscriptions/listen"})
 """Methods that are about no upstream in particular."""
 
-LINKS = "agentworld/links"
+REAL_METHODS = (
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "subscriptions/listen",
+)
+"""Methods that access rules may name beside tools, each by its exact name."""
+
+CONNECTIONS = "agentworld/connections"
 """Where a session of the older era keeps its own."""
 
-Opening = asyncio.Task[UpstreamLink]
+Opening = asyncio.Task[UpstreamConnection]
 
 
-class UpstreamLinks:
-    """Implements `Passthrough`.
+class RealCalls:
+    """Sends what is allowed to be real to the upstreams.
 
     A client of the older era gets connections of its own, because an upstream may ask it something and
     may keep something for it. In the newest era there are no sessions; clients of one principal share.
@@ -53,10 +63,6 @@ class UpstreamLinks:
 
     def __init__(self, settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
         """
-        Args:
-            settings: What the command line says.
-            mirrors: What clients are shown, by view. Nothing else can be called.
-
         Raises:
             UsageError: a rule sets to `real` what is not there, or the cassette cannot be written.
         """
@@ -64,7 +70,7 @@ class UpstreamLinks:
         self._settings = settings
         self._targets = {target.name: target for target in settings.targets}
         self._shared: dict[tuple[str, str | None], Opening] = {}
-        self._open: set[UpstreamLink] = set()
+        self._open: set[UpstreamConnection] = set()
         self._recorder = _recorder(settings, mirrors)
 
     async def call_tool(
@@ -78,7 +84,7 @@ class UpstreamLinks:
         """
         params = {**(context.params or {}), "name": tool.upstream_name}
         schema: object = tool.listed.get("inputSchema")
-        result = await self._asked(
+        result = await self._ask(
             context,
             tool.upstream,
             "tools/call",
@@ -86,7 +92,7 @@ class UpstreamLinks:
             schema=cast("Mapping[str, Any]", schema) if isinstance(schema, dict) else None,
         )
         if self._recorder is not None and result.get("resultType") != "input_required":
-            from agentworld_mcp_shim._taping import observation_of
+            from agentworld_mcp_shim._results import observation_of
 
             call = ToolCall(tool.world_name, arguments)
             await asyncio.to_thread(self._recorder.add, call, observation_of(result))
@@ -111,22 +117,22 @@ class UpstreamLinks:
         if "_meta" in sent:
             sent["_meta"] = (context.params or {}).get("_meta")
         if upstream in self._targets:
-            return await self._asked(context, upstream, method, sent)
+            return await self._ask(context, upstream, method, sent)
         if method not in FOR_ALL:
             # What is asked of one server is not told to the others.
             raise MCPError(INVALID_PARAMS, f"no upstream offers what {method} asks for")
         # What is for all of them, for example how much they shall log.
-        results = [await self._asked(context, name, method, sent) for name in self._targets]
+        results = [await self._ask(context, name, method, sent) for name in self._targets]
         return results[0] if results else {}
 
     async def aclose(self) -> None:
         """Ends all connections, and waits for the upstreams that are processes of ours."""
-        links = list(self._open)
-        await asyncio.gather(*(link.aclose() for link in links))
+        connections = list(self._open)
+        await asyncio.gather(*(connection.aclose() for connection in connections))
         self._open.clear()
-        await asyncio.gather(*(asyncio.to_thread(link.closed) for link in links))
+        await asyncio.gather(*(asyncio.to_thread(connection.closed) for connection in connections))
 
-    async def _asked(
+    async def _ask(
         self,
         context: ServerRequestContext[Any],
         upstream: str,
@@ -135,22 +141,22 @@ class UpstreamLinks:
         *,
         schema: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        call = FrontCall(context)
-        greeting = Greeting.of(call, context.protocol_version)
-        link = await self._link(context, call, greeting, upstream)
-        result = await link.request(method, params, call, greeting, schema=schema)
+        call = ClientRequest(context)
+        identity = ClientIdentity.of(call, context.protocol_version)
+        connection = await self._connection(context, call, identity, upstream)
+        result = await connection.request(method, params, call, identity, schema=schema)
         if call.modern:
             # What an upstream of the older era leaves out, and this client must be told.
             result = {**_envelope(method), **result}
         return result
 
-    async def _link(
+    async def _connection(
         self,
         context: ServerRequestContext[Any],
-        call: FrontCall,
-        greeting: Greeting,
+        call: ClientRequest,
+        identity: ClientIdentity,
         upstream: str,
-    ) -> UpstreamLink:
+    ) -> UpstreamConnection:
         """The client's connection with an upstream, opened if it has none that lives."""
         key = upstream, None
         if call.modern:
@@ -158,21 +164,23 @@ class UpstreamLinks:
             scope: Mapping[str, Any] = getattr(context.request, "scope", None) or {}
             key = upstream, getattr(scope.get(CALLER), "principal", None)
             # Capabilities come with each request: a shared connection is nobody's own.
-            greeting = Greeting(version=greeting.version, client=greeting.client)
+            identity = ClientIdentity(version=identity.version, client=identity.client)
         else:
             home = call.connection
-            if LINKS not in home.state:
-                home.state[LINKS] = {}
-                home.exit_stack.push_async_callback(partial(self._forget, home.state[LINKS]))
-            held: dict[tuple[str, str | None], Opening] = home.state[LINKS]
+            if CONNECTIONS not in home.state:
+                home.state[CONNECTIONS] = {}
+                home.exit_stack.push_async_callback(partial(self._forget, home.state[CONNECTIONS]))
+            held: dict[tuple[str, str | None], Opening] = home.state[CONNECTIONS]
         opening = held.get(key)
         if opening is None or (opening.done() and (_failed(opening) or opening.result().over)):
-            opening = asyncio.create_task(self._opened(self._targets[upstream], greeting, home))
+            opening = asyncio.create_task(self._connect(self._targets[upstream], identity, home))
             held[key] = opening
         # Others may be waiting for it, so who leaves does not take it along.
         return await asyncio.shield(opening)
 
-    async def _opened(self, target: UpstreamTarget, greeting: Greeting, home: Any) -> UpstreamLink:
+    async def _connect(
+        self, target: UpstreamTarget, identity: ClientIdentity, home: Any
+    ) -> UpstreamConnection:
         if not target.command:
             raise UpstreamGone(
                 "a tool or method is set to 'real', and only a snapshot of its server is given. Name"
@@ -188,15 +196,15 @@ class UpstreamLinks:
         )
         if isinstance(upstream, HttpUpstream):
             upstream.on_response.append(watch_end)
-        link = UpstreamLink(
+        connection = UpstreamConnection(
             upstream,
             seconds=self._settings.upstream_seconds,
             answer_seconds=self._settings.answer_seconds,
             name=target.name,
         )
-        self._open = {one for one in self._open if not one.over} | {link}
-        await link.open(greeting, home)
-        return link
+        self._open = {one for one in self._open if not one.over} | {connection}
+        await connection.open(identity, home)
+        return connection
 
     async def _forget(self, held: dict[tuple[str, str | None], Opening]) -> None:
         """Ends what a client had, when it leaves."""
