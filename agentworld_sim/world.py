@@ -42,7 +42,7 @@ from agentworld_sim.runtime.history import KeptHistory
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
 from agentworld_sim.runtime.router import Router
-from agentworld_sim.runtime.session_cache import live_worlds
+from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
 from agentworld_sim.runtime.step import Pipeline
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.runtime.world_records import check_world_id, new_world_id, record_of_fork
@@ -99,7 +99,7 @@ class World:
             model.acquire(self)
         self._checks = tuple(checks)
         self._tools = dict(tools or {})
-        self._live: dict[str, tuple[WorldRef, EngineSession]] = {}
+        self._live: dict[str, tuple[WorldRef, Engine, EngineSession]] = {}
         self._kept = KeptHistory(store)
         self._lock = TurnLock()
         self._told: list[Callable[[Turn], None]] = []
@@ -363,7 +363,7 @@ class World:
                 base = at or self._head
                 turn = await self._answered(call, base, origin, on_delta)
                 if turn is not None:
-                    live_worlds.used(self)
+                    live_worlds.touch(self)
                     return turn
                 # Another process moved the head: compute again from where it stands now.
                 await back_off(failed)
@@ -460,7 +460,7 @@ class World:
         if not self._lock.try_acquire():
             return False
         try:
-            self._discard()
+            self._discard(unharmed=True)
         finally:
             self._lock.release()
         return True
@@ -468,7 +468,8 @@ class World:
     async def close(self) -> None:
         """Frees what the world holds in this process. What was stored stays."""
         self._closed = True
-        self._discard()
+        if not self.rest():
+            self._discard()
         self._kept.clear()
         if self.model is not None:
             await self.model.release(self)
@@ -532,22 +533,21 @@ class World:
         """Brings what is held in this process to the point after `turn`."""
         self._kept.follow(turn)
         change = turn.change
-        for name, (_, session) in list(self._live.items()):
-            # Another engine's session knows what this one changed only if that is nothing.
-            if altered or (name != engine and (change.files or change.sessions)):
+        for name, (ref, of, session) in list(self._live.items()):
+            if altered:
                 session.close()
                 del self._live[name]
-            else:
-                self._live[name] = (turn.ref, session)
+            # Another engine's session knows what this one changed only if that is nothing.
+            elif ref == turn.parent and (
+                name == engine or not (change.files or change.sessions)
+            ):
+                self._live[name] = (turn.ref, of, session)
 
     async def _session(self, base: WorldRef, state: WorldState, engine: Engine) -> EngineSession:
-        held = self._live.get(engine.name)
-        if held is not None and held[0] == base:
-            return held[1]
-        if held is not None or any(ref != base for ref, _ in self._live.values()):
-            self._discard()
-        session = await engine.open(state, self._store.blobs)
-        self._live[engine.name] = (base, session)
+        ref, _, session = self._live.pop(engine.name, (None, None, None))
+        if session is None or ref != base:
+            session = await idle_sessions.open(engine, state, self._store.blobs, session)
+        self._live[engine.name] = (base, engine, session)
         return session
 
     async def _commit(self, turn: Turn, after: WorldState) -> None:
@@ -584,10 +584,13 @@ class World:
             raise AccessRefused(self.refusal(name))
         return tool, engine
 
-    def _discard(self) -> None:
-        for _, session in self._live.values():
-            session.close()
-        self._live = {}
+    def _discard(self, *, unharmed: bool = False) -> None:
+        live, self._live = self._live, {}
+        for _, engine, session in live.values():
+            if unharmed:
+                idle_sessions.keep(engine, session)
+            else:
+                session.close()
 
     def _require_open(self) -> None:
         if self._closed:

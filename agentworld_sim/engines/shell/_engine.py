@@ -88,14 +88,13 @@ class ShellEngine:
         loop = asyncio.get_running_loop()
         if self._names is None:
             live = await loop.run_in_executor(opening_threads, self._open, state, blobs, None)
-            return ShellEngineSession(live, state, blobs)
+            return ShellEngineSession(live, state)
         unknown = UnknownCommands(self._names, self.limits)
         live = await loop.run_in_executor(opening_threads, self._open, state, blobs, unknown)
         return ImaginingSession(
             live,
             state,
-            blobs,
-            bring_up=lambda state, blobs: self._open(state, blobs, unknown),
+            bring_up=self._open,
             imaginer=self._imaginer,
             unknown=unknown,
             limits=self.limits,

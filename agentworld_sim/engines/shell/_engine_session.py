@@ -33,6 +33,12 @@ OPENING_THREADS = 4
 """Machines that are brought up at the same time. More of them take the interpreter's lock from each other at
 every file, and all take longer."""
 
+MOST_MOVED = 500
+"""Paths that may differ where a machine is brought to another state: with more, a new one is as fast."""
+
+MOVED_HERE = 16
+"""Paths that are changed sooner than a thread has begun."""
+
 _SHORT_LOOKS = frozenset({"read_file", "Read", "ls", "list_directory"})
 """Tools whose calls are a look at one file or folder, sure to end at once."""
 
@@ -52,12 +58,11 @@ def is_quick(call: ToolCall, tool: ToolSpec) -> bool:
 class ShellEngineSession:
     """Implements `EngineSession`."""
 
-    def __init__(self, live: LiveShell, state: WorldState, blobs: Blobs) -> None:
+    def __init__(self, live: LiveShell, state: WorldState) -> None:
         self._live = live
         self._kept: dict[str, bytes] = {}
         self._unread: Mapping[str, BlobId] = state.sessions
-        self._blobs = blobs
-        self._computing: Future[Answer] | None = None
+        self._computing: Future[Answer] | Future[bool] | None = None
         self._freed = False
 
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
@@ -80,6 +85,18 @@ class ShellEngineSession:
                 self._live.cancel()
             raise
 
+    async def move(self, state: WorldState, blobs: Blobs) -> bool:
+        changes = self._live.files.tree.changes_to(state.files)
+        if len(changes) > MOST_MOVED or not (self._computing is None or self._computing.done()):
+            return False
+        if len(changes) <= MOVED_HERE:
+            moved = self._live.move(changes, blobs)
+        else:
+            self._computing = opening_threads.submit(self._live.move, changes, blobs)
+            moved = await asyncio.shield(asyncio.wrap_future(self._computing))
+        self._kept, self._unread = {}, state.sessions
+        return moved
+
     def close(self) -> None:
         if self._freed:
             return
@@ -101,7 +118,7 @@ class ShellEngineSession:
             # The user's schema may leave optional what the operation cannot do without.
             check_arguments(replace(tool, input_schema=wanted), arguments)
         for name, blob in self._unread.items():
-            self._kept.setdefault(name, self._blobs.get(blob))
+            self._kept.setdefault(name, context.blobs.get(blob))
         self._unread = {}
         turn = ShellTurn(
             self._live,

@@ -6,12 +6,14 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, TypeVar, cast
 
 from bashkit import FileSystem
 
 from agentworld_sim.engines.shell._clock import TurnClock
 from agentworld_sim.engines.shell._command import FileKind, FileStat
+from agentworld_sim.engines.shell._janitor import run_touch
 from agentworld_sim.engines.shell._umask import Umask
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
 
@@ -289,24 +291,55 @@ class LiveFiles:
         """Fills the empty file system with `tree`, times included."""
         by_time: dict[int, list[str]] = {}
         for path, entry in tree.items():
-            if entry.kind == "directory":
-                if path != "/":
-                    self.fs.mkdir(path, True)
-            elif entry.kind == "symlink":
-                self.fs.symlink(entry.content, path)
-                self._link_times[path] = entry.mtime_us
-            else:
-                self.fs.write_file(path, blobs.get(entry.content) if entry.content else b"")
-            if entry.kind != "symlink":
-                by_time.setdefault(entry.mtime_us, []).append(path)
-                if entry.mode != (0o755 if entry.kind == "directory" else 0o644):
-                    self.fs.chmod(path, entry.mode)
-            if (entry.owner, entry.group) != ("root", "root"):
-                self._owners[path] = (entry.owner, entry.group)
+            self._make(path, entry, blobs, by_time)
         self._set_times(by_time)
         self._tree = tree
         self._owners_before = dict(self._owners)
         self._stamps = dict(self._scan("/"))
+
+    def move(self, changes: Mapping[str, FileEntry | None], blobs: Blobs) -> None:
+        """Goes to another tree, which differs from the present one in `changes`."""
+        for path in reversed(changes):
+            self._owners.pop(path, None)
+            self._link_times.pop(path, None)
+            held = self._tree.get(path)
+            if held is not None and not (held.kind == "directory" and _is_folder(changes[path])):
+                self.fs.remove(path, held.kind == "directory")
+                del self._stamps[path]
+        by_time: dict[int, list[str]] = {}
+        for path, entry in changes.items():
+            if entry is not None:
+                self._make(path, entry, blobs, by_time)
+        after = self._tree.replaced(changes)
+        # What is made or removed in a folder makes the folder younger.
+        for path in {parent_of(path) for path in changes} - changes.keys():
+            if path in after:
+                by_time.setdefault(after[path].mtime_us, []).append(path)
+        self._set_times(by_time)
+        self._tree = after
+        self._owners_before = dict(self._owners)
+        for path in [*(path for path, entry in changes.items() if entry), *chain(*by_time.values())]:
+            self._stamps[path] = _stamp(self.fs.stat(path))
+
+    def _make(
+        self, path: str, entry: FileEntry, blobs: Blobs, by_time: dict[int, list[str]]
+    ) -> None:
+        """Makes a path that is not there, or a folder that may be; its time is left to `by_time`."""
+        if entry.kind == "directory":
+            if path != "/":
+                self.fs.mkdir(path, True)
+        elif entry.kind == "symlink":
+            self.fs.symlink(entry.content, path)
+            self._link_times[path] = entry.mtime_us
+        else:
+            self.fs.write_file(path, blobs.get(entry.content) if entry.content else b"")
+        if entry.kind != "symlink":
+            by_time.setdefault(entry.mtime_us, []).append(path)
+            usual = 0o755 if entry.kind == "directory" else 0o644
+            if entry.mode != usual or path in self._stamps:
+                self.fs.chmod(path, entry.mode)
+        if (entry.owner, entry.group) != ("root", "root"):
+            self._owners[path] = (entry.owner, entry.group)
 
     def collect(self, blobs: Blobs, *, suspicious: bool) -> dict[str, FileEntry | None]:
         """What changed since the last `collect` or `materialise`, with world times set.
@@ -430,13 +463,13 @@ class LiveFiles:
         return entry is None or entry.content != blob_id(self.fs.read_file(path))
 
     def _set_times(self, by_time: dict[int, list[str]]) -> None:
+        """Between two turns: inside a command, the embedded shell can only be reached from another thread."""
         if by_time:
-            self._touch(
-                "\n".join(
-                    f"touch {_time_option(moment)} -- {' '.join(map(quoted, paths))}"
-                    for moment, paths in by_time.items()
-                )
+            script = "\n".join(
+                f"touch {_time_option(moment)} -- {' '.join(map(quoted, paths))}"
+                for moment, paths in by_time.items()
             )
+            run_touch(self.fs, script)
 
     def _scan(self, top: str) -> Iterator[tuple[str, Stamp]]:
         if top == "/":
@@ -495,6 +528,10 @@ class LiveFiles:
             return action()
         except RuntimeError as error:
             raise os_error(error, path) from None
+
+
+def _is_folder(entry: FileEntry | None) -> bool:
+    return entry is not None and entry.kind == "directory"
 
 
 def _stamp(info: dict[str, Any]) -> Stamp:

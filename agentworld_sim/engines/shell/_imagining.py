@@ -32,7 +32,7 @@ MOST_RUNS = 200
 _STOPPED = Answer(Observation(text=""), StateChange(clock_us=0))
 """In place of an answer where the turn was stopped."""
 
-BringUp = Callable[[WorldState, Blobs], LiveShell]
+BringUp = Callable[[WorldState, Blobs, UnknownCommands], LiveShell]
 
 
 class ImaginingSession(ShellEngineSession):
@@ -42,7 +42,6 @@ class ImaginingSession(ShellEngineSession):
         self,
         live: LiveShell,
         state: WorldState,
-        blobs: Blobs,
         *,
         bring_up: BringUp,
         imaginer: Imaginer | None,
@@ -53,13 +52,12 @@ class ImaginingSession(ShellEngineSession):
         Args:
             live: The machine, in `state`.
             state: Where the session begins.
-            blobs: Where contents are found.
             bring_up: Makes another machine in a given state; blocking.
             imaginer: Answers the commands; without one, those whose route is `imagine` are refused.
-            unknown: What `live` and every other machine of `bring_up` asks.
+            unknown: What `live` and every other machine of this session asks.
             limits: Of a turn.
         """
-        super().__init__(live, state, blobs)
+        super().__init__(live, state)
         self._bring_up = bring_up
         self._imaginer = imaginer
         self._unknown = unknown
@@ -136,6 +134,15 @@ class ImaginingSession(ShellEngineSession):
         observation = replace(answer.observation, provenance=provenance)
         return replace(answer, observation=observation, inner=inner, exchanges=exchanges)
 
+    async def move(self, state: WorldState, blobs: Blobs) -> bool:
+        if self._down or not await super().move(state, blobs):
+            return False
+        # What was learned and asked belongs to the branch that it came from.
+        self._unknown = self._live.forget_unknown()
+        self._past_known = self._replayed = False
+        self._memory = {}
+        return True
+
     def close(self) -> None:
         self._closed = True
         if not self._down:
@@ -154,7 +161,7 @@ class ImaginingSession(ShellEngineSession):
             return
         loop = asyncio.get_running_loop()
         self._live = await loop.run_in_executor(
-            threads, self._bring_up, context.state, context.blobs
+            threads, self._bring_up, context.state, context.blobs, self._unknown
         )
         self._down = False
         if self._closed:

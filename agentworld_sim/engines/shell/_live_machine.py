@@ -181,6 +181,22 @@ class LiveMachine:
         """Fills the machine's files. Once, before the first turn."""
         self.files.materialise(tree, blobs)
 
+    def move(self, changes: Mapping[str, FileEntry | None], blobs: Blobs) -> bool:
+        """Brings the machine, between two turns, to other files; `False` when only another one can be."""
+        if self._failure is not None or self._stopping or self._volatile.has_foreign_files():
+            return False
+        self.files.move(changes, blobs)
+        self._pristine = None
+        return True
+
+    def forget_unknown(self) -> UnknownCommands:
+        """Makes the interpreter know no words but its own; gives what answers unknown ones from now on."""
+        assert self._unknown is not None
+        self._unknown = UnknownCommands(self._unknown.names, self.limits)
+        if self._learned:
+            self._renew()
+        return self._unknown
+
     def _kept_umask(self, session: ShellSession) -> int:
         if session.memory is None or b"_UMASK" not in session.memory:
             return USUAL

@@ -59,6 +59,14 @@ class VolatileFiles:
             self.dev.mkdir("/" + name)
         for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
             self.dev.symlink(f"/proc/self/fd/{number}", "/" + name)
+        self._own = self._devices()
+
+    def _devices(self) -> set[str]:
+        return {
+            f"{folder}/{entry['name']}"
+            for folder in ("/", "/pts", "/shm")
+            for entry in self.dev.read_dir(folder)
+        }
 
     @property
     def mounts(self) -> dict[str, FileSystem]:
@@ -82,6 +90,10 @@ class VolatileFiles:
         self._device("zero", zeros)
         self._filled = bool(zeros)
         return "random" in script
+
+    def has_foreign_files(self) -> bool:
+        """Whether somebody made files in `/dev`: they are no part of the world's state."""
+        return self._devices() != self._own
 
     def forget(self) -> None:
         """Gives back what a script needed much memory for."""
