@@ -23,8 +23,10 @@ from agentworld_sim.scenario import Scenario, stored_text
 from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.refs import hashed
 from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import Route
 
 if TYPE_CHECKING:
+    from agentworld_sim.engines.shell import Machine, ShellLimits
     from agentworld_sim.imagination import WorldModel
 
 
@@ -140,15 +142,24 @@ Builder = Callable[[EngineSetup], Engine | None]
 
 
 def _shell(setup: EngineSetup) -> Engine:
+    scenario = setup.scenario
+    about = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
+    routes = tuple(scenario.routes.commands.items())
+    if setup.imaginer is None:
+        return _shared_shell(*about, routes)
     from agentworld_sim.engines.shell import ShellEngine
 
-    scenario = setup.scenario
-    return ShellEngine(
-        scenario.machine.to_machine(),
-        scenario.limits.to_shell_limits(),
-        imaginer=setup.imaginer,
-        routes=scenario.routes.commands,
-    )
+    return ShellEngine(*about, imaginer=setup.imaginer, routes=dict(routes))
+
+
+@lru_cache(maxsize=8)
+def _shared_shell(
+    machine: Machine, limits: ShellLimits, routes: tuple[tuple[str, Route], ...]
+) -> Engine:
+    """One for all worlds with such a machine: what one has brought up, the next can use."""
+    from agentworld_sim.engines.shell import ShellEngine
+
+    return ShellEngine(machine, limits, routes=dict(routes))
 
 
 def _toolkits(setup: EngineSetup) -> Engine:

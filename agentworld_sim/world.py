@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Literal, Self, TypedDict, Unpack
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
@@ -60,6 +60,19 @@ from agentworld_sim.types.refs import WorldRef, tips_of, turn_seed
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Trajectory, Turn
+
+
+class WorldOptions(TypedDict, total=False):
+    """The options of `World.create`; it says what each is."""
+
+    id: str | None
+    store: WorldStore | None
+    seed: int | None
+    engines: Sequence[Engine] | None
+    model: WorldImaginer | str | Literal[False] | None
+    checks: Sequence[Check]
+    controls: Sequence[Control]
+    access: Mapping[str, Access] | None
 
 
 class World:
@@ -167,7 +180,9 @@ class World:
         return world
 
     @classmethod
-    def create_sync(cls, scenario: Scenario | None = None, **options: Any) -> World:
+    def create_sync(
+        cls, scenario: Scenario | None = None, **options: Unpack[WorldOptions]
+    ) -> World:
         """`create`, with the same options, for code that is not asynchronous."""
         return run_sync(cls.create(scenario, **options))
 

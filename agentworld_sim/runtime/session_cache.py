@@ -10,14 +10,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from itertools import islice
 from typing import Protocol
 
 from agentworld_sim.ports import Engine, EngineSession, MovableSession
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
 
-MOST_LIVE = 256
-"""Worlds with a live engine, per process, where it may have files enough open: about 0.5 MB each."""
+MOST_LIVE = 64
+"""Worlds with a live engine, per process, where it may have files enough open: about 0.3 MB each. For the others it
+is brought to where they stand."""
 
 LEAST_LIVE = 32
 """Well below the usual limit of 1,024 open files for a process."""
@@ -30,6 +32,10 @@ FILES_ELSE = 384
 
 MOST_IDLE = 8
 """Sessions that wait for another world."""
+
+
+MOST_ASKED = 8
+"""Worlds that are put to rest at one use of another."""
 
 
 class IdleSessions:
@@ -112,7 +118,8 @@ class LiveWorlds:
             if self._limit is None:
                 self._limit = live_limit()
             surplus = len(self._worlds) - self._limit
-            oldest = list(self._worlds.items())[:surplus] if surplus > 0 else []
+            # Those that are busy stay, however many: not all of them are asked each time.
+            oldest = list(islice(self._worlds.items(), max(0, min(surplus, MOST_ASKED))))
         for key, reference in oldest:
             held = reference()
             if held is None or held.rest():

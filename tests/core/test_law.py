@@ -254,3 +254,31 @@ async def test_a_live_machine_and_a_fresh_one_go_on_alike(command: str) -> None:
         await world.step(ToolCall("session", {"command": command}))
         fork = await world.fork()
         assert (await fork.step(PROBE)).ref == (await world.step(PROBE)).ref
+
+
+async def test_a_machine_that_was_used_elsewhere_is_as_a_new_one() -> None:
+    """Its world is closed, and its machine goes to worlds whose files are of another kind."""
+    ways = (
+        {"/srv/a": "1", "/srv/b/c": "2", "/srv/d/e/f": "3"},
+        {"/srv/a/x": "1", "/srv/b": "2", "/srv/d/e": "3", "/etc/motd": "hello"},
+        {},
+    )
+    mess = ToolCall(
+        "session",
+        {
+            "command": "a=1; cd /srv; f() { :; }; rm -rf b; echo q > b; ln -s /etc l; chmod 700 a;"
+            " echo leak > /dev/shm/leak; trap 'echo t' INT; set -u; false"
+        },
+    )
+    look = ToolCall("session", {"command": "ls -laR /srv /dev /root; cat /etc/motd /proc/uptime"})
+    used: dict[int, list[str]] = {}
+    for fresh in (True, False):
+        for number, files in [*enumerate(ways), *enumerate(ways)]:
+            scenario = Scenario.model_validate(
+                {"name": "machine", "domains": ["terminal"], "files": files}
+            )
+            engines = [ShellEngine()] if fresh else None
+            async with await World.create(scenario, engines=engines) as world:
+                world.add_tools(TOOLS)
+                refs = [(await world.step(call)).ref for call in (look, PROBE, mess, PROBE)]
+            assert used.setdefault(number, refs) == refs
