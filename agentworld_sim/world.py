@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
@@ -61,18 +61,8 @@ from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Trajectory, Turn
 
-
-class WorldOptions(TypedDict, total=False):
-    """The options of `World.create`; it says what each is."""
-
-    id: str | None
-    store: WorldStore | None
-    seed: int | None
-    engines: Sequence[Engine] | None
-    model: WorldImaginer | str | Literal[False] | None
-    checks: Sequence[Check]
-    controls: Sequence[Control]
-    access: Mapping[str, Access] | None
+if TYPE_CHECKING:
+    from agentworld_sim.assembly import WorldOptions
 
 
 class World:
@@ -553,9 +543,7 @@ class World:
                 session.close()
                 del self._live[name]
             # Another engine's session knows what this one changed only if that is nothing.
-            elif ref == turn.parent and (
-                name == engine or not (change.files or change.sessions)
-            ):
+            elif ref == turn.parent and (name == engine or not (change.files or change.sessions)):
                 self._live[name] = (turn.ref, of, session)
 
     async def _session(self, base: WorldRef, state: WorldState, engine: Engine) -> EngineSession:
