@@ -18,7 +18,7 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Check, Control, Engine, Imaginer, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
-from agentworld_sim.runtime.world_records import record_of_world
+from agentworld_sim.runtime.history import record_of_world
 from agentworld_sim.scenario import Scenario, stored_text
 from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.refs import hashed

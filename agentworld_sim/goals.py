@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.records import Records, records_of
-from agentworld_sim.runtime.commit import off_loop, unhindered
+from agentworld_sim.runtime.history import off_loop, unhindered
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef

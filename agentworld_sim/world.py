@@ -30,22 +30,24 @@ from agentworld_sim.ports import Engine, EngineSession, OnDelta, TurnContext, Wo
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.records import state_diff
 from agentworld_sim.runtime.access import access_for, checked_access, rule_for
-from agentworld_sim.runtime.commit import (
+from agentworld_sim.runtime.history import (
     COMMIT_TRIES,
+    KeptHistory,
     back_off,
+    check_world_id,
     commit_turn,
     keep_failure,
+    new_world_id,
     off_loop,
+    record_of_fork,
     reseeding,
 )
-from agentworld_sim.runtime.history import KeptHistory
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
 from agentworld_sim.runtime.step import Pipeline
 from agentworld_sim.runtime.sync import run_sync
-from agentworld_sim.runtime.world_records import check_world_id, new_world_id, record_of_fork
 from agentworld_sim.scenario import (
     Scenario,
     declared_controls,

@@ -77,9 +77,9 @@ class IdleSessions:
             self._idle.append((os.getpid(), weakref.ref(engine), session))
             surplus = self._idle[:-MOST_IDLE]
             self._idle = self._idle[-MOST_IDLE:]
-        for process, _, session in surplus:
+        for process, _, unused in surplus:
             if process == os.getpid():
-                session.close()
+                unused.close()
 
     def _take(self, engine: Engine) -> EngineSession | None:
         with self._guard:

@@ -10,10 +10,15 @@ from pydantic_core import ErrorDetails
 
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._content import FILE_FORMS, GOAL_FORMS, form_hint
-from agentworld_sim.scenario._document import Document, Key
-from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
-from agentworld_sim.scenario._parts import Limits, MachineSpec, ToolObject, UserSpec
-from agentworld_sim.scenario._problems import Problem
+from agentworld_sim.scenario._document import Document, Key, Problem
+from agentworld_sim.scenario._sections import (
+    Limits,
+    MachineSpec,
+    ModelSpec,
+    RoutesSpec,
+    ToolObject,
+    UserSpec,
+)
 from agentworld_sim.scenario._types import KeyedProblems
 from agentworld_sim.scenario.tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
 

@@ -1,4 +1,5 @@
-"""A YAML or JSON text becomes plain values, with the line and column of each.
+"""A YAML or JSON text becomes plain values, with the line and column of each; and the messages about what is wrong
+with them: where, what was found, what is allowed, what next.
 
 The values are JSON's: no dates, no octal numbers, no `yes` for true (YAML 1.2's core schema). No
 tag builds an object, repeated keys are errors, and aliases cannot grow without bound.
@@ -10,13 +11,59 @@ import json
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import yaml
 
 from agentworld_sim.errors import ScenarioError
-from agentworld_sim.scenario._problems import Place, Problem, located
+
+MAX_SHOWN = 10
+
+
+class Place(NamedTuple):
+    """A position in a text, both counted from one."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a file."""
+
+    place: Place
+    key: tuple[str | int, ...]
+    message: str
+
+    def written(self, source: str) -> str:
+        where = f"{source}:{self.place.line}:{self.place.column}: "
+        return where + (f"{key_path(self.key)}: " if self.key else "") + self.message
+
+
+def key_path(key: Iterable[str | int]) -> str:
+    """`("files", "/etc/x", "mode")` → `files./etc/x.mode`; a list's item is `goals[0]`."""
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in key]
+    return "".join(parts).removeprefix(".")
+
+
+def located(source: str, place: Place, message: str) -> ScenarioError:
+    """The error for a file with a single problem that stops the reading."""
+    return ScenarioError(Problem(place, (), message).written(source))
+
+
+def problems_error(source: str, problems: Iterable[Problem]) -> ScenarioError:
+    """One error for all of them, in the order of the file; at most `MAX_SHOWN` are shown."""
+    ordered = sorted(set(problems), key=lambda problem: (problem.place, key_path(problem.key)))
+    lines = [problem.written(source) for problem in ordered[:MAX_SHOWN]]
+    if len(ordered) == 1:
+        return ScenarioError(lines[0])
+    if len(ordered) > MAX_SHOWN:
+        lines.append(f"… and {len(ordered) - MAX_SHOWN} more.")
+    head = f"{source}: {len(ordered)} problems:\n  "
+    return ScenarioError(head + "\n  ".join(lines))
+
 
 MAX_BYTES = 64 * 1024**2
 MAX_NODES = 200_000
@@ -332,6 +379,3 @@ def source_text(data: bytes, source: str) -> str:
         raise located(
             source, place, f"byte 0x{data[error.start]:02x} is not UTF-8. Save the file as UTF-8."
         ) from error
-
-
-__all__ = ["Document", "Json", "Key", "read_document", "source_text"]

@@ -10,8 +10,13 @@ from pathlib import Path
 from typing import assert_never
 
 from agentworld_sim.errors import ScenarioError, UsageError, nearest
-from agentworld_sim.ingest.folders import Ingested, Skipped, read_inside, tree_from_directory
-from agentworld_sim.ingest.limits import IngestLimits
+from agentworld_sim.ingest.folders import (
+    Ingested,
+    IngestLimits,
+    Skipped,
+    read_inside,
+    tree_from_directory,
+)
 from agentworld_sim.scenario._content import (
     Base64File,
     CopiedFile,
@@ -20,7 +25,7 @@ from agentworld_sim.scenario._content import (
     Link,
     TextFile,
 )
-from agentworld_sim.scenario._parts import Limits, MachineSpec
+from agentworld_sim.scenario._sections import Limits, MachineSpec
 from agentworld_sim.scenario._types import to_us
 from agentworld_sim.types.files import (
     BlobId,

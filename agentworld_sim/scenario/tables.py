@@ -16,7 +16,7 @@ from pydantic import (
 
 from agentworld_sim.engines.table.operation import Does, Role
 from agentworld_sim.errors import nearest
-from agentworld_sim.scenario._parts import JsonSchema
+from agentworld_sim.scenario._sections import JsonSchema
 from agentworld_sim.scenario._types import KeyedProblems, Natural, Strict, allowed, matching
 
 if TYPE_CHECKING:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SNAPSHOT_EVERY = 32
 """A state is stored whole every so many turns; between, it is folded from the turns' changes."""
 
+NEIGHBOURS = 20
+"""Ids looked at on each side of one that is unknown; more would cost as much as all."""
+
 WORTH_PACKING = 256
 """Blobs below this many bytes are stored as they are."""
 

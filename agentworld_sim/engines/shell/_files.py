@@ -318,7 +318,10 @@ class LiveFiles:
         self._set_times(by_time)
         self._tree = after
         self._owners_before = dict(self._owners)
-        for path in [*(path for path, entry in changes.items() if entry), *chain(*by_time.values())]:
+        for path in [
+            *(path for path, entry in changes.items() if entry),
+            *chain(*by_time.values()),
+        ]:
             self._stamps[path] = _stamp(self.fs.stat(path))
 
     def _make(

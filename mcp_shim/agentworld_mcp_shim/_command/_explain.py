@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentworld_mcp_shim._command._server_option import server_option
-from agentworld_sim.cli.model_options import ModelChoice, model_options
+from agentworld_sim.cli.options import ModelChoice, model_options
 from agentworld_sim.errors import nearest
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import click
 from agentworld_mcp_shim._command._http_options import http_options
 from agentworld_mcp_shim._command._server_option import server_option
 from agentworld_mcp_shim._command._tape_options import TapeChoice, check_tape, tape_options
-from agentworld_sim.cli.model_options import ModelChoice, model_options
-from agentworld_sim.cli.store_option import store_option
+from agentworld_sim.cli.options import ModelChoice, model_options, store_option
 from agentworld_sim.errors import UsageError
 from agentworld_sim.runtime.access import checked_access
 from agentworld_sim.types.tools import Access

@@ -164,7 +164,7 @@ def _interpreter() -> str:
 
 def _checked_world(world: str | None) -> str | None:
     if world is not None:
-        from agentworld_sim.runtime.world_records import check_world_id
+        from agentworld_sim.runtime.history import check_world_id
 
         check_world_id(world)
     return world

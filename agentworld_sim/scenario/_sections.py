@@ -1,12 +1,30 @@
-"""The machine, the tools and the limits of a scenario."""
+"""The sections of a scenario: machine, tools, limits, routes, model and controls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    Tag,
+    create_model,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
+from agentworld_sim.controls import Control, control_kinds
+from agentworld_sim.controls.kinds import BUILTIN_KINDS
+from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.scenario._types import (
     AbsolutePath,
     Account,
@@ -20,11 +38,12 @@ from agentworld_sim.scenario._types import (
     Variable,
     allowed,
 )
-from agentworld_sim.types.tools import Access, ToolSpec
+from agentworld_sim.types.tools import Access, DomainName, Route, ToolSpec
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.shell.limits import ShellLimits
     from agentworld_sim.engines.shell.machine import Machine
+    from agentworld_sim.ports import Briefing
 
 _FIRST_UID = 1000
 
@@ -251,11 +270,175 @@ class Limits(Strict):
         )
 
 
-__all__ = [
-    "JsonSchema",
-    "Limits",
-    "MachineSpec",
-    "ToolEntry",
-    "ToolObject",
-    "UserSpec",
-]
+Text = Annotated[str, Field(min_length=1)]
+
+
+def _base_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    # A password is refused, and not shown, by the settings.
+    if not good and "@" not in url:
+        raise allowed("a base URL, for example http://127.0.0.1:8000/v1")
+    return url
+
+
+class RoutesSpec(Strict):
+    """How tools and commands are answered, by name or pattern (`*`, `?`, `[…]`)."""
+
+    tools: Mapping[str, Route] = Field(default_factory=dict[str, Route])
+    """Tools: `compute` only, `imagine` even if it could be computed, or `refuse`."""
+    commands: Mapping[str, Route] = Field(default_factory=dict[str, Route])
+    """Commands of the shell: `compute` (one that it does not have is not found), `imagine`, or
+    `refuse`, which ends the step with an error."""
+
+
+class ModelSpec(Strict):
+    """The language world model that imagines what cannot be computed, and what it is told.
+
+    Its key is never written here: it comes from AGENTWORLD_API_KEY, and goes to a server that only a
+    scenario names if that is on this host.
+    """
+
+    url: Annotated[Text, AfterValidator(_base_url)] | None = None
+    """Base URL of its OpenAI-compatible API; options and AGENTWORLD_MODEL_URL win over it."""
+    name: Text | None = None
+    """Its name as served; options and AGENTWORLD_MODEL win over it."""
+    thinking: bool | None = None
+    """Whether it thinks before it answers; it does by default."""
+    max_tokens: Positive | None = None
+    """Most tokens of one reply, thinking included."""
+    thinking_tokens: Positive | None = None
+    """Most tokens of thinking in one reply."""
+    token_budget: Positive | None = None
+    """Most tokens that the world may use in all."""
+    initial_state: Mapping[Domain, Text] = Field(default_factory=dict[DomainName, str])
+    """What is there at the start, by domain, in the domain's own form: a screen, or a description."""
+    demonstrations: Mapping[Domain, Text] = Field(default_factory=dict[DomainName, str])
+    """Examples of calls and answers of the real system, by domain."""
+    instruction: str = ""
+    """How the simulated world shall behave. The agent is never shown it."""
+
+    def limits(self) -> Mapping[str, Any]:
+        """How much a model may think, write and use; see `WorldModel.limited`."""
+        names = {"thinking", "max_tokens", "thinking_tokens", "token_budget"}
+        return self.model_dump(include=names)
+
+    def to_briefing(self, task: str, env: Mapping[str, str]) -> Briefing:
+        """What the model is told.
+
+        Args:
+            task: What the agent is asked to do.
+            env: The machine's own variables; those named like a secret are kept out of prompts.
+        """
+        from agentworld_sim.ports import Briefing
+        from agentworld_sim.redaction.environment import secrets_of
+
+        return Briefing(
+            task=task,
+            initial_state=self.initial_state,
+            demonstrations=self.demonstrations,
+            instruction=self.instruction,
+            secrets=secrets_of(env),
+        )
+
+
+class ControlSpec(Strict):
+    """A perturbation that is enforced in code. Its other keys belong to its kind."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: str
+    """What it does."""
+
+    @model_validator(mode="after")
+    def _check(self) -> ControlSpec:
+        self.to_control()
+        return self
+
+    @property
+    def name(self) -> str:
+        """Its own among the scenario's controls."""
+        return self.to_control().name
+
+    def to_control(self) -> Control:
+        """The control that it means."""
+        try:
+            kind = control_kinds.get(self.kind)
+        except UsageError as error:
+            raise KeyedProblems([(("kind",), f"{error}")]) from error
+        said = dict(self.model_extra or {})
+        model, local = _model_of(kind)
+        problems = {
+            key: _PROCESS_LOCAL.format(key)
+            if key in local or callable(value)
+            else _unknown(key, model)
+            for key, value in said.items()
+            if key not in model.model_fields or callable(value)
+        }
+        if problems:
+            raise KeyedProblems(((key,), message) for key, message in problems.items())
+        # As JSON: a list is right where the kind has a tuple.
+        read = model.model_validate_json(json.dumps(said))
+        try:
+            return kind(**{name: getattr(read, name) for name in model.model_fields})
+        except (UsageError, ValueError) as error:
+            raise KeyedProblems([((), f"{error}")]) from error
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        schema["allOf"] = [
+            {
+                "if": {"properties": {"kind": {"const": name}}},
+                "then": {
+                    key: value
+                    for key, value in _model_of(kind)[0].model_json_schema().items()
+                    if key in ("properties", "required")
+                },
+            }
+            for name, kind in BUILTIN_KINDS.items()
+        ]
+        return schema
+
+
+def declared_controls(written: Iterable[Mapping[str, Any]]) -> list[Control]:
+    """The controls that a scenario, or a world's state, declares."""
+    return [ControlSpec.model_validate(one).to_control() for one in written]
+
+
+_PROCESS_LOCAL = (
+    "a Python function belongs to one process, and a scenario is data. Give a control that has one to"
+    " World.create(controls=[…]); without it, remove `{}`."
+)
+
+
+def _unknown(key: str, model: type[Strict]) -> str:
+    known = sorted(["kind", *model.model_fields])
+    hint = nearest(key, known) or " Remove it or correct its name."
+    return f"unknown key.{hint} Known keys: {', '.join(known)}."
+
+
+@cache
+def _model_of(kind: type[Control]) -> tuple[type[Strict], frozenset[str]]:
+    """What reads the fields of a kind that are data, and the names of the others."""
+    hints = get_type_hints(kind)
+    fields: dict[str, Any] = {}
+    local: set[str] = set()
+    for field in dataclasses.fields(cast("Any", kind)):
+        if _callable(hints[field.name]):
+            local.add(field.name)
+        elif field.default_factory is not dataclasses.MISSING:
+            fields[field.name] = hints[field.name], field.default_factory()
+        else:
+            default = ... if field.default is dataclasses.MISSING else field.default
+            fields[field.name] = hints[field.name], default
+    return create_model(kind.__name__, __base__=Strict, **fields), frozenset(local)
+
+
+def _callable(hint: object) -> bool:
+    return get_origin(hint) is Callable or any(map(_callable, get_args(hint)))
