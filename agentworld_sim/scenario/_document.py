@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -85,9 +84,14 @@ class Document:
     keys: dict[Key, Place] = field(default_factory=dict[Key, Place])
     """Where each key of a mapping starts."""
     problems: list[Problem] = field(default_factory=list[Problem])
+    unplaced: str = ""
+    """A JSON text whose places nobody has asked for."""
 
     def place(self, key: Key, *, of_key: bool = False) -> Place:
         """The position of `key`, or of the nearest thing around it."""
+        if self.unplaced:
+            found = _YamlReader(Document(self.source)).read(self.unplaced)
+            self.values, self.keys, self.unplaced = found.values, found.keys, ""
         if of_key and key in self.keys:
             return self.keys[key]
         while key and key not in self.values:
@@ -101,20 +105,71 @@ def read_document(text: str, source: str) -> Document:
     Raises:
         ScenarioError: it is neither YAML nor JSON, or is too large or too deep.
     """
-    document = Document(source)
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
-        # JSON is YAML but for tabs and surrogate pairs, which programs that write JSON do use.
         try:
-            _JsonReader(text, document).read()
-            return document
-        except ValueError as error:
-            # Other value errors (a number of five thousand digits) are met again as YAML.
-            if isinstance(error, json.JSONDecodeError) and source.endswith(".json"):
+            return _read_json(text.removeprefix("\ufeff"), source)
+        except json.JSONDecodeError as error:
+            if source.endswith(".json"):
                 place = Place(error.lineno, error.colno)
                 raise located(source, place, f"not valid JSON: {error.msg}.") from error
-            document = Document(source)
-    _YamlReader(document).read(text)
+        except (ValueError, RecursionError):
+            # A number of five thousand digits, or lists in lists in lists: met again as YAML.
+            pass
+    return _YamlReader(Document(source)).read(text)
+
+
+def _read_json(text: str, source: str) -> Document:
+    """As JSON, which is YAML but for surrogate pairs, and a hundred times faster to read."""
+
+    def no_constant(name: str) -> Json:
+        raise json.JSONDecodeError(f"{name} is not JSON", text, text.find(name))
+
+    def distinct(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        found = dict(pairs)
+        repeats.append(len(found) < len(pairs))
+        return found
+
+    repeats: list[bool] = []
+    value = json.loads(text, parse_constant=no_constant, object_pairs_hook=distinct)
+    # Escapes of the same length, which YAML has too.
+    yaml_text = _SURROGATE.sub(r"\1\\ufffd", text)
+    document = Document(source, value, unplaced=yaml_text)
+    # As YAML the text is read with all its places, which takes long and is seldom wanted.
+    if any(repeats) or text.count(",") + text.count("[") + text.count("{") >= MAX_NODES:
+        document = _YamlReader(Document(source)).read(yaml_text)
+        document.value = value
+    _check_strings(value, (), document)
     return document
+
+
+_SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+def _check_strings(value: Json, key: Key, document: Document) -> None:
+    """Notes what no UTF-8 text holds, numbers without end, and what is nested too deep."""
+    if isinstance(value, dict | list):
+        if len(key) >= MAX_DEPTH:
+            raise located(
+                document.source,
+                document.place(key),
+                f"nested more than {MAX_DEPTH} deep. Flatten it.",
+            )
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, below in items:
+            if isinstance(name, str):
+                _check_strings(name, key, document)
+            _check_strings(below, (*key, name), document)
+    elif isinstance(value, float) and not math.isfinite(value):
+        document.problems.append(Problem(document.place(key), key, TOO_LARGE))
+    elif isinstance(value, str) and any("\ud800" <= one <= "\udfff" for one in value):
+        message = (
+            "half of a surrogate pair, which no UTF-8 text holds. "
+            "Write both halves, or the content as base64."
+        )
+        document.problems.append(Problem(document.place(key), key, message))
+
+
+TOO_LARGE = "the number is too large. Write a smaller one."
 
 
 class _Loader(yaml.CSafeLoader):
@@ -146,7 +201,7 @@ for _tag, _pattern, _first in (
         _RESOLVERS.setdefault(_character, []).append((_tag, re.compile(_pattern)))
 
 
-class _Builder:
+class _YamlReader:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.nodes = 0
@@ -166,15 +221,6 @@ class _Builder:
                 self.document.source, place, f"nested more than {MAX_DEPTH} deep. Flatten it."
             )
 
-    def number(self, value: float, key: Key) -> int | float:
-        if not math.isfinite(value):
-            self.document.problems.append(
-                Problem(
-                    self.document.values[key], key, "the number is too large. Write a smaller one."
-                )
-            )
-        return value
-
     def key(self, key: Key, place: Place) -> None:
         first = self.document.keys.setdefault(key, place)
         if first is not place:
@@ -186,9 +232,7 @@ class _Builder:
                 )
             )
 
-
-class _YamlReader(_Builder):
-    def read(self, text: str) -> None:
+    def read(self, text: str) -> Document:
         source = self.document.source
         try:
             node: yaml.Node | None = _Loader(text).get_single_node()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped in the stubs
@@ -214,6 +258,7 @@ class _YamlReader(_Builder):
                 source, Place(1, 1), "the file is empty. Start with `name:` and `domains:`."
             )
         self.document.value = self._value(node, ())
+        return self.document
 
     def _value(self, node: yaml.Node, key: Key) -> Json:
         place = _place(node)
@@ -251,7 +296,10 @@ class _YamlReader(_Builder):
             if tag == _INT:
                 return int(text)
             if tag == _FLOAT:
-                return self.number(float(text), key)
+                value = float(text)
+                if not math.isfinite(value):
+                    self.document.problems.append(Problem(place, key, TOO_LARGE))
+                return value
         except ValueError as error:
             raise located(self.document.source, place, f"not a number: {text[:40]!r}.") from error
         raise self._no_tag(tag, place)
@@ -267,97 +315,6 @@ class _YamlReader(_Builder):
 
 def _place(node: yaml.Node) -> Place:
     return Place(node.start_mark.line + 1, node.start_mark.column + 1)
-
-
-class _JsonReader(_Builder):
-    """`json` reads the scalars; the containers are walked here, to know where things are."""
-
-    _SPACE = re.compile(r"[ \t\r\n]*")
-
-    def __init__(self, text: str, document: Document) -> None:
-        super().__init__(document)
-        self.text = text
-        self.at = 0
-        self.newlines = [match.end() for match in re.finditer("\n", text)]
-        self.decoder = json.JSONDecoder(parse_constant=self._no_constant)
-
-    def read(self) -> None:
-        at = self._skip(1 if self.text.startswith("\ufeff") else 0)
-        self.document.value, at = self._value(at, ())
-        at = self._skip(at)
-        if at != len(self.text):
-            raise json.JSONDecodeError("Extra data", self.text, at)
-
-    def _no_constant(self, name: str) -> Json:
-        raise json.JSONDecodeError(f"{name} is not JSON", self.text, self.at)
-
-    def _skip(self, at: int) -> int:
-        match = self._SPACE.match(self.text, at)
-        return match.end() if match else at
-
-    def _where(self, at: int) -> Place:
-        line = bisect_right(self.newlines, at)
-        return Place(line + 1, at - (self.newlines[line - 1] if line else 0) + 1)
-
-    def _value(self, at: int, key: Key) -> tuple[Json, int]:
-        self.enter(key, self._where(at))
-        opening = self.text[at : at + 1]
-        if opening == "{":
-            return self._mapping(at + 1, key)
-        if opening == "[":
-            return self._list(at + 1, key)
-        self.at = at
-        value, end = self.decoder.raw_decode(self.text, at)
-        if isinstance(value, str):
-            self._check(value, at, key)
-        elif isinstance(value, float):
-            self.number(value, key)
-        return value, end
-
-    def _mapping(self, at: int, key: Key) -> tuple[Json, int]:
-        found: dict[str, Json] = {}
-        at = self._skip(at)
-        while self.text[at : at + 1] != "}" or found:
-            if self.text[at : at + 1] != '"':
-                raise json.JSONDecodeError("Expecting a key in double quotes", self.text, at)
-            name, end = self.decoder.raw_decode(self.text, at)
-            self._check(name, at, key)
-            self.key((*key, name), self._where(at))
-            at = self._expect(":", self._skip(end))
-            found[name], at = self._value(at, (*key, name))
-            at = self._skip(at)
-            if self.text[at : at + 1] == "}":
-                break
-            at = self._expect(",", at)
-        return found, at + 1
-
-    def _list(self, at: int, key: Key) -> tuple[Json, int]:
-        found: list[Json] = []
-        at = self._skip(at)
-        while self.text[at : at + 1] != "]" or found:
-            value, at = self._value(at, (*key, len(found)))
-            found.append(value)
-            at = self._skip(at)
-            if self.text[at : at + 1] == "]":
-                break
-            at = self._expect(",", at)
-        return found, at + 1
-
-    def _expect(self, sign: str, at: int) -> int:
-        if self.text[at : at + 1] != sign:
-            raise json.JSONDecodeError(f"Expecting {sign!r}", self.text, at)
-        return self._skip(at + 1)
-
-    def _check(self, value: str, at: int, key: Key) -> None:
-        if any("\ud800" <= character <= "\udfff" for character in value):
-            self.document.problems.append(
-                Problem(
-                    self._where(at),
-                    key,
-                    "half of a surrogate pair, which no UTF-8 text holds. "
-                    "Write both halves, or the content as base64.",
-                )
-            )
 
 
 def source_text(data: bytes, source: str) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from agentworld_sim import (
     FunctionEngine,
     Scenario,
