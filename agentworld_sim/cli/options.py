@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import click
 
@@ -19,11 +20,35 @@ if TYPE_CHECKING:
     from agentworld_sim.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+
+
+world_argument = click.argument("world_id", metavar="ID")
+
+json_option = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+
+
+def asynchronous(command: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A command that is a coroutine function."""
+
+    @wraps(command)
+    def run(*arguments: P.args, **options: P.kwargs) -> None:
+        asyncio.run(command(*arguments, **options))
+
+    return run
+
+
+def with_options(command: F, *options: Callable[[F], F]) -> F:
+    """The command with these options, in their order in the help."""
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def world_options(command: F) -> F:
     """`--world`, `--scenario`, `--from` and `--seed`."""
-    options = (
+    return with_options(
+        command,
         click.option(
             "--world",
             "world_id",
@@ -45,9 +70,6 @@ def world_options(command: F) -> F:
         ),
         click.option("--seed", type=click.IntRange(min=0), help="Seed of the random source."),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 async def named_world(
@@ -145,27 +167,12 @@ def model_options(command: F) -> F:
     """`--model-url`, `--model` and how it is asked; the command gets them as `model_choice`."""
 
     @wraps(command)
-    def chosen(
-        *arguments: Any,
-        model_url: str | None,
-        model_name: str | None,
-        prompts: Path | None,
-        max_tokens: int | None,
-        token_budget: int | None,
-        thinking: bool | None,
-        **others: Any,
-    ) -> Any:
-        choice = ModelChoice(
-            url=model_url,
-            name=model_name,
-            prompts=prompts,
-            max_tokens=max_tokens,
-            token_budget=token_budget,
-            thinking=thinking,
-        )
-        return command(*arguments, model_choice=choice, **others)
+    def chosen(*arguments: Any, **options: Any) -> Any:
+        said = {one.name: options.pop(f"model_{one.name}") for one in fields(ModelChoice)}
+        return command(*arguments, model_choice=ModelChoice(**said), **options)
 
-    options = (
+    return with_options(
+        cast("F", chosen),
         click.option(
             "--model-url",
             metavar="URL",
@@ -180,22 +187,30 @@ def model_options(command: F) -> F:
         ),
         click.option(
             "--prompts",
+            "model_prompts",
             metavar="DIR",
             type=click.Path(path_type=Path),
             help="Prompt templates of your own: DIR/<domain>/system_prompt.txt (AGENTWORLD_PROMPTS).",
         ),
-        click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of one reply."),
         click.option(
-            "--token-budget", type=click.IntRange(min=1), help="Most tokens a world may use."
+            "--max-tokens",
+            "model_max_tokens",
+            type=click.IntRange(min=1),
+            help="Most tokens of one reply.",
         ),
         click.option(
-            "--thinking/--no-thinking", default=None, help="Whether the model thinks first."
+            "--token-budget",
+            "model_token_budget",
+            type=click.IntRange(min=1),
+            help="Most tokens a world may use.",
+        ),
+        click.option(
+            "--thinking/--no-thinking",
+            "model_thinking",
+            default=None,
+            help="Whether the model thinks first.",
         ),
     )
-    wrapped: Any = chosen
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    return wrapped
 
 
 def check_store(

@@ -20,17 +20,8 @@ _BINARY_LINE = 52
 _MAX_CELLS = 25_000_000
 """Above this product of line counts, comparing line by line takes too long: one big hunk it is."""
 
-_ESCAPES = {
-    0x07: "\\a",
-    0x08: "\\b",
-    0x09: "\\t",
-    0x0A: "\\n",
-    0x0B: "\\v",
-    0x0C: "\\f",
-    0x0D: "\\r",
-    0x22: '\\"',
-    0x5C: "\\\\",
-}
+_ESCAPES = dict(zip(b'\a\b\t\n\v\f\r"\\', [*'abtnvfr"\\'], strict=True))
+"""Bytes that have a letter in C."""
 
 Opcode = tuple[str, int, int, int, int]
 """`(tag, i1, i2, j1, j2)`, as `difflib` gives them."""
@@ -109,24 +100,21 @@ def _lines(text: str) -> list[str]:
 
 
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    for group in _groups(_opcodes(old, new)):
+    matcher = SequenceMatcher(None, (), ())
+    # Groups are made of the codes that are there: changes closer than twice the context share a hunk.
+    matcher.opcodes = _opcodes(old, new)
+    for group in matcher.get_grouped_opcodes(_CONTEXT):
         first, last = group[0], group[-1]
         yield (f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n")
         for tag, i1, i2, j1, j2 in group:
-            if tag == "equal":
-                yield from map(_line(" "), old[i1:i2])
-            else:
-                yield from map(_line("-"), old[i1:i2])
-                yield from map(_line("+"), new[j1:j2])
+            for line in old[i1:i2]:
+                yield _line(" " if tag == "equal" else "-", line)
+            for line in () if tag == "equal" else new[j1:j2]:
+                yield _line("+", line)
 
 
-def _line(sign: str):
-    def written(line: str) -> str:
-        if line.endswith("\n"):
-            return sign + line
-        return f"{sign}{line}\n\\ No newline at end of file\n"
-
-    return written
+def _line(sign: str, line: str) -> str:
+    return sign + line + ("" if line.endswith("\n") else "\n\\ No newline at end of file\n")
 
 
 def _range(start: int, stop: int) -> str:
@@ -159,29 +147,6 @@ def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     return codes
 
 
-def _groups(codes: list[Opcode]) -> Iterator[list[Opcode]]:
-    """Changes with their context; changes closer than twice the context share a hunk."""
-    group: list[Opcode] = []
-    for position, (tag, i1, i2, j1, j2) in enumerate(codes):
-        if tag != "equal":
-            group.append((tag, i1, i2, j1, j2))
-            continue
-        is_first, is_last = position == 0, position == len(codes) - 1
-        if is_first:
-            skip = max(0, i2 - i1 - _CONTEXT)
-            group.append((tag, i1 + skip, i2, j1 + skip, j2))
-        elif is_last or i2 - i1 > 2 * _CONTEXT:
-            keep = min(_CONTEXT, i2 - i1)
-            group.append((tag, i1, i1 + keep, j1, j1 + keep))
-            if not is_last:
-                yield group
-                group = [(tag, i2 - _CONTEXT, i2, j2 - _CONTEXT, j2)]
-        else:
-            group.append((tag, i1, i2, j1, j2))
-    if any(tag != "equal" for tag, *_ in group):
-        yield group
-
-
 def _literal(data: bytes) -> Iterator[str]:
     yield f"literal {len(data)}\n"
     packed = zlib.compress(data)
@@ -205,7 +170,9 @@ def _quoted(path: str) -> str:
     if all(0x20 <= byte < 0x7F and byte not in (0x22, 0x5C) for byte in data):
         return path
     escaped = (
-        _ESCAPES.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}")
+        f"\\{_ESCAPES[byte]}"
+        if byte in _ESCAPES
+        else (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}")
         for byte in data
     )
     return '"' + "".join(escaped) + '"'

@@ -7,8 +7,6 @@ import zlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, LiteralString
 
-from agentworld_sim.ports.stores import WorldRecord
-
 # The module, not its names: it is built on this package and may still be loading.
 from agentworld_sim.types import turns as turn_records
 from agentworld_sim.types.json import canonical_json
@@ -28,38 +26,7 @@ WORTH_PACKING = 256
 """Blobs below this many bytes are stored as they are."""
 
 COLUMNS: LiteralString = "id, root, head, scenario, created, forked_from, turns, expires"
-"""Of the table of worlds, in the order of `WorldRow`."""
-
-WorldRow = tuple[str, str, str, str, str, str, int, float]
-
-
-def row_of(record: WorldRecord) -> WorldRow:
-    """A world record as a row."""
-    return (
-        record.id,
-        record.root,
-        record.head,
-        record.scenario,
-        record.created,
-        record.forked_from,
-        record.turns,
-        record.expires,
-    )
-
-
-def record_of(row: WorldRow) -> WorldRecord:
-    """A row as a world record."""
-    world_id, root, head, scenario, created, forked_from, turns, expires = row
-    return WorldRecord(
-        id=world_id,
-        root=root,
-        head=head,
-        scenario=scenario,
-        created=created,
-        forked_from=forked_from,
-        turns=turns,
-        expires=expires,
-    )
+"""Of the table of worlds: the fields of a world record, in their order."""
 
 
 def packed(data: bytes) -> tuple[bool, bytes]:

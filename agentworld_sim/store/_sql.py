@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
 from agentworld_sim.errors import UnknownWorldError, UsageError
@@ -28,8 +28,6 @@ from agentworld_sim.store._records import (
     folded,
     in_order,
     packed_state,
-    record_of,
-    row_of,
 )
 
 # The modules, not their names: they are built on this package and may still be loading.
@@ -278,7 +276,7 @@ class SqlStore(ABC):
         return stored
 
     def create(self, record: WorldRecord, state: WorldState, blobs: Mapping[BlobId, bytes]) -> None:
-        row: list[Any] = list(row_of(record))
+        row: list[Any] = [*astuple(record)]
         row[3] = self._encoded(record.scenario)
         snapshot = packed_state(state)
 
@@ -429,8 +427,8 @@ class SqlStore(ABC):
         return UnknownWorldError(no_world(world_id, known))
 
     def _record(self, row: tuple[Any, ...]) -> WorldRecord:
-        world_id, root, head, scenario, *rest = row
-        return record_of((world_id, root, head, self._decoded(scenario), *rest))
+        values = dict(zip(COLUMNS.split(", "), row, strict=True))
+        return WorldRecord(**{**values, "scenario": self._decoded(values["scenario"])})
 
     def _turn(self, record: Any) -> turn_records.Turn:
         return turn_records.Turn.from_line(self._decoded(record))
