@@ -7,15 +7,15 @@ those of packages with an entry point in the group `agentworld.engines` that nam
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
 from agentworld_sim.controls.declared import DECLARED
 from agentworld_sim.errors import UsageError
-from agentworld_sim.ports import Check, Control, Engine, Imaginer, WorldImaginer
+from agentworld_sim.ports import Engine, Imaginer, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.history import record_of_world
@@ -23,24 +23,11 @@ from agentworld_sim.scenario import Scenario, stored_text
 from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.refs import hashed
 from agentworld_sim.types.state import WorldState
-from agentworld_sim.types.tools import Access, Route
+from agentworld_sim.types.tools import Route
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.shell import Machine, ShellLimits
     from agentworld_sim.imagination import WorldModel
-
-
-class WorldOptions(TypedDict, total=False):
-    """The options of `World.create`; it says what each is."""
-
-    id: str | None
-    store: WorldStore | None
-    seed: int | None
-    engines: Sequence[Engine] | None
-    model: WorldImaginer | str | Literal[False] | None
-    checks: Sequence[Check]
-    controls: Sequence[Control]
-    access: Mapping[str, Access] | None
 
 
 def new_world(

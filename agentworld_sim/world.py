@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import Literal, Self, Unpack
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
@@ -44,6 +44,7 @@ from agentworld_sim.runtime.history import (
 )
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
+from agentworld_sim.runtime.options import WorldOptions
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
 from agentworld_sim.runtime.step import Pipeline
@@ -62,9 +63,6 @@ from agentworld_sim.types.refs import WorldRef, tips_of, turn_seed
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Trajectory, Turn
-
-if TYPE_CHECKING:
-    from agentworld_sim.assembly import WorldOptions
 
 
 class World:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.metadata import entry_points
+from importlib import import_module, metadata
 from typing import Any, NoReturn
 
 import click
 
+from agentworld_sim._version import __version__
 from agentworld_sim.errors import AgentworldError, nearest
 
 COMMANDS = {
@@ -17,7 +18,7 @@ COMMANDS = {
     "prompt": "agentworld_sim.cli._prompt:prompt",
     "serve": "agentworld_sim.cli._serve:serve",
     "shell": "agentworld_sim.cli._shell:shell",
-    "version": "agentworld_sim.cli._version:version",
+    "version": "agentworld_sim.cli._main:version",
     "world": "agentworld_sim.cli._world:world",
 }
 """Loaded when called, so that `agentworld version` waits for nothing."""
@@ -50,7 +51,8 @@ class _LazyGroup(click.Group):
         `agentworld shell -c` gives the command's own.
         """
         try:
-            code = super().main(*arguments, **{**options, "standalone_mode": False})
+            run: Any = super().main
+            code = run(*arguments, **{**options, "standalone_mode": False})
         except AgentworldError as error:
             click.echo(f"agentworld: {error}", err=True)
             code = error.exit_code
@@ -66,13 +68,13 @@ class _LazyGroup(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*COMMANDS, *entry_points(group=ENTRY_POINTS).names})
+        return sorted({*COMMANDS, *metadata.entry_points(group=ENTRY_POINTS).names})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
             module, _, attribute = COMMANDS[cmd_name].partition(":")
             return getattr(import_module(module), attribute)
-        for entry in entry_points(group=ENTRY_POINTS, name=cmd_name):
+        for entry in metadata.entry_points(group=ENTRY_POINTS, name=cmd_name):
             return entry.load()
         return None
 
@@ -127,6 +129,18 @@ def cli() -> None:
     Shell completion:
       eval "$(_AGENTWORLD_COMPLETE=bash_source agentworld)"     (or zsh_source, fish_source)
     """
+
+
+@click.command()
+def version() -> None:
+    """Print the versions that matter in a bug report."""
+    click.echo(f"agentworld-sim {__version__}")
+    click.echo(f"python {platform.python_version()}")
+    for package in ("bashkit", "langgraph", "langchain-core", "mcp"):
+        try:
+            click.echo(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            click.echo(f"{package} not installed")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

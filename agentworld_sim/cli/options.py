@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -139,12 +139,7 @@ class ModelChoice:
                 "--model-url is empty. Give the model's URL, for example http://127.0.0.1:8000/v1, or"
                 " leave the option out."
             )
-        others = {
-            "prompts": self.prompts,
-            "max_tokens": self.max_tokens,
-            "token_budget": self.token_budget,
-            "thinking": self.thinking,
-        }
+        others = {key: value for key, value in asdict(self).items() if key not in ("url", "name")}
         if not (self.url or os.environ.get("AGENTWORLD_MODEL_URL")):
             given = [
                 f"--{'no-' if value is False else ''}{name}".replace("_", "-")

@@ -11,7 +11,7 @@ from base64 import b85encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Literal
+from typing import Any, Literal
 
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, normal_path
 
@@ -100,10 +100,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    matcher = SequenceMatcher(None, (), ())
-    # Groups are made of the codes that are there: changes closer than twice the context share a hunk.
-    matcher.opcodes = _opcodes(old, new)
-    for group in matcher.get_grouped_opcodes(_CONTEXT):
+    for group in _Matched(_opcodes(old, new)).get_grouped_opcodes(_CONTEXT):
         first, last = group[0], group[-1]
         yield (f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n")
         for tag, i1, i2, j1, j2 in group:
@@ -111,6 +108,17 @@ def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
                 yield _line(" " if tag == "equal" else "-", line)
             for line in () if tag == "equal" else new[j1:j2]:
                 yield _line("+", line)
+
+
+class _Matched(SequenceMatcher[str]):
+    """What was compared already, to be put into hunks."""
+
+    def __init__(self, codes: list[Opcode]) -> None:
+        super().__init__()
+        self._codes = codes
+
+    def get_opcodes(self) -> list[Any]:
+        return self._codes
 
 
 def _line(sign: str, line: str) -> str:

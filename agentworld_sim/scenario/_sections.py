@@ -204,15 +204,8 @@ class ToolObject(Strict):
 
     def to_tool_spec(self) -> ToolSpec:
         """The value that a world takes."""
-        return ToolSpec(
-            name=self.name,
-            description=self.description,
-            input_schema=self.input_schema,
-            output_schema=self.output_schema,
-            domain=self.domain,
-            binds_to=self.binds_to,
-            access=self.access or "simulate",
-        )
+        said: dict[str, Any] = {**dict(self), "access": self.access or "simulate"}
+        return ToolSpec(**said)
 
 
 def _tool_form(value: object) -> str | None:
@@ -258,16 +251,8 @@ class Limits(Strict):
         """The part that the shell engine takes."""
         from agentworld_sim.engines.shell.limits import ShellLimits
 
-        return ShellLimits(
-            wall_seconds=self.wall_seconds,
-            commands=self.commands,
-            loop_iterations=self.loop_iterations,
-            memory_bytes=self.memory_bytes,
-            output_bytes=self.output_bytes,
-            file_bytes=self.file_bytes,
-            files=self.files,
-            total_bytes=self.total_bytes,
-        )
+        named = {one.name for one in dataclasses.fields(ShellLimits)}
+        return ShellLimits(**self.model_dump(include=named))
 
 
 Text = Annotated[str, Field(min_length=1)]

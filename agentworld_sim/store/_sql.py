@@ -427,8 +427,9 @@ class SqlStore(ABC):
         return UnknownWorldError(no_world(world_id, known))
 
     def _record(self, row: tuple[Any, ...]) -> WorldRecord:
-        values = dict(zip(COLUMNS.split(", "), row, strict=True))
-        return WorldRecord(**{**values, "scenario": self._decoded(values["scenario"])})
+        values: dict[str, Any] = dict(zip(COLUMNS.split(", "), row, strict=True))
+        values["scenario"] = self._decoded(values["scenario"])
+        return WorldRecord(**values)
 
     def _turn(self, record: Any) -> turn_records.Turn:
         return turn_records.Turn.from_line(self._decoded(record))

@@ -37,17 +37,20 @@ KEPT_BLOB_BYTES = 32 * 1024 * 1024
 """Blobs that a process has read are kept up to this size: a machine that comes up reads them all."""
 
 
+_SQL = queries(
+    PREFIX,
+    "%s",
+    '%s::text COLLATE "C"',
+    "number",
+    to_change=" FOR NO KEY UPDATE",
+    to_keep=" FOR KEY SHARE",
+)
+
+
 class PostgresStore(SqlStore):
     """Implements `WorldStore` in the tables `agentworld_…` of one database."""
 
-    _sql = queries(
-        PREFIX,
-        "%s",
-        '%s::text COLLATE "C"',
-        "number",
-        to_change=" FOR NO KEY UPDATE",
-        to_keep=" FOR KEY SHARE",
-    )
+    _sql = _SQL
 
     def __init__(self, url: str, *, connections: int = CONNECTIONS) -> None:
         """Connects, and makes the tables if there are none.
@@ -177,7 +180,7 @@ class _PostgresBlobs:
                 self._kept.move_to_end(blob)
                 return data
         row = self._connections.run(
-            lambda db: db.execute(PostgresStore._sql.blob, (blob,), binary=True).fetchone(),
+            lambda db: db.execute(_SQL.blob, (blob,), binary=True).fetchone(),
             writes=False,
         )
         if row is None:
@@ -217,16 +220,11 @@ def _put_blobs(db: Connection, blobs: Mapping[BlobId, bytes]) -> None:
 _COMMIT = """SELECT outcome, new_depth FROM agentworld_commit(
     %s::text, %s::text, %s::text, %s::text[], %b::bytea, %s::boolean,
     %b::text[], %b::boolean[], %b::bytea[], %b::text[], %s::text, %s::text)"""
-_HAS_TURN = "SELECT 1 FROM agentworld_turns WHERE ref = %s FOR KEY SHARE"
 _USE = """INSERT INTO agentworld_uses (owner, blob) SELECT %s, unnest(%s::text[])
     ON CONFLICT (owner, blob) DO NOTHING"""
-_PUT_STATE = "INSERT INTO agentworld_states VALUES (%s, %b) ON CONFLICT (ref) DO NOTHING"
 _SNAPSHOT = """INSERT INTO agentworld_states (ref, state)
     SELECT ref, %b::bytea FROM agentworld_turns WHERE ref = %s FOR KEY SHARE
     ON CONFLICT (ref) DO NOTHING"""
-_PUT_BLOBS = """INSERT INTO agentworld_blobs (id, packed, data)
-    SELECT * FROM unnest(%b::text[], %b::boolean[], %b::bytea[]) ORDER BY 1
-    ON CONFLICT (id) DO NOTHING"""
 _PUT_BLOBS = """INSERT INTO agentworld_blobs (id, packed, data)
     SELECT * FROM unnest(%b::text[], %b::boolean[], %b::bytea[]) ORDER BY 1
     ON CONFLICT (id) DO NOTHING"""

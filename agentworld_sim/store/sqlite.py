@@ -230,6 +230,17 @@ class SqliteStore(SqlStore):
         depth = len(self._db.execute(self._sql.lineage, (turn.ref,)).fetchall())
         self._db.execute("UPDATE turns SET depth=? WHERE ref=?", (depth, turn.ref))
 
+    def put_blob(self, data: bytes) -> BlobId:
+        name = blob_id(data)
+        self._write(lambda db: self._put_blobs(db, {name: data}))
+        return name
+
+    def get_blob(self, blob: BlobId) -> bytes:
+        row = self._read(lambda db: db.execute(self._sql.blob, (blob,)).fetchone())
+        if row is None:
+            raise KeyError(blob)
+        return unpacked(*row)
+
     def _put_blobs(self, db: Database, blobs: Mapping[BlobId, bytes]) -> None:
         if blobs:
             db.executemany(
@@ -271,18 +282,7 @@ class SqliteStore(SqlStore):
 
 class _SqliteBlobs:
     def __init__(self, store: SqliteStore) -> None:
-        self._store = store
-
-    def put(self, data: bytes) -> BlobId:
-        name = blob_id(data)
-        self._store._write(lambda db: self._store._put_blobs(db, {name: data}))
-        return name
-
-    def get(self, blob: BlobId) -> bytes:
-        row = self._store._read(lambda db: db.execute(self._store._sql.blob, (blob,)).fetchone())
-        if row is None:
-            raise KeyError(blob)
-        return unpacked(*row)
+        self.put, self.get = store.put_blob, store.get_blob
 
 
 def _explained(error: sqlite3.Error, path: Path) -> str:

@@ -20,7 +20,7 @@ def encoded(value: Any, *always: str) -> Any:
         return [_of(one) for one in cast("tuple[Any, ...]", value)]
     return {
         name: _of(held)
-        for name, default in _fields_of(type(value))
+        for name, default in _fields_of(cast("Any", type(value)))
         if (held := getattr(value, name)) != default or name in always
     }
 

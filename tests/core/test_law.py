@@ -258,7 +258,7 @@ async def test_a_live_machine_and_a_fresh_one_go_on_alike(command: str) -> None:
 
 async def test_a_machine_that_was_used_elsewhere_is_as_a_new_one() -> None:
     """Its world is closed, and its machine goes to worlds whose files are of another kind."""
-    ways = (
+    ways: tuple[dict[str, str], ...] = (
         {"/srv/a": "1", "/srv/b/c": "2", "/srv/d/e/f": "3"},
         {"/srv/a/x": "1", "/srv/b": "2", "/srv/d/e": "3", "/etc/motd": "hello"},
         {},

@@ -299,7 +299,7 @@ class LiveFiles:
 
     def move(self, changes: Mapping[str, FileEntry | None], blobs: Blobs) -> None:
         """Goes to another tree, which differs from the present one in `changes`."""
-        for path in reversed(changes):
+        for path in reversed(list(changes)):
             self._owners.pop(path, None)
             self._link_times.pop(path, None)
             held = self._tree.get(path)
