@@ -376,7 +376,7 @@ class ControlSpec(Strict):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        schema = handler(core_schema)
+        schema = super().__get_pydantic_json_schema__(core_schema, handler)
         schema["allOf"] = [
             {
                 "if": {"properties": {"kind": {"const": name}}},

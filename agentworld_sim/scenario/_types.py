@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import binascii
+import inspect
 import re
 from base64 import b64decode
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, get_args
+from itertools import pairwise
+from textwrap import dedent
+from typing import Annotated, Any, cast, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from agentworld_sim.errors import nearest
 from agentworld_sim.types.files import normal_path
@@ -29,9 +42,39 @@ class Strict(BaseModel):
         frozen=True,
         strict=True,
         populate_by_name=True,
-        use_attribute_docstrings=True,
         hide_input_in_errors=True,
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        # Not `use_attribute_docstrings`, which reads every source when the classes are made.
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        texts = _attribute_docs(cls)
+        for name, field in cls.model_fields.items():
+            if name in texts:
+                properties.get(field.alias or name, {})["description"] = texts[name]
+        return schema
+
+
+def _attribute_docs(cls: type) -> dict[str, str]:
+    """What stands below each field of a class, its bases' too."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if not issubclass(base, Strict) or base is Strict:
+            continue
+        try:
+            (tree,) = ast.parse(dedent(inspect.getsource(base))).body
+        except OSError:
+            # Made of a control's fields, and not written anywhere.
+            continue
+        for field, text in pairwise(cast("ast.ClassDef", tree).body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                name, value = cast("ast.Name", field.target), cast("ast.Constant", text.value)
+                found[name.id] = inspect.cleandoc(value.value)
+    return found
 
 
 class KeyedProblems(ValueError):
