@@ -239,8 +239,9 @@ async def test_a_reopened_world_asks_and_answers_as_the_live_one(
 @given(session=st.lists(calls, min_size=1, max_size=8))
 async def test_a_session_run_twice_gives_the_same_bytes(session: list[ToolCall]) -> None:
     lines: list[list[str]] = []
-    for _ in range(2):
-        async with await World.create(MACHINE, seed=11) as world:
+    # The shared engine's machine has been through the sessions before this one.
+    for engines in ([ShellEngine()], None):
+        async with await World.create(MACHINE, seed=11, engines=engines) as world:
             world.add_tools(TOOLS)
             lines.append([(await world.step(call)).to_line() for call in session])
     assert lines[0] == lines[1]
@@ -266,8 +267,9 @@ async def test_a_machine_that_was_used_elsewhere_is_as_a_new_one() -> None:
     mess = ToolCall(
         "session",
         {
-            "command": "a=1; cd /srv; f() { :; }; rm -rf b; echo q > b; ln -s /etc l; chmod 700 a;"
-            " echo leak > /dev/shm/leak; trap 'echo t' INT; set -u; false"
+            "command": "head -c9 /dev/urandom | wc -c; a=1; cd /srv; f() { :; };"
+            " [ -e a ] || echo leak > /dev/shm/leak;"
+            " rm -rf b; echo q > b; ln -s /etc l; chmod 700 a; trap 'echo t' INT; set -u; false"
         },
     )
     look = ToolCall("session", {"command": "ls -laR /srv /dev /root; cat /etc/motd /proc/uptime"})
@@ -280,5 +282,5 @@ async def test_a_machine_that_was_used_elsewhere_is_as_a_new_one() -> None:
             engines = [ShellEngine()] if fresh else None
             async with await World.create(scenario, engines=engines) as world:
                 world.add_tools(TOOLS)
-                refs = [(await world.step(call)).ref for call in (look, PROBE, mess, PROBE)]
-            assert used.setdefault(number, refs) == refs
+                lines = [(await world.step(call)).to_line() for call in (look, PROBE, mess, PROBE)]
+            assert used.setdefault(number, lines) == lines

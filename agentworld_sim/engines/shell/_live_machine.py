@@ -208,6 +208,7 @@ class LiveMachine:
         self.files.mask = Umask()
         self._seed, self._random = seed, None
         self._look = self._suspicious = False
+        self._volatile.forget()
 
     @property
     def random(self) -> Random:

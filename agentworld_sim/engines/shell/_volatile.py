@@ -88,7 +88,7 @@ class VolatileFiles:
             self.draw(random)
         zeros = bytes(ZERO_BYTES) if "/dev/zero" in script else b""
         self._device("zero", zeros)
-        self._filled = bool(zeros)
+        self._filled = self._filled or bool(zeros)
         return "random" in script
 
     def has_foreign_files(self) -> bool:
@@ -96,13 +96,16 @@ class VolatileFiles:
         return self._devices() != self._own
 
     def forget(self) -> None:
-        """Gives back what a script needed much memory for."""
+        """Empties the devices that were filled for a script: their sizes can be seen."""
         if self._filled:
-            self._device("zero", b"")
+            for name in ("zero", "random", "urandom"):
+                self._device(name, b"")
+            self.proc.write_file("/sys/kernel/random/uuid", b"")
             self._filled = False
 
     def draw(self, random: Random) -> None:
         """New bytes for the next reader."""
+        self._filled = True
         data = random.randbytes(RANDOM_BYTES)
         self._device("urandom", data)
         self._device("random", data[::-1])
