@@ -32,7 +32,7 @@ from agentworld_sim.records import state_diff
 from agentworld_sim.runtime.access import access_for, checked_access, rule_for
 from agentworld_sim.runtime.history import (
     COMMIT_TRIES,
-    KeptHistory,
+    HistoryCache,
     back_off,
     check_world_id,
     commit_turn,
@@ -40,7 +40,7 @@ from agentworld_sim.runtime.history import (
     new_world_id,
     off_loop,
     record_of_fork,
-    reseeding,
+    turn_with_seed,
 )
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
@@ -103,7 +103,7 @@ class World:
         self._checks = tuple(checks)
         self._tools = dict(tools or {})
         self._live: dict[str, tuple[WorldRef, Engine, EngineSession]] = {}
-        self._kept = KeptHistory(store)
+        self._history = HistoryCache(store)
         self._lock = TurnLock()
         self._told: list[Callable[[Turn], None]] = []
         self._closed = False
@@ -166,7 +166,7 @@ class World:
         )
         # Stored when its tools are bound: a world that cannot be made leaves its id free.
         await asyncio.to_thread(store.create, record, state, blobs.new)
-        world._kept.keep(record.root, state)
+        world._history.keep(record.root, state)
         return world
 
     @classmethod
@@ -282,7 +282,7 @@ class World:
 
     async def state(self, at: WorldRef | None = None) -> WorldState:
         """The content of the world at a point; at its own by default."""
-        return await self._kept.state(await self._point(at))
+        return await self._history.state(await self._point(at))
 
     async def read_file(self, path: str, *, at: WorldRef | None = None) -> bytes:
         """The bytes of one file.
@@ -298,11 +298,11 @@ class World:
 
     async def trajectory(self, at: WorldRef | None = None) -> Trajectory:
         """The calls from the root to a point; the branches of a merge stand one after another."""
-        return Trajectory(await self._kept.calls(await self._point(at)))
+        return Trajectory(await self._history.calls(await self._point(at)))
 
     async def merges(self, at: WorldRef | None = None) -> list[Turn]:
         """The turns before a point in which branches met, oldest first, with their conflicts."""
-        turns = await self._kept.lineage(await self._point(at))
+        turns = await self._history.lineage(await self._point(at))
         return [turn for turn in turns if turn.merged]
 
     async def asked(self, batch: str) -> list[tuple[str, Turn]]:
@@ -415,11 +415,11 @@ class World:
             controls: Perturbations of this process; inherited by default, as declared ones always are.
         """
         ref = await self._point(at)
-        state = await self._kept.state(ref)
+        state = await self._history.state(ref)
         world_id = new_world_id() if id is None else id
         check_world_id(world_id)
         here = await off_loop(self._store, lambda: self._store.world(self.id))
-        turns = here.turns if ref == here.head else len(await self._kept.lineage(ref))
+        turns = here.turns if ref == here.head else len(await self._history.lineage(ref))
         record = record_of_fork(here, world_id, ref, turns)
         await off_loop(self._store, lambda: self._store.create(record, state, {}))
         forked = World(
@@ -433,9 +433,9 @@ class World:
             access=self._access,
             tools=self._tools,
         )
-        forked._kept = self._kept.copy()
+        forked._history = self._history.copy()
         if seed is not None:
-            turn = reseeding(ref, state, seed)
+            turn = turn_with_seed(ref, state, seed)
             await forked._commit(turn, state.after(turn.change))
         return forked
 
@@ -475,7 +475,7 @@ class World:
         self._closed = True
         if not self.rest():
             self._discard()
-        self._kept.clear()
+        self._history.clear()
         if self.model is not None:
             await self.model.release(self)
 
@@ -489,7 +489,7 @@ class World:
         self, call: ToolCall, base: WorldRef, origin: Origin | None, on_delta: OnDelta | None
     ) -> Turn | None:
         """One try at a turn after `base`; `None` when the head has moved."""
-        before = await self._kept.state(base)
+        before = await self._history.state(base)
         blobs = NewBlobs(self._store.blobs)
         pipeline = Pipeline(
             call,
@@ -497,13 +497,13 @@ class World:
                 state=before,
                 seed=turn_seed(before.seed, base),
                 blobs=blobs,
-                history=partial(self._kept.calls, base),
+                history=partial(self._history.calls, base),
                 failures=self.failures,
                 tools=self.tools,
                 on_delta=on_delta,
             ),
             open_live=partial(self._session, base, before),
-            state_at=self._kept.state,
+            state_at=self._history.state,
             bound=self._bound,
             checks=self._checks,
             controls=self._controls.at(before),
@@ -529,14 +529,14 @@ class World:
         for tell in self._told:
             tell(turn)
         self._settle(turn, done.engine, altered=done.altered)
-        self._kept.keep(turn.ref, after)
+        self._history.keep(turn.ref, after)
         if base == self._head:
             self._head = turn.ref
         return turn
 
     def _settle(self, turn: Turn, engine: str, *, altered: bool) -> None:
         """Brings what is held in this process to the point after `turn`."""
-        self._kept.follow(turn)
+        self._history.follow(turn)
         change = turn.change
         for name, (ref, of, session) in list(self._live.items()):
             if altered:
@@ -557,7 +557,7 @@ class World:
         """Stores a turn that answers no call."""
         blobs = NewBlobs(self._store.blobs)
         await commit_turn(self._store, self.id, turn, after, blobs, must_move_head=False)
-        self._kept.keep(turn.ref, after)
+        self._history.keep(turn.ref, after)
         if self._head in turn.parents:
             self._head = turn.ref
 

@@ -48,7 +48,7 @@ class GitFile:
 
 def file_patch(path: str, before: GitFile | None, after: GitFile | None) -> str:
     """The patch of one path. Both sides present must both be links, or both be files."""
-    lines = [f"diff --git {_quoted('a/' + path)} {_quoted('b/' + path)}\n"]
+    lines = [f"diff --git {_quote('a/' + path)} {_quote('b/' + path)}\n"]
     old_id = before.object_id if before else "0" * 40
     new_id = after.object_id if after else "0" * 40
     index_mode = ""
@@ -100,7 +100,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    for group in _Matched(_opcodes(old, new)).get_grouped_opcodes(_CONTEXT):
+    for group in _KnownOpcodes(_opcodes(old, new)).get_grouped_opcodes(_CONTEXT):
         first, last = group[0], group[-1]
         yield (f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n")
         for tag, i1, i2, j1, j2 in group:
@@ -110,7 +110,7 @@ def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
                 yield _line("+", line)
 
 
-class _Matched(SequenceMatcher[str]):
+class _KnownOpcodes(SequenceMatcher[str]):
     """What was compared already, to be put into hunks."""
 
     def __init__(self, codes: list[Opcode]) -> None:
@@ -168,11 +168,11 @@ def _literal(data: bytes) -> Iterator[str]:
 
 def _label(path: str) -> str:
     """git ends the name of a file that contains a space with a tab, to mark where it stops."""
-    quoted = _quoted(path)
+    quoted = _quote(path)
     return quoted + "\t" if quoted == path and " " in path else quoted
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     """C-style quotes around names with bytes outside printable ASCII (`core.quotePath`)."""
     data = path.encode()
     if all(0x20 <= byte < 0x7F and byte not in (0x22, 0x5C) for byte in data):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentworld_sim.diff.patch import FileChange
-from agentworld_sim.types.json import canonical_json, encoded
+from agentworld_sim.types.json import canonical_json, json_form
 
 DataChangeKind = Literal["added", "removed", "modified"]
 
@@ -75,7 +75,7 @@ class StateDiff:
     def to_json(self) -> dict[str, Any]:
         """As JSON: three lists. Contents of files are named by their blobs."""
         return {
-            name: [{**encoded(one, "before", "after"), "kind": one.kind} for one in changes]
+            name: [{**json_form(one, "before", "after"), "kind": one.kind} for one in changes]
             for name, changes in (
                 ("files", self.files),
                 ("records", self.records),

@@ -23,7 +23,7 @@ from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Action, Observation, Turn
 
 
-class KeptHistory:
+class HistoryCache:
     """The states and turns that a world looked at last."""
 
     def __init__(self, store: WorldStore) -> None:
@@ -62,9 +62,9 @@ class KeptHistory:
         if self._calls is not None and self._calls[0] == turn.parent:
             self._calls = (turn.ref, (*self._calls[1], turn))
 
-    def copy(self) -> KeptHistory:
+    def copy(self) -> HistoryCache:
         """For a fork, which has the same past."""
-        made = KeptHistory(self._store)
+        made = HistoryCache(self._store)
         made._states, made._calls = dict(self._states), self._calls
         return made
 
@@ -136,7 +136,7 @@ async def back_off(failed: int) -> None:
     await asyncio.sleep(_host_random.uniform(0, min(LONGEST_PAUSE_S, 0.001 * 2**failed)))
 
 
-def reseeding(head: WorldRef, before: WorldState, seed: int) -> Turn:
+def turn_with_seed(head: WorldRef, before: WorldState, seed: int) -> Turn:
     """The turn that gives a world another seed."""
     return Turn(
         parent=head,
@@ -147,7 +147,7 @@ def reseeding(head: WorldRef, before: WorldState, seed: int) -> Turn:
     )
 
 
-def unhindered(head: WorldRef, before: WorldState) -> Turn | None:
+def turn_without_controls(head: WorldRef, before: WorldState) -> Turn | None:
     """The turn after which no declared control and no condition holds any more; `None` where none does."""
     hindering = [key for key in before.values if key == DECLARED or key.startswith(CONDITIONS)]
     if not hindering:

@@ -97,13 +97,13 @@ def _problems(details: ErrorDetails, document: Document, top: type[BaseModel]) -
         yield Problem(document.place(key, of_key=True), key, message)
     else:
         value = key[-1] if about_key else details["input"]
-        allowed = _allowed(details, value, context).rstrip(".")
+        allowed = _expectation(details, value, context).rstrip(".")
         ending = "" if allowed.endswith("?") else "."
-        message = f"found {_shown(value)}; allowed: {allowed}{ending}"
+        message = f"found {_describe(value)}; allowed: {allowed}{ending}"
         yield Problem(document.place(key, of_key=about_key), key, message)
 
 
-def _allowed(details: ErrorDetails, value: object, context: dict[str, Any]) -> str:
+def _expectation(details: ErrorDetails, value: object, context: dict[str, Any]) -> str:
     kind = details["type"]
     if kind == "allowed":
         return str(context["text"])
@@ -133,7 +133,7 @@ def _keys(model: type[BaseModel]) -> Iterator[str]:
         yield field.alias or name
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, bool):

@@ -36,7 +36,7 @@ class Problem:
     key: tuple[str | int, ...]
     message: str
 
-    def written(self, source: str) -> str:
+    def text(self, source: str) -> str:
         where = f"{source}:{self.place.line}:{self.place.column}: "
         return where + (f"{key_path(self.key)}: " if self.key else "") + self.message
 
@@ -47,15 +47,15 @@ def key_path(key: Iterable[str | int]) -> str:
     return "".join(parts).removeprefix(".")
 
 
-def located(source: str, place: Place, message: str) -> ScenarioError:
+def error_at(source: str, place: Place, message: str) -> ScenarioError:
     """The error for a file with a single problem that stops the reading."""
-    return ScenarioError(Problem(place, (), message).written(source))
+    return ScenarioError(Problem(place, (), message).text(source))
 
 
 def problems_error(source: str, problems: Iterable[Problem]) -> ScenarioError:
     """One error for all of them, in the order of the file; at most `MAX_SHOWN` are shown."""
     ordered = sorted(set(problems), key=lambda problem: (problem.place, key_path(problem.key)))
-    lines = [problem.written(source) for problem in ordered[:MAX_SHOWN]]
+    lines = [problem.text(source) for problem in ordered[:MAX_SHOWN]]
     if len(ordered) == 1:
         return ScenarioError(lines[0])
     if len(ordered) > MAX_SHOWN:
@@ -111,7 +111,7 @@ def read_document(text: str, source: str) -> Document:
         except json.JSONDecodeError as error:
             if source.endswith(".json"):
                 place = Place(error.lineno, error.colno)
-                raise located(source, place, f"not valid JSON: {error.msg}.") from error
+                raise error_at(source, place, f"not valid JSON: {error.msg}.") from error
         except (ValueError, RecursionError):
             # A number of five thousand digits, or lists in lists in lists: met again as YAML.
             pass
@@ -149,7 +149,7 @@ def _check_strings(value: Json, key: Key, document: Document) -> None:
     """Notes what no UTF-8 text holds, numbers without end, and what is nested too deep."""
     if isinstance(value, dict | list):
         if len(key) >= MAX_DEPTH:
-            raise located(
+            raise error_at(
                 document.source,
                 document.place(key),
                 f"nested more than {MAX_DEPTH} deep. Flatten it.",
@@ -210,14 +210,14 @@ class _YamlReader:
         self.document.values[key] = place
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise located(
+            raise error_at(
                 self.document.source,
                 place,
                 f"more than {MAX_NODES:,} values, aliases included. Move files out of the "
                 "scenario with `from` or `files_from`.",
             )
         if len(key) > MAX_DEPTH:
-            raise located(
+            raise error_at(
                 self.document.source, place, f"nested more than {MAX_DEPTH} deep. Flatten it."
             )
 
@@ -240,21 +240,21 @@ class _YamlReader:
             mark = error.problem_mark or error.context_mark
             place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
             what = ", ".join(part for part in (error.context, error.problem) if part)
-            raise located(source, place, f"not valid YAML: {what}.") from error
+            raise error_at(source, place, f"not valid YAML: {what}.") from error
         except yaml.reader.ReaderError as error:
             before = text[: error.position]
             place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
             character = f"U+{ord(text[error.position]):04X}" if error.position < len(text) else "?"
-            raise located(
+            raise error_at(
                 source,
                 place,
                 f"not valid YAML: the character {character} is not allowed. "
                 "Write it as an escape in double quotes, or the content as base64.",
             ) from error
         except RecursionError as error:
-            raise located(source, Place(1, 1), "nested too deeply. Flatten it.") from error
+            raise error_at(source, Place(1, 1), "nested too deeply. Flatten it.") from error
         if node is None:
-            raise located(
+            raise error_at(
                 source, Place(1, 1), "the file is empty. Start with `name:` and `domains:`."
             )
         self.document.value = self._value(node, ())
@@ -277,7 +277,7 @@ class _YamlReader:
         for name_node, value_node in node.value:
             place = _place(name_node)
             if not isinstance(name_node, yaml.ScalarNode):
-                raise located(
+                raise error_at(
                     self.document.source, place, "a key must be text, not a list or a mapping."
                 )
             name = name_node.value
@@ -301,11 +301,11 @@ class _YamlReader:
                     self.document.problems.append(Problem(place, key, TOO_LARGE))
                 return value
         except ValueError as error:
-            raise located(self.document.source, place, f"not a number: {text[:40]!r}.") from error
+            raise error_at(self.document.source, place, f"not a number: {text[:40]!r}.") from error
         raise self._no_tag(tag, place)
 
     def _no_tag(self, tag: str, place: Place) -> ScenarioError:
-        return located(
+        return error_at(
             self.document.source,
             place,
             f"the tag {tag!r} is not allowed. Write plain text, numbers, lists and mappings; "
@@ -333,6 +333,6 @@ def source_text(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start]
         place = Place(before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))
-        raise located(
+        raise error_at(
             source, place, f"byte 0x{data[error.start]:02x} is not UTF-8. Save the file as UTF-8."
         ) from error

@@ -62,7 +62,7 @@ from agentworld_sim.scenario._types import (
     Slug,
     Strict,
     ToolName,
-    allowed,
+    mismatch,
     to_us,
 )
 from agentworld_sim.scenario.tables import DescribedTable, OperationSpec, TableSpec
@@ -123,10 +123,10 @@ def _scenarios_in(directory: Path) -> Iterator[tuple[str, Path]]:
 
 def _one_of_each(domains: tuple[DomainName, ...]) -> tuple[DomainName, ...]:
     if not domains:
-        raise allowed(f"at least one of {', '.join(DOMAINS)}")
+        raise mismatch(f"at least one of {', '.join(DOMAINS)}")
     repeated = sorted({name for name in domains if domains.count(name) > 1})
     if repeated:
-        raise allowed(f"each domain once; {', '.join(repeated)} is repeated")
+        raise mismatch(f"each domain once; {', '.join(repeated)} is repeated")
     return domains
 
 
@@ -230,7 +230,7 @@ class Scenario(Strict):
                 problems.append(Problem(document.place(key), key, message))
         if scenario is None or problems:
             raise problems_error(source, problems)
-        return scenario._placed(source, base)
+        return scenario._with_place(source, base)
 
     @classmethod
     def from_directory(
@@ -265,7 +265,7 @@ class Scenario(Strict):
         except ValidationError as error:
             document = read_document("{}", "from_directory")
             raise problems_error("from_directory", problems_of(error, document, cls)) from error
-        return scenario._placed(str(folder), folder)
+        return scenario._with_place(str(folder), folder)
 
     @property
     def source(self) -> str:
@@ -384,7 +384,7 @@ class Scenario(Strict):
             return []
         return [(("tools", number, "domain"), message)]
 
-    def _placed(self, source: str, base: Path | None) -> Self:
+    def _with_place(self, source: str, base: Path | None) -> Self:
         self._source = source
         self._base_dir = base
         return self

@@ -36,7 +36,7 @@ from agentworld_sim.scenario._types import (
     Strict,
     ToolName,
     Variable,
-    allowed,
+    mismatch,
 )
 from agentworld_sim.types.tools import Access, DomainName, Route, ToolSpec
 
@@ -50,7 +50,7 @@ _FIRST_UID = 1000
 
 def _no_nul(value: str) -> str:
     if "\0" in value:
-        raise allowed("text without NUL characters")
+        raise mismatch("text without NUL characters")
     return value
 
 
@@ -177,7 +177,7 @@ def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
     except SchemaError as error:
         where = "/".join(str(part) for part in error.absolute_path)
         at = f" (at {where})" if where else ""
-        raise allowed(f"a JSON Schema, draft 2020-12; {error.message}{at}") from None
+        raise mismatch(f"a JSON Schema, draft 2020-12; {error.message}{at}") from None
     return value
 
 
@@ -266,7 +266,7 @@ def _base_url(url: str) -> str:
         good = False
     # A password is refused, and not shown, by the settings.
     if not good and "@" not in url:
-        raise allowed("a base URL, for example http://127.0.0.1:8000/v1")
+        raise mismatch("a base URL, for example http://127.0.0.1:8000/v1")
     return url
 
 

@@ -17,7 +17,7 @@ from pydantic import (
 from agentworld_sim.engines.table.operation import Does, Role
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._sections import JsonSchema
-from agentworld_sim.scenario._types import KeyedProblems, Natural, Strict, allowed, matching
+from agentworld_sim.scenario._types import KeyedProblems, Natural, Strict, matching, mismatch
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.table import Argument, Operation, Output, Table
@@ -64,7 +64,7 @@ def _expression(text: str) -> str:
     try:
         parsed(text)
     except UsageError as error:
-        raise allowed(f"an arithmetic expression; {error}") from None
+        raise mismatch(f"an arithmetic expression; {error}") from None
     return text
 
 

@@ -25,9 +25,9 @@ from agentworld_sim.store._records import (
     COLUMNS,
     NEIGHBOURS,
     failure_owner,
-    folded,
+    fold_turns,
     in_order,
-    packed_state,
+    pack_state,
 )
 
 # The modules, not their names: they are built on this package and may still be loading.
@@ -268,17 +268,17 @@ class SqlStore(ABC):
     def _use(self, db: Database, owner: str, blobs: set[BlobId]) -> None:
         """Notes that `owner` needs these blobs."""
 
-    def _encoded(self, text: str) -> Any:
+    def _to_column(self, text: str) -> Any:
         """Text that people or models wrote, as it is stored."""
         return text
 
-    def _decoded(self, stored: Any) -> str:
+    def _from_column(self, stored: Any) -> str:
         return stored
 
     def create(self, record: WorldRecord, state: WorldState, blobs: Mapping[BlobId, bytes]) -> None:
         row: list[Any] = [*astuple(record)]
-        row[3] = self._encoded(record.scenario)
-        snapshot = packed_state(state)
+        row[3] = self._to_column(record.scenario)
+        snapshot = pack_state(state)
 
         def work(db: Database) -> None:
             begins = record.head == record.root
@@ -331,7 +331,7 @@ class SqlStore(ABC):
     def add_failure(
         self, world_id: str, failed: exchange_records.FailedStep, blobs: Mapping[BlobId, bytes]
     ) -> None:
-        record = self._encoded(canonical_json(failed.to_json()))
+        record = self._to_column(canonical_json(failed.to_json()))
 
         def work(db: Database) -> None:
             self._lock_world(db, world_id)
@@ -348,7 +348,7 @@ class SqlStore(ABC):
 
         rows = self._read(work)
         return [
-            exchange_records.FailedStep.from_json(json.loads(self._decoded(record)))
+            exchange_records.FailedStep.from_json(json.loads(self._from_column(record)))
             for (record,) in rows
         ]
 
@@ -359,7 +359,7 @@ class SqlStore(ABC):
         rows = self._read(lambda db: db.execute(self._sql.fold, (ref,)).fetchall())
         if rows[0][0] is None:
             raise UnknownWorldError(no_ref(ref))
-        return folded(rows[0][0], (self._decoded(record) for _, record in rows[1:]))
+        return fold_turns(rows[0][0], (self._from_column(record) for _, record in rows[1:]))
 
     def lineage(self, ref: WorldRef) -> list[turn_records.Turn]:
         rows = self._read(lambda db: db.execute(self._sql.lineage, (ref,)).fetchall())
@@ -428,8 +428,8 @@ class SqlStore(ABC):
 
     def _record(self, row: tuple[Any, ...]) -> WorldRecord:
         values: dict[str, Any] = dict(zip(COLUMNS.split(", "), row, strict=True))
-        values["scenario"] = self._decoded(values["scenario"])
+        values["scenario"] = self._from_column(values["scenario"])
         return WorldRecord(**values)
 
     def _turn(self, record: Any) -> turn_records.Turn:
-        return turn_records.Turn.from_line(self._decoded(record))
+        return turn_records.Turn.from_line(self._from_column(record))

@@ -16,7 +16,7 @@ from agentworld_sim.errors import StoreError, UnknownWorldError
 from agentworld_sim.extras import require
 from agentworld_sim.ports.stores import Origin, no_ref
 from agentworld_sim.store._postgres_layout import CLOSE_GATE, PREFIX, SHARE_GATE, prepare
-from agentworld_sim.store._records import SNAPSHOT_EVERY, packed, packed_state, unpacked
+from agentworld_sim.store._records import SNAPSHOT_EVERY, pack, pack_state, unpack
 from agentworld_sim.store._sql import Database, SqlStore, queries
 
 # The module, not its names: it is built on this package and may still be loading.
@@ -138,18 +138,18 @@ class PostgresStore(SqlStore):
         return outcome == "stored"
 
     def _keep_snapshot(self, ref: WorldRef, state: WorldState) -> None:
-        data = packed_state(state)
-        # The turn is stored, and its state can be folded from the one before.
+        data = pack_state(state)
+        # The turn is stored, and its state can be fold_turns from the one before.
         with suppress(StoreError):
             self._connections.run(lambda db: db.execute(_SNAPSHOT, (data, ref)), writes=True)
 
     def close(self) -> None:
         self._connections.close()
 
-    def _encoded(self, text: str) -> bytes:
+    def _to_column(self, text: str) -> bytes:
         return text.encode()
 
-    def _decoded(self, stored: bytes) -> str:
+    def _from_column(self, stored: bytes) -> str:
         return stored.decode()
 
     def _put_blobs(self, db: Database, blobs: Mapping[BlobId, bytes]) -> None:
@@ -185,7 +185,7 @@ class _PostgresBlobs:
         )
         if row is None:
             raise KeyError(blob)
-        data = unpacked(*row)
+        data = unpack(*row)
         self._keep(blob, data)
         return data
 
@@ -208,7 +208,7 @@ class _PostgresBlobs:
 def _columns(blobs: Mapping[BlobId, bytes]) -> tuple[list[str], list[bool], list[bytes]]:
     # In order: two that store the same blobs at once must not wait for each other in a circle.
     names = sorted(blobs)
-    stored = [packed(blobs[name]) for name in names]
+    stored = [pack(blobs[name]) for name in names]
     return names, [is_packed for is_packed, _ in stored], [data for _, data in stored]
 
 

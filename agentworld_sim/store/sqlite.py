@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from agentworld_sim.errors import StoreError, UnknownWorldError
 from agentworld_sim.ports.stores import Origin, no_ref
-from agentworld_sim.store._records import SNAPSHOT_EVERY, packed, packed_state, unpacked
+from agentworld_sim.store._records import SNAPSHOT_EVERY, pack, pack_state, unpack
 from agentworld_sim.store._sql import Database, SqlStore, queries
 
 # The module, not its names: it is built on this package and may still be loading.
@@ -196,7 +196,7 @@ class SqliteStore(SqlStore):
                     (world_id, origin.batch, origin.call, turn.ref),
                 )
             if depth % SNAPSHOT_EVERY == 0:
-                self._db.execute(self._sql.put_state, (turn.ref, packed_state(state)))
+                self._db.execute(self._sql.put_state, (turn.ref, pack_state(state)))
             if moves:
                 self._db.execute(self._sql.move, (turn.ref, turn.ref, world_id))
             if abandoned():
@@ -239,13 +239,13 @@ class SqliteStore(SqlStore):
         row = self._read(lambda db: db.execute(self._sql.blob, (blob,)).fetchone())
         if row is None:
             raise KeyError(blob)
-        return unpacked(*row)
+        return unpack(*row)
 
     def _put_blobs(self, db: Database, blobs: Mapping[BlobId, bytes]) -> None:
         if blobs:
             db.executemany(
                 "INSERT OR IGNORE INTO blobs VALUES (?,?,?)",
-                ((name, *packed(data)) for name, data in blobs.items()),
+                ((name, *pack(data)) for name, data in blobs.items()),
             )
 
     def _use(self, db: Database, owner: str, blobs: set[BlobId]) -> None:
@@ -272,7 +272,7 @@ class SqliteStore(SqlStore):
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(_explained(error, self.path)) from error
+            raise StoreError(_explain(error, self.path)) from error
         except OSError as error:
             raise StoreError(
                 f"cannot use {self.path} as a store: {error.strerror}. Point AGENTWORLD_HOME at a"
@@ -285,7 +285,7 @@ class _SqliteBlobs:
         self.put, self.get = store.put_blob, store.get_blob
 
 
-def _explained(error: sqlite3.Error, path: Path) -> str:
+def _explain(error: sqlite3.Error, path: Path) -> str:
     text = str(error)
     if "full" in text:
         return f"the disk that holds {path} is full; the turn was not stored. Free some space."

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agentworld_sim.types.files import BlobId
-from agentworld_sim.types.json import encoded
+from agentworld_sim.types.json import json_form
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.tools import ToolCall
 
@@ -46,7 +46,7 @@ class Exchange:
     """Why the reply was not used; empty for the one that was."""
 
     def to_json(self) -> dict[str, Any]:
-        return encoded(self, "finish_reason", "usage", "seconds", "source")
+        return json_form(self, "finish_reason", "usage", "seconds", "source")
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Exchange:
@@ -75,7 +75,7 @@ class FailedStep:
 
     def to_json(self) -> dict[str, Any]:
         call = {"name": self.call.name, "arguments": self.call.arguments, "id": self.call.id}
-        return {**encoded(self), "call": call}
+        return {**json_form(self), "call": call}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> FailedStep:

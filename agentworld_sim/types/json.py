@@ -11,7 +11,7 @@ from typing import Any, cast
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
-def encoded(value: Any, *always: str) -> Any:
+def json_form(value: Any, *always: str) -> Any:
     """The JSON form of values: of a dataclass the fields that are not as they are by default, and those named.
 
     What has a `to_json` of its own is asked for it.
@@ -27,7 +27,7 @@ def encoded(value: Any, *always: str) -> Any:
 
 def _of(value: Any) -> Any:
     if isinstance(value, tuple):
-        return encoded(value)
+        return json_form(value)
     return value.to_json() if hasattr(value, "to_json") else value
 
 
@@ -42,7 +42,7 @@ def _fields_of(kind: Any) -> tuple[tuple[str, Any], ...]:
 def canonical_json(value: object) -> str:
     """The one JSON text of a value: sorted keys, no spaces, UTF-8 as is.
 
-    Lone surrogates (bytes that are not UTF-8) are escaped, so that the text can be encoded.
+    Lone surrogates (bytes that are not UTF-8) are escaped, so that the text can be json_form.
     """
     text = _canonical(value)
     try:

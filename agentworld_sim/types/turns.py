@@ -15,7 +15,7 @@ from typing import IO, Any, Literal, cast
 from agentworld_sim.errors import UsageError
 from agentworld_sim.types.exchanges import Exchange, blobs_of
 from agentworld_sim.types.files import BlobId
-from agentworld_sim.types.json import canonical_json, encoded
+from agentworld_sim.types.json import canonical_json, json_form
 from agentworld_sim.types.refs import WorldRef, hashed
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall
@@ -46,7 +46,7 @@ class Observation:
     provenance: Provenance = "computed"
 
     def to_json(self) -> dict[str, Any]:
-        return encoded(self, "provenance")
+        return json_form(self, "provenance")
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Observation:
@@ -67,7 +67,7 @@ class CheckVerdict:
     """Which answer of the turn it was said of; an engine that imagines may give several."""
 
     def to_json(self) -> dict[str, Any]:
-        return encoded(self)
+        return json_form(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class InnerAnswer:
     answer: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        return encoded(self)
+        return json_form(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> InnerAnswer:
@@ -108,7 +108,7 @@ class Conflict:
         return f"{self.kind} {self.key}: changed by both branches; the one up to {self.kept[:12]} stays"
 
     def to_json(self) -> dict[str, Any]:
-        return encoded(self)
+        return json_form(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,11 +146,11 @@ class Turn:
             "action": self.action.text,
             "observation": self.observation.to_json(),
             "change": self.change.to_json(),
-            **self._given("inner", "merged", "conflicts"),
+            **self._nonempty("inner", "merged", "conflicts"),
         }
 
-    def _given(self, *names: str) -> dict[str, Any]:
-        return {name: encoded(held) for name in names if (held := getattr(self, name))}
+    def _nonempty(self, *names: str) -> dict[str, Any]:
+        return {name: json_form(held) for name in names if (held := getattr(self, name))}
 
     @property
     def parents(self) -> tuple[WorldRef, ...]:
@@ -160,7 +160,7 @@ class Turn:
     def to_json(self) -> dict[str, Any]:
         value = self._identity()
         value["call"]["id"] = self.call.id
-        return {**value, "ref": self.ref, **self._given("checks", "exchanges")}
+        return {**value, "ref": self.ref, **self._nonempty("checks", "exchanges")}
 
     def blobs(self) -> set[BlobId]:
         """Every blob this turn refers to."""
