@@ -73,7 +73,7 @@ def _attribute_docs(cls: type) -> dict[str, str]:
         for field, text in pairwise(cast("ast.ClassDef", tree).body):
             if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
                 name, value = cast("ast.Name", field.target), cast("ast.Constant", text.value)
-                found[name.id] = inspect.cleandoc(value.value)
+                found[name.id] = inspect.cleandoc(str(value.value))
     return found
 
 

@@ -17,7 +17,7 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigurationFile:
+class ConfigFile:
     """A file as it was read."""
 
     path: Path
@@ -28,11 +28,7 @@ class ConfigurationFile:
 
     @property
     def text(self) -> str:
-        """Its text, line endings and byte order mark as they are.
-
-        Raises:
-            UsageError: it is not UTF-8.
-        """
+        """Its text, line endings and byte order mark as they are."""
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -41,12 +37,8 @@ class ConfigurationFile:
             ) from None
 
 
-def read_file(path: Path) -> ConfigurationFile:
-    """Reads a configuration file.
-
-    Raises:
-        UsageError: it cannot be read, or is no configuration file by its size.
-    """
+def read_file(path: Path) -> ConfigFile:
+    """Reads a configuration file."""
     try:
         target = Path(os.path.realpath(path, strict=True))
         if target.is_dir():
@@ -62,37 +54,27 @@ def read_file(path: Path) -> ConfigurationFile:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     if len(data) > _MOST_BYTES:
         raise UsageError(f"{path} is larger than any configuration file.")
-    return ConfigurationFile(path=path, target=target, data=data)
+    return ConfigFile(path=path, target=target, data=data)
 
 
-def write_in_place(file: ConfigurationFile, text: str) -> None:
-    """Puts new text into the file: all at once, with its permissions, where a link leads.
-
-    Raises:
-        UsageError: somebody changed it since it was read, or it cannot be written.
-    """
-    _write(file.target, text.encode("utf-8"), like=file.target, unchanged=file)
+def write_in_place(file: ConfigFile, text: str) -> None:
+    """Puts new text into the file: all at once, with its permissions, where a link leads."""
+    _write(file.target, text, like=file.target, unchanged=file)
 
 
 def write_new(path: Path, text: str, *, like: Path) -> None:
     """Writes another file, all at once. It gets the permissions of the one it is made from, because it
     holds the same secrets.
-
-    Raises:
-        UsageError: it cannot be written.
     """
     target = Path(os.path.realpath(path))
-    _write(target, text.encode("utf-8"), like=target if target.exists() else like, unchanged=None)
+    _write(target, text, like=target if target.exists() else like)
 
 
-def back_up(file: ConfigurationFile) -> Path:
+def back_up(file: ConfigFile) -> Path:
     """Keeps what was read beside the file; a backup that exists is never written over.
 
     Returns:
         The backup that holds it: a new one, or one that holds the same.
-
-    Raises:
-        UsageError: it cannot be written.
     """
     number = 0
     while True:
@@ -119,31 +101,27 @@ def back_up(file: ConfigurationFile) -> Path:
         return path
 
 
-def drop_backup(file: ConfigurationFile, text: str) -> Path | None:
+def drop_backup(file: ConfigFile, text: str) -> Path | None:
     """Removes the backup when the file is again what it holds.
 
     Returns:
         The backup that was removed.
     """
     path = Path(f"{file.target}{BACKUP}")
-    try:
-        if path.read_bytes() != text.encode("utf-8"):
-            return None
-        path.unlink()
-    except OSError:
-        return None
-    return path
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == text.encode("utf-8"):
+            path.unlink()
+            return path
+    return None
 
 
-def _write(target: Path, data: bytes, *, like: Path, unchanged: ConfigurationFile | None) -> None:
+def _write(target: Path, text: str, *, like: Path, unchanged: ConfigFile | None = None) -> None:
+    name = None
     try:
         had = like.stat()
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise UsageError(f"{target} cannot be written: {error.strerror}.") from None
-    try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.write(text.encode("utf-8"))
             file.flush()
             # Of another owner's file we may not be able to make it theirs.
             with contextlib.suppress(OSError):
@@ -158,5 +136,6 @@ def _write(target: Path, data: bytes, *, like: Path, unchanged: ConfigurationFil
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror}.") from None
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+        if name is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.engines.table import Argument, Operation, Plan, Table, TableEngine
@@ -11,9 +12,11 @@ from agentworld_sim.errors import nearest
 from agentworld_sim.types.tools import ToolSpec
 
 if TYPE_CHECKING:
+    from agentworld_mcp_shim._settings import ShimSettings
+    from agentworld_mcp_shim._upstream import Upstream
     from agentworld_sim.world import World
 
-_ABOUT = ("key", "scope", "field")
+ANSWERERS = ("table", "toolkit", "model", "real", "nobody")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +26,7 @@ class ToolAnswer:
     name: str
     access: str
     by: str
-    """`table`, `toolkit`, `model`, `real` or `nobody`."""
+    """One of `ANSWERERS`."""
     what: str
     """The table operation (`create issues`) or the binding; empty when nobody answers."""
     why: tuple[str, ...]
@@ -31,7 +34,7 @@ class ToolAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableShown:
+class TableSummary:
     """One table."""
 
     table: Table
@@ -45,11 +48,17 @@ class Explanation:
     """All of it."""
 
     tools: tuple[ToolAnswer, ...]
-    tables: tuple[TableShown, ...]
-    unasked: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What a scenario says of tools that are not there."""
-    doubts: tuple[str, ...] = ()
-    """What a scenario's operations name that their tools and tables do not have."""
+    tables: tuple[TableSummary, ...]
+    specs: Mapping[str, ToolSpec]
+    """The tools as the world is given them."""
+    missing: tuple[str, ...]
+    """Tools that are not there, and a scenario says what they do."""
+    doubts: tuple[str, ...]
+    """What looks misspelt in a scenario; a world takes it as it stands."""
+
+    def counts(self) -> dict[str, int]:
+        """How many tools each of `ANSWERERS` answers."""
+        return {by: sum(tool.by == by for tool in self.tools) for by in ANSWERERS}
 
     def to_json(self) -> dict[str, Any]:
         """The same for programs."""
@@ -57,29 +66,63 @@ class Explanation:
             "tools": [_tool_json(tool) for tool in self.tools],
             "tables": [
                 {
-                    "name": shown.table.name,
-                    "key": list(shown.table.key),
-                    "scope": list(shown.table.scope),
-                    "fields": list(shown.table.fields),
-                    "parents": dict(shown.table.parents),
-                    "generated_key": shown.table.generated_key,
-                    "records": shown.records,
-                    "tools": list(shown.tools),
+                    "name": one.table.name,
+                    "key": list(one.table.key),
+                    "scope": list(one.table.scope),
+                    "fields": list(one.table.fields),
+                    "parents": dict(one.table.parents),
+                    "generated_key": one.table.generated_key,
+                    "records": one.records,
+                    "tools": list(one.tools),
                 }
-                for shown in self.tables
+                for one in self.tables
             ],
-            "not_there": sorted(self.unasked),
+            "not_there": sorted(self.missing),
             "doubts": list(self.doubts),
         }
 
 
-def explained(world: World, names: Sequence[str], problems: Mapping[str, str]) -> Explanation:
+async def explain_tools(settings: ShimSettings, started: Mapping[str, Upstream]) -> Explanation:
+    """Who answers the tools of upstreams, or of the world itself when there are none.
+
+    Args:
+        settings: The upstreams and the world.
+        started: Upstreams that run already.
+    """
+    from agentworld_mcp_shim._mirrors import mirrors_of
+    from agentworld_mcp_shim._seating import with_tools
+    from agentworld_sim.scenario import Scenario
+    from agentworld_sim.world import World
+
+    mirrors = await mirrors_of(settings, dict(started))
+
+    async def open_world() -> World:
+        scenario = settings.worlds.scenario
+        return await World.create(
+            None if scenario is None else Scenario.load(scenario),
+            model=await asyncio.to_thread(settings.worlds.model.find),
+            access=settings.access,
+        )
+
+    if "" not in mirrors:
+        async with await open_world() as world:
+            return explain_world(world, {name: None for name in world.tools}, world.tools)
+    mirror = mirrors[""]
+    specs = {spec.name: spec for spec in mirror.specs(settings.binds)}
+    problems = {tool.world_name: tool.problem for tool in mirror.tools.values()}
+    async with await with_tools(open_world(), mirror, list(specs.values())) as world:
+        return explain_world(world, problems, specs)
+
+
+def explain_world(
+    world: World, problems: Mapping[str, str | None], specs: Mapping[str, ToolSpec]
+) -> Explanation:
     """Who answers the tools of a world.
 
     Args:
         world: The world; it has the tools already.
-        names: Which tools, in order.
-        problems: Why tools cannot be answered whatever they bind to.
+        problems: The tools in order, and why one cannot be answered whatever it binds to.
+        specs: The tools, as the world is given them.
     """
     engine = TableEngine(
         operations={n: spec.to_operation(n) for n, spec in world.scenario.operations.items()},
@@ -88,18 +131,31 @@ def explained(world: World, names: Sequence[str], problems: Mapping[str, str]) -
     tools = world.tools
     plan = engine.plan(tools.values())
     answers = tuple(
-        _refused(name, problems[name]) if name in problems else _answer(world, tools[name], plan)
-        for name in names
+        _refusal(name, problem) if problem else _answer(world, tools[name], plan)
+        for name, problem in problems.items()
     )
+    tables = _tables(world, plan, answers)
     return Explanation(
         tools=answers,
-        tables=_tables(world, plan, answers),
-        unasked={name: "" for name in world.scenario.operations if name not in tools},
-        doubts=tuple(_doubts(engine.operations, tools, plan)),
+        tables=tables,
+        specs=dict(specs),
+        missing=tuple(name for name in world.scenario.operations if name not in tools),
+        doubts=(*_table_doubts(tables), *_operation_doubts(engine.operations, tools, plan)),
     )
 
 
-def _doubts(
+def _table_doubts(tables: Sequence[TableSummary]) -> Iterator[str]:
+    for one in tables:
+        name = one.table.name
+        others = [other.table.name for other in tables if other is not one and other.table.fields]
+        close = nearest(name, others)
+        if not one.tools:
+            yield f"No tool works on the scenario's table {name!r}.{close}"
+        elif not one.table.fields and close:
+            yield f"{one.tools[0]!r} works on a table {name!r} that has no fields.{close}"
+
+
+def _operation_doubts(
     said: Mapping[str, Operation], tools: Mapping[str, ToolSpec], plan: Plan
 ) -> Iterator[str]:
     from agentworld_sim.engines.table.expressions import names_in
@@ -118,60 +174,48 @@ def _doubts(
         if table is None or not table.fields:
             continue
         fields = {*table.fields, *table.key, *table.scope}
-        told = {*operation.changes} | {
-            used
+        used = {*operation.changes} | {
+            word
             for expression in (*operation.changes.values(), *operation.requires)
-            for used in names_in(expression)
+            for word in names_in(expression)
         }
-        for field_name in sorted(told - fields - {*taken}):
+        for word in sorted(used - fields - {*taken}):
             yield (
-                f"The scenario's operation {name!r} reckons with {field_name!r}, which is no field of"
-                f" {operation.table!r} and no argument.{nearest(field_name, {*fields, *taken})}"
+                f"The scenario's operation {name!r} reckons with {word!r}, which is no field of"
+                f" {operation.table!r} and no argument.{nearest(word, {*fields, *taken})}"
             )
 
 
-def _refused(name: str, problem: str) -> ToolAnswer:
-    return ToolAnswer(name=name, access="refuse", by="nobody", what="", why=(problem,))
+def _refusal(name: str, why: str) -> ToolAnswer:
+    return ToolAnswer(name=name, access="refuse", by="nobody", what="", why=(why,))
 
 
 def _answer(world: World, tool: ToolSpec, plan: Plan) -> ToolAnswer:
     bound = tool.binds_to or ""
-    if tool.access == "real":
-        return ToolAnswer(
-            name=tool.name, access="real", by="real", what="the upstream", why=("access says so",)
-        )
+    operation = None
     if tool.access == "refuse":
         why = plan.unbound.get(tool.name)
         if why is None:
             why = world.refusal(tool.name).removeprefix(f"{tool.name!r} is refused").lstrip(":, ")
-        return ToolAnswer(name=tool.name, access="refuse", by="nobody", what="", why=(why,))
-    if bound.startswith("table/"):
+        return _refusal(tool.name, why)
+    if tool.access == "real":
+        by, what, why = "real", "the upstream", ("access says so",)
+    elif bound.startswith("table/"):
         operation = plan.operations.get(tool.name)
-        what = bound.removeprefix("table/").replace(":", " ")
-        reasons = () if operation is None else operation.reasons
-        return ToolAnswer(
-            name=tool.name,
-            access="simulate",
-            by="table",
-            what=what,
-            why=reasons,
-            operation=operation,
-        )
-    if bound.startswith("model/"):
-        why = plan.unbound.get(tool.name, "nothing computes it")
-        return ToolAnswer(
-            name=tool.name, access="simulate", by="model", what="imagined", why=(why,)
-        )
+        by, what = "table", bound.removeprefix("table/").replace(":", " ")
+        why = () if operation is None else operation.reasons
+    elif bound.startswith("model/"):
+        by, what = "model", "imagined"
+        why = (plan.unbound.get(tool.name, "nothing computes it"),)
+    else:
+        by, what = "toolkit", bound
+        why = ("its name and its arguments are those of a tool that is known",)
     return ToolAnswer(
-        name=tool.name,
-        access="simulate",
-        by="toolkit",
-        what=bound,
-        why=("its name and its arguments are those of a tool that is known",),
+        name=tool.name, access=tool.access, by=by, what=what, why=why, operation=operation
     )
 
 
-def _tables(world: World, plan: Plan, answers: Sequence[ToolAnswer]) -> tuple[TableShown, ...]:
+def _tables(world: World, plan: Plan, answers: Sequence[ToolAnswer]) -> tuple[TableSummary, ...]:
     from agentworld_sim.engines.table.initial_rows import beginning
 
     used: dict[str, list[str]] = {}
@@ -180,7 +224,7 @@ def _tables(world: World, plan: Plan, answers: Sequence[ToolAnswer]) -> tuple[Ta
             used.setdefault(answer.operation.table, []).append(answer.name)
     scenario = world.scenario
     return tuple(
-        TableShown(
+        TableSummary(
             table=table,
             records=len(beginning(plan, table, seed=scenario.seed, clock_us=scenario.clock_us)),
             tools=tuple(used.get(name, ())),
@@ -203,17 +247,17 @@ def _tool_json(tool: ToolAnswer) -> dict[str, Any]:
             "does": tool.operation.does,
             "table": tool.operation.table,
             "arguments": {
-                name: argument_json(one) for name, one in tool.operation.arguments.items()
+                name: _argument_json(one) for name, one in tool.operation.arguments.items()
             },
             "fixed": dict(tool.operation.fixed),
         }
     return found
 
 
-def argument_json(argument: Argument) -> str | dict[str, Any]:
+def _argument_json(argument: Argument) -> str | dict[str, Any]:
     """An argument as a scenario writes it: the role alone, or a mapping."""
     found: dict[str, Any] = {"role": argument.role}
-    if argument.role in _ABOUT:
+    if argument.role in ("key", "scope", "field"):
         found["field"] = argument.field
     if argument.compare != "equal":
         found["compare"] = argument.compare
@@ -226,19 +270,14 @@ def argument_json(argument: Argument) -> str | dict[str, Any]:
     return argument.role if len(found) == 1 else found
 
 
-def stub(explanation: Explanation, specs: Mapping[str, ToolSpec]) -> str:
-    """The `operations` of a scenario for tools that are refused, imagined or not wholly clear.
-
-    Args:
-        explanation: Who answers.
-        specs: The tools, as the world is given them.
-    """
+def operations_stub(explanation: Explanation) -> str:
+    """The `operations` of a scenario for tools that are refused, imagined or not wholly clear."""
     import yaml
 
     lines: list[str] = []
     active = False
     for tool in explanation.tools:
-        spec = specs.get(tool.name)
+        spec = explanation.specs.get(tool.name)
         unclear = tool.operation is not None and any(
             one.role == "unknown" for one in tool.operation.arguments.values()
         )
@@ -249,7 +288,7 @@ def stub(explanation: Explanation, specs: Mapping[str, ToolSpec]) -> str:
         # A guess that nobody has looked at must not bind a tool when it is pasted.
         mark = "  " if unclear else "  # "
         active = active or unclear
-        lines += [f"  # {line}" for line in _wrapped(tool.why[-1] if tool.why else "")]
+        lines += [f"  # {line}" for line in _comment_lines(tool.why[-1] if tool.why else "")]
         lines += [f"{mark}{line}" for line in written.splitlines()]
     head = "operations:" if active else "# operations:"
     return "".join(f"{line}\n" for line in (head, *lines))
@@ -265,7 +304,7 @@ def _entry(spec: ToolSpec, operation: Operation | None) -> dict[str, Any]:
         return {
             "does": known.does,
             "table": known.table,
-            "arguments": {name: argument_json(one) for name, one in known.arguments.items()},
+            "arguments": {name: _argument_json(one) for name, one in known.arguments.items()},
         }
     read = reading(spec)
     arguments: Mapping[str, Any] = spec.input_schema.get("properties") or {}
@@ -275,7 +314,7 @@ def _entry(spec: ToolSpec, operation: Operation | None) -> dict[str, Any]:
     return {"does": does, "table": table, "arguments": dict.fromkeys(arguments, "unknown")}
 
 
-def _wrapped(text: str) -> list[str]:
+def _comment_lines(text: str) -> list[str]:
     import textwrap
 
     plain = "".join(sign if sign.isprintable() else " " for sign in text)
