@@ -31,9 +31,6 @@ MESSAGE_TOKENS = 8
 KEEP_AFTER_CUT = 0.5
 """Share of the budget that a cut leaves. Cutting much and seldom keeps the prefix equal in between."""
 
-TOLD_THE_TASK = frozenset(("web", "android", "os"))
-"""Domains whose first turn carries **Task Instruction**."""
-
 DIGEST_SHARE = 0.1
 """Share of the budget that the digest of turns left out may take."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agentworld_sim.domains import domain
-from agentworld_sim.imagination.conversation import TOLD_THE_TASK, Conversation
+from agentworld_sim.imagination.conversation import Conversation
 from agentworld_sim.imagination.prompt_markers import harmless
 from agentworld_sim.imagination.prompt_set import COMMAND, PromptSet
 from agentworld_sim.ports import Briefing, Prompt
@@ -49,7 +49,7 @@ class PromptWriter:
             system=self._system(subject, prompt.tools, instruction, bool(prompt.records)),
             records=prompt.records,
             parts=prompt.parts,
-            task=briefing.task if subject in TOLD_THE_TASK else "",
+            task=briefing.task if domain(subject).tells_task else "",
             initial_state=briefing.initial_state.get(subject, ""),
             secrets=briefing.secrets | prompt.secrets,
             # One world may have tools of several domains; each is a conversation of its own.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
-from agentworld_sim.checks.self_reference import Known, first_said, known_words, told
-from agentworld_sim.ports.checks import CheckInput
+from agentworld_sim.checks.self_reference import SelfReferenceCheck
 
 _ROOTS = (
     *("accura", "realis", "faithful", "plausib", "authentic", "high-quality", "high quality"),
@@ -39,23 +37,7 @@ _PRAISE = re.compile(
 )
 
 
-def praise(text: str, known: Known = "") -> str | None:
-    """Why a text praises itself, written for whoever must answer again; `None` if it does not.
-
-    Args:
-        text: An observation, or what a command wrote.
-        known: What was said in the world before; words that stand there may be used.
-    """
-    said = first_said(text, _PRAISE, _ROOTS, known)
-    if said is None:
-        return None
-    return (
-        f"it praises itself: {said[:80]!r}. Give what the real environment returns and no opinion of"
-        " the answer"
-    )
-
-
-class NoPraiseCheck:
+class NoPraiseCheck(SelfReferenceCheck):
     """The observation does not praise itself as accurate, realistic, consistent or of high quality.
 
     A model that is rewarded by a judge learns to say so (Qwen-AgentWorld's report, arXiv 2606.24597,
@@ -63,7 +45,10 @@ class NoPraiseCheck:
     """
 
     name = "no-praise"
-    scope: Literal["imagined"] = "imagined"
+    pattern = _PRAISE
+    roots = _ROOTS
+    reason = "it praises itself: {!r}. Give what the real environment returns and no opinion of the answer"
 
-    def judge(self, given: CheckInput) -> str | None:
-        return praise(told(given.observation), lambda: known_words(given))
+
+praise = NoPraiseCheck.problem
+"""Why a text praises itself; see `SelfReferenceCheck.problem`."""

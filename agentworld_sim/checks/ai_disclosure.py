@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
-from agentworld_sim.checks.self_reference import Known, first_said, known_words, told
-from agentworld_sim.ports.checks import CheckInput
+from agentworld_sim.checks.self_reference import SelfReferenceCheck
 
 _ROOTS = (
     *("simulat", "predict", "imagined", "hypothetical"),
@@ -53,23 +51,7 @@ _PRETENCE = re.compile(
 )
 
 
-def pretence(text: str, known: Known = "") -> str | None:
-    """Why a text gives its maker away, written for whoever must answer again; `None` if it does not.
-
-    Args:
-        text: An observation, or what a command wrote.
-        known: What was said in the world before; words that stand there may be used.
-    """
-    said = first_said(text, _PRETENCE, _ROOTS, known)
-    if said is None:
-        return None
-    return (
-        f"it speaks of itself: {said[:80]!r}. Give what the real environment returns and nothing"
-        " about how the answer was made"
-    )
-
-
-class NoPretenceCheck:
+class NoPretenceCheck(SelfReferenceCheck):
     """The observation does not say that it is simulated, predicted or imagined, nor that a model wrote it.
 
     Words that stand in the call, in the tool's description, in an earlier turn or in a file that the
@@ -78,7 +60,10 @@ class NoPretenceCheck:
     """
 
     name = "no-pretence"
-    scope: Literal["imagined"] = "imagined"
+    pattern = _PRETENCE
+    roots = _ROOTS
+    reason = "it speaks of itself: {!r}. Give what the real environment returns and nothing about how the answer was made"
 
-    def judge(self, given: CheckInput) -> str | None:
-        return pretence(told(given.observation), lambda: known_words(given))
+
+pretence = NoPretenceCheck.problem
+"""Why a text gives its maker away; see `SelfReferenceCheck.problem`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-from agentworld_sim.checks.paths import words_of
+from agentworld_sim.checks.file_calls import words_of
 from agentworld_sim.ports.checks import CheckInput
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation
@@ -77,7 +77,7 @@ class IdentityCheck:
             if not now:
                 return None
             if not _reads(turn.call) or _is_opaque(turn.call):
-                now = _untouched(now, turn.call, family)
+                now = _unchanged_by(now, turn.call, family)
                 continue
             said = turn.observation
             if (
@@ -131,7 +131,7 @@ def _is_opaque(call: ToolCall) -> bool:
     return bool({"run", "execute", "exec", "bash", "shell", "terminal", "python"} & set(words))
 
 
-def _untouched(
+def _unchanged_by(
     now: Mapping[Identity, _Object], call: ToolCall, family: frozenset[str]
 ) -> dict[Identity, _Object]:
     """The objects that a call which may write has left alone."""

@@ -9,6 +9,7 @@ from typing import Any, cast
 from agentworld_sim.toolkits.fitting import properties
 from agentworld_sim.toolkits.known_tool import KnownTool
 from agentworld_sim.toolkits.lookup import known_tools
+from agentworld_sim.toolkits.usual_names import USUAL_NAMES, UsualNames
 from agentworld_sim.types.json import canonical_json
 
 _HEAD = """# Bindings
@@ -22,7 +23,8 @@ several bindings fit, the one wins whose types are the same, then the one with t
 arguments, then the one that comes first on this page. A tool that fits none is refused; say
 `binds_to` if it is one of these all the same. Arguments that have other names there are mapped, and those
 that do not matter are left out by name: `binds_to="terminal/bash(command=cmd, -timeout)"` for a tool
-`bash(cmd, timeout)`. A `binds_to` under which an argument would be missing or ignored is an error.
+`bash(cmd, timeout)`; `append:=true` gives an argument one value, written as JSON. A `binds_to` under which an
+argument would be missing or ignored is an error. For [usual names](#usual-names) this mapping is made.
 
 *Keeps* is what the tool's shell remembers between two calls: nothing, the working directory (`cwd`),
 or all of it (working directory, variables, functions, options, traps). Files are always kept.
@@ -39,6 +41,22 @@ _SERVERS = """## memory, sqlite, time
 MCP servers whose state is no file: it is kept in the world, apart for each `SERVER__`. Their tools bind
 by themselves only in the domain `mcp`; elsewhere `binds_to` says so.
 
+"""
+
+_COMMON = """## common
+
+A clock and a place to think, under usual names.
+
+"""
+
+_USUAL = """## Usual names
+
+A tool of your own (not one of an MCP server) that fits nothing above by its name is bound by the name that such
+tools usually have, if each of its arguments has one of the usual names, too. `timeout` (`timeout_s`,
+`timeout_seconds`, `timeout_ms`), `description` and `explanation` are left out. What has other arguments is not bound.
+
+| binding | names | arguments |
+|---|---|---|
 """
 
 _BROWSER = """## playwright-toolkit
@@ -75,6 +93,10 @@ _TAIL = """## Where an answer differs from the real tool's
   the world's. A query is refused as one that cannot be computed when it names another database file,
   needs an extension or a virtual table, asks by `PRAGMA` for what only a file has, runs `ANALYZE`, or
   takes more than 20 million steps, 4 million characters of answer or 32 MiB of database.
+- `sqlite/sql_db_query`, `sql_db_schema` and `sql_db_list_tables` are the tools of LangChain's toolkit for SQL, on the
+  same database, which is empty at first. The statement that made a table is shown as it was written, not as
+  SQLAlchemy would write it.
+- `common/now` is ISO 8601 in UTC, on the world's clock. `common/think` says `Thought recorded.`
 - `langchain/terminal` prints dash's messages, but its shell understands all of bash.
 """
 
@@ -89,14 +111,28 @@ def document() -> str:
         parts.append("|---|---|---|---|---|")
         parts += [_row(one) for one in group]
         parts.append("")
-    for engine, text in (("toolkits", _SERVERS), ("browser", _BROWSER)):
-        rows = "\n".join(_short_row(one) for one in known if one.engine == engine)
+    common = [one for one in known if one.toolkit == "common"]
+    servers = [one for one in known if one.engine == "toolkits" and one not in common]
+    browser = [one for one in known if one.engine == "browser"]
+    for text, tools in ((_SERVERS, servers), (_COMMON, common), (_BROWSER, browser)):
+        rows = "\n".join(map(_short_row, tools))
         parts.append(f"{text}{_SHORT_TABLE}{rows}\n")
+    parts.append(_USUAL + "".join(map(_usual_row, USUAL_NAMES)))
     return "\n".join([*parts, _TAIL])
 
 
 def _short_row(tool: KnownTool) -> str:
     return f"| `{tool.id}` | {_called(tool)} | {_arguments(tool.input_schema)} |"
+
+
+def _usual_row(usual: UsualNames) -> str:
+    arguments = [f"`{own}`: {_listed(theirs)}" for own, theirs in usual.arguments.items()]
+    arguments += [f"`{own}` is `{value}`" for own, value in usual.constants.items()]
+    return f"| `{usual.binding}` | {_listed(usual.names)} | {'; '.join(arguments)} |\n"
+
+
+def _listed(words: str) -> str:
+    return ", ".join(f"`{word}`" for word in words.split())
 
 
 def _row(tool: KnownTool) -> str:

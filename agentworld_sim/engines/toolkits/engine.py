@@ -1,27 +1,65 @@
-"""`ToolkitEngine`: computes tools whose state is no file."""
+"""`ToolkitEngine`: computes tools whose state is no file, on what a server keeps in the world."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from agentworld_sim.engines.toolkits._server_tool import Kept, ServerTurn
-from agentworld_sim.errors import EngineFailure, nearest
+from agentworld_sim.errors import EngineFailure
 from agentworld_sim.ports import Answer, TurnContext
 from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.toolkits import (
     KnownTool,
     arguments_of,
-    binding_for,
+    bound_to,
     known_tool,
-    known_tools,
     resolved,
+    unknown_to,
 )
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
+
+
+class Kept:
+    """What a server keeps in the world's values, under keys that begin with its own name."""
+
+    def __init__(self, values: Mapping[str, Any], prefix: str) -> None:
+        self._values = values
+        self._prefix = prefix
+        self.changes: dict[str, Any] = {}
+        """Key of the world's to new value; `None` for one that is gone."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._values.get(self._prefix + key, default)
+
+    def put(self, key: str, value: Any) -> None:
+        """Keeps `value`; `None` removes the key. What is kept already is no change."""
+        if self.get(key) != value:
+            self.changes[self._prefix + key] = value
+
+    def items(self, beginning: str) -> dict[str, Any]:
+        """The values whose keys begin so, by the rest of the key, in the order of the keys."""
+        start = self._prefix + beginning
+        found = sorted(key for key in self._values if key.startswith(start))
+        return {key[len(start) :]: self._values[key] for key in found}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTurn:
+    """What an operation may look at, beside the arguments."""
+
+    kept: Kept
+    clock_us: int
+    """The world's time, in microseconds since the epoch."""
+    seed: int
+    """Of the turn's random source."""
+    name: str
+    """What the agent calls the tool."""
+
 
 TURN_US = 100_000
 """What every turn takes on the world's clock."""
@@ -34,17 +72,10 @@ class ToolkitEngine:
     route: Literal["compute"] = "compute"
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        found = binding_for(tool)
-        if found is None or found.engine != self.name:
-            return None
-        return replace(tool, domain=found.domain, binds_to=tool.binds_to or found.id)
+        return bound_to(tool, self.name)
 
     def refusal(self, tool: ToolSpec) -> str:
-        names = [one.name for one in known_tools().values() if one.engine == self.name]
-        if tool.name in names:
-            return f"Of the servers that are computed, {tool.name!r} has other arguments."
-        near = nearest(tool.name, names)
-        return near and f"No MCP server that is computed has it.{near}"
+        return unknown_to(tool, self.name)
 
     async def open(self, state: WorldState, blobs: Blobs) -> ToolkitSession:
         return ToolkitSession()
@@ -64,14 +95,14 @@ class ToolkitSession:
                 arguments_of(tool.binds_to, call.arguments),
             )
         if found.slow:
-            return await asyncio.to_thread(_computed, found, call, tool, context)
-        return _computed(found, call, tool, context)
+            return await asyncio.to_thread(_compute, found, call, tool, context)
+        return _compute(found, call, tool, context)
 
     def close(self) -> None:
         pass
 
 
-def _computed(found: KnownTool, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+def _compute(found: KnownTool, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
     # Two servers of one kind keep apart what they keep.
     server = call.name.rpartition("__")[0]
     kept = Kept(context.state.values, f"{found.toolkit}{'@' if server else ''}{server}/")

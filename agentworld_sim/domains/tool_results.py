@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from agentworld_sim.domains.text import json_value, sendable
-from agentworld_sim.types.tools import ToolSpec
+from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
 
 ERROR_FORM = '{"content": [{"type": "text", "text": "the message"}], "isError": true}'
@@ -38,13 +38,18 @@ def read_result(text: str, tool: ToolSpec) -> Observation:
     except ValueError:
         envelope = None
     if envelope is not None:
-        return _opened(envelope, tool)
+        return _from_envelope(envelope, tool)
     if _ERROR.match(text):
-        return _observed(text, is_error=True)
+        return _imagined_observation(text, is_error=True)
     if tool.output_schema is None:
-        return _observed(text)
-    structured, text = _structured(text, tool)
-    return _observed(text, structured=structured)
+        return _imagined_observation(text)
+    structured, text = _structured_content(text, tool)
+    return _imagined_observation(text, structured=structured)
+
+
+def read_answer(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
+    """Implements `ReadObservation`: a plain text, JSON for a tool with an output schema, or an envelope."""
+    return read_result(text, tool)
 
 
 def write_result(observation: Observation) -> str:
@@ -72,11 +77,13 @@ _ENVELOPE_SIGNS = ('"type"', '"content"', '"isError"', '"structuredContent"', "\
 def _misread(text: str) -> bool:
     """Whether the text alone would be read as something else."""
     if text.lstrip()[:1] in ("{", "[") and any(sign in text for sign in _ENVELOPE_SIGNS):
-        return read_result(text, _PLAIN) != _observed(text)
+        return read_result(text, _PLAIN) != _imagined_observation(text)
     return _ERROR.match(text) is not None
 
 
-def _observed(text: str, *, structured: Any = None, is_error: bool = False) -> Observation:
+def _imagined_observation(
+    text: str, *, structured: Any = None, is_error: bool = False
+) -> Observation:
     return Observation(text=text, structured=structured, is_error=is_error, provenance="imagined")
 
 
@@ -129,19 +136,19 @@ def _are_blocks(values: Sequence[Any]) -> bool:
     return bool(values) and all(_is_block(value) for value in values)
 
 
-def _opened(envelope: Mapping[str, Any], tool: ToolSpec) -> Observation:
+def _from_envelope(envelope: Mapping[str, Any], tool: ToolSpec) -> Observation:
     content: str | Sequence[Mapping[str, Any]] = envelope.get("content", [])
     parts = [content] if isinstance(content, str) else [_block_text(block) for block in content]
     text = "\n".join(parts)
     # A lone block has no flag: then its text tells, as in a plain answer.
     if envelope.get("isError", bool(_ERROR.match(text))) is True:
-        return _observed(text, is_error=True)
+        return _imagined_observation(text, is_error=True)
     structured = envelope.get("structuredContent")
     if tool.output_schema is not None and structured is None:
-        structured, text = _structured(text, tool)
+        structured, text = _structured_content(text, tool)
     elif structured is not None and not parts:
         text = _server_text(structured)
-    return _observed(text, structured=structured)
+    return _imagined_observation(text, structured=structured)
 
 
 def _block_text(block: Mapping[str, Any]) -> str:
@@ -153,7 +160,7 @@ def _block_text(block: Mapping[str, Any]) -> str:
     return json.dumps({key: one for key, one in block.items() if key != "data"}, ensure_ascii=False)
 
 
-def _structured(text: str, tool: ToolSpec) -> tuple[Any, str]:
+def _structured_content(text: str, tool: ToolSpec) -> tuple[Any, str]:
     """The structured content that `text` is, and the text that goes with it."""
     wraps = bool((tool.output_schema or {}).get(WRAPS_RESULT))
     try:

@@ -133,7 +133,7 @@ def _numbered_problem(rows: Sequence[str], held: Sequence[str], *, part: bool) -
         if not 1 <= number <= len(held):
             return f"it has {len(held):,} lines, and the answer shows line {number:,}"
         if not _is_line(rest, held[number - 1]):
-            return f"line {number:,} is {_quoted(held[number - 1])}"
+            return f"line {number:,} is {_quote(held[number - 1])}"
     missing = run[0][0] > 1 or run[-1][0] < len(held)
     if missing and not part and len(run) < _PAGE_LINES and not _is_cut(rows, held):
         return f"it has {len(held):,} lines, and the answer shows {run[0][0]:,} to {run[-1][0]:,}"
@@ -217,9 +217,9 @@ def _difference(rows: Sequence[str], held: Sequence[str]) -> str:
     seen = {row.strip() for row in rows}
     for number, line in enumerate(held, 1):
         if line.strip() and line.strip() not in seen:
-            return f"line {number:,} is {_quoted(line)}"
+            return f"line {number:,} is {_quote(line)}"
     return "the answer shows its lines in another order, or others between them"
 
 
-def _quoted(line: str) -> str:
+def _quote(line: str) -> str:
     return repr(line if len(line) <= 100 else line[:99] + "…")

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import domain
-from agentworld_sim.engines.browser._clicks import Way
 from agentworld_sim.engines.browser.history import BrowserHistory, Page, normal_url, visits_in
+from agentworld_sim.engines.browser.page import Way
 from agentworld_sim.engines.call_question import CallQuestion
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.ports import Answer, Imagined, TurnContext, whole_answer
@@ -115,7 +115,7 @@ class PageQuestion(CallQuestion):
         return whole_answer(replace(imagined, value=self.shown[2](page)))
 
 
-def wanted_by(way: Way) -> Mapping[str, Any]:
+def request_fields(way: Way) -> Mapping[str, Any]:
     """What the model is told of a request."""
     if way.method == "GET":
         return {"url": way.url}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentworld_sim.engines.toolkits._server_tool import Kept
+from agentworld_sim.engines.toolkits.engine import Kept
 from agentworld_sim.types.tools import ToolSpec
 
 KINDS: Mapping[str, str] = {"entity": "entities", "relation": "relations"}
@@ -33,7 +33,7 @@ def kept_tables(
                 tables[before + table] = kept.items(f"{one}/")
         elif kind == "sqlite":
             # Imported late: most worlds have no database.
-            from agentworld_sim.engines.toolkits._sqlite_state import rows_in
+            from agentworld_sim.engines.toolkits.sqlite_database import rows_in
 
             tables.update((before + table, rows) for table, rows in rows_in(kept).items())
     return tables
