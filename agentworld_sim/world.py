@@ -34,13 +34,12 @@ from agentworld_sim.runtime.history import (
     COMMIT_TRIES,
     HistoryCache,
     back_off,
-    check_world_id,
     commit_turn,
     keep_failure,
-    new_world_id,
     off_loop,
     record_of_fork,
     turn_with_seed,
+    world_id_or_new,
 )
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
@@ -152,8 +151,7 @@ class World:
             scenario = scenario.model_copy(update={"seed": seed})
         engines, model = assembly.engines_and_model(scenario, engines, model, answers)
         store = store or MemoryStore()
-        world_id = new_world_id() if id is None else id
-        check_world_id(world_id)
+        world_id = world_id_or_new(id)
         made = await asyncio.to_thread(assembly.new_world, world_id, scenario, store)
         record, state, blobs = made
         world = cls(
@@ -423,8 +421,7 @@ class World:
         """
         ref = await self._point(at)
         state = await self._history.state(ref)
-        world_id = new_world_id() if id is None else id
-        check_world_id(world_id)
+        world_id = world_id_or_new(id)
         here = await off_loop(self._store, lambda: self._store.world(self.id))
         turns = here.turns if ref == here.head else len(await self._history.lineage(ref))
         record = record_of_fork(here, world_id, ref, turns)
@@ -461,8 +458,7 @@ class World:
             self._head = record.head
 
     def rest(self) -> bool:
-        """Frees the live engines until the next step brings them up again; whether it did: a world that is
-        answering a call does not rest."""
+        """Frees the live engines until the next step, unless a call is being answered; whether it did."""
         if not self._lock.try_acquire():
             return False
         try:

@@ -192,6 +192,14 @@ def new_world_id() -> str:
     return secrets.token_hex(16)
 
 
+def world_id_or_new(world_id: str | None) -> str:
+    """The id, where it is one, or a new one. Raises `UsageError` as `check_world_id`."""
+    if world_id is None:
+        return new_world_id()
+    check_world_id(world_id)
+    return world_id
+
+
 def check_world_id(world_id: str) -> None:
     """Raises `UsageError` for an id that could not be typed, listed or put into a URL."""
     allowed = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
