@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from agentworld_sim.cli.removed_options import removed_options
+from agentworld_sim.cli.options import removed_options
 from agentworld_sim.errors import UsageError
 from agentworld_sim.serving.options import (
     DEFAULT_MODEL,

@@ -71,9 +71,17 @@ def fits_plainly(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> boo
         part: Any = properties.get(name)
         if not isinstance(part, dict) or not _is_plain(cast("dict[str, Any]", part)):
             return False
-        if type(value) not in _PLAIN_TYPES[part["type"]]:
+        if not _has_plain_type(cast("dict[str, Any]", part), value):
             return False
     return True
+
+
+def _has_plain_type(part: Mapping[str, Any], value: Any) -> bool:
+    if part["type"] != "array":
+        return type(value) in _PLAIN_TYPES[part["type"]]
+    return type(value) is list and all(
+        _has_plain_type(part["items"], one) for one in cast("list[Any]", value)
+    )
 
 
 def _is_plain_schema(schema: Mapping[str, Any]) -> bool:
@@ -98,6 +106,10 @@ def _is_plain_schema(schema: Mapping[str, Any]) -> bool:
 
 def _is_plain(part: Mapping[str, Any]) -> bool:
     kind: Any = part.get("type")
+    if kind == "array" and isinstance(part.get("items"), dict):
+        # A list of plain things is as plain.
+        rest = {name: value for name, value in part.items() if name != "items"}
+        return _is_plain(part["items"]) and _is_plain({**rest, "type": "string"})
     return (
         isinstance(kind, str)
         and kind in _PLAIN_TYPES
