@@ -137,7 +137,7 @@ class _Database:
         )
 
 
-def _answering(
+def _as_operation(
     operation: Callable[[ServerTurn, Mapping[str, Any]], str],
 ) -> Callable[[ServerTurn, Mapping[str, Any]], Observation]:
     def run(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -255,9 +255,9 @@ def _append(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     return "Insight added to memo"
 
 
-read_query = _answering(_read)
-write_query = _answering(_write)
-create_table = _answering(_create)
-list_tables = _answering(_list)
-describe_table = _answering(_describe)
-append_insight = _answering(_append)
+read_query = _as_operation(_read)
+write_query = _as_operation(_write)
+create_table = _as_operation(_create)
+list_tables = _as_operation(_list)
+describe_table = _as_operation(_describe)
+append_insight = _as_operation(_append)
