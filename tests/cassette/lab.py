@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim import Observation, Scenario, ToolCall, ToolSpec, Turn, World
-from agentworld_sim.cassette import TapeMode, TapeReport, Taping
+from agentworld_sim.cassette import CassetteMode, CassetteReport, CassetteSession
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import ModelRequest, Reply, ScriptedModelServer, ScriptedReply
@@ -53,10 +53,10 @@ def real(text: str, ran: list[str] | None = None) -> Callable[[], Awaitable[Obse
 class Recording:
     """A world of one test, and its tape."""
 
-    def __init__(self, world: World, taping: Taping) -> None:
+    def __init__(self, world: World, taping: CassetteSession) -> None:
         self.world = world
         self.taping = taping
-        self.report: TapeReport | None = None
+        self.report: CassetteReport | None = None
 
     async def call(self, name: str, world: World | None = None, **arguments: Any) -> Turn:
         return await (world or self.world).step(ToolCall(name, arguments))
@@ -67,7 +67,7 @@ class Recording:
     async def ask(self, city: str = "Bern", world: World | None = None) -> str:
         return (await self.call("weather", world, city=city)).observation.text
 
-    async def end(self, *, passed: bool = True) -> TapeReport:
+    async def end(self, *, passed: bool = True) -> CassetteReport:
         await self.taping.watch(self.world)
         return self.taping.finish(passed=passed)
 
@@ -90,7 +90,7 @@ class Studio:
     @asynccontextmanager
     async def open(
         self,
-        mode: TapeMode,
+        mode: CassetteMode,
         answering: Answering | None = None,
         *,
         scenario: Scenario = MACHINE,
@@ -105,7 +105,7 @@ class Studio:
             self.requests.append(request)
             return answering(request)
 
-        tape = Taping(self.path, mode, **(taping or {}))
+        tape = CassetteSession(self.path, mode, **(taping or {}))
         with ScriptedModelServer(script) as server:
             settings = ModelSettings(url=server.url, retries=0)
             model = tape.model(WorldModel(settings) if answering else None)

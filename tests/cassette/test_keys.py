@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentworld_sim import ModelFailure, ObservationRejected, Scenario, ToolCall
-from agentworld_sim.cassette.replay import CassetteMiss
+from agentworld_sim.cassette import CassetteMiss
 from agentworld_sim.llm.scripted import ErrorReply, ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import MACHINE, Recording, Studio, command, numbered
 
@@ -257,7 +257,7 @@ async def test_volatile_arguments_are_left_out(studio: Studio) -> None:
 
 def test_digests_are_the_same_everywhere() -> None:
     """On every host, Python version and day: golden values."""
-    from agentworld_sim.cassette._states import StateParts
+    from agentworld_sim.cassette._keys import StateParts
     from agentworld_sim.runtime.sync import run_sync
     from agentworld_sim.world import World
 

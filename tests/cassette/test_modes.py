@@ -7,8 +7,7 @@ import textwrap
 import pytest
 
 from agentworld_sim import AccessRefused, ModelFailure, ToolCall, World
-from agentworld_sim.cassette import TapeMode, Taping
-from agentworld_sim.cassette.replay import CassetteMiss
+from agentworld_sim.cassette import CassetteMiss, CassetteMode, CassetteSession
 from agentworld_sim.controls import Fault
 from agentworld_sim.errors import UsageError
 from agentworld_sim.llm.scripted import ErrorReply, ModelRequest, Reply, ScriptedReply
@@ -52,7 +51,7 @@ async def test_without_model_and_without_recording_worlds_compute_as_without_a_m
     studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGENTWORLD_MODEL_URL", "http://127.0.0.1:9/v1")
-    modes: tuple[TapeMode, ...] = ("replay", "once", "live", "verify", "off")
+    modes: tuple[CassetteMode, ...] = ("replay", "once", "live", "verify", "off")
     for mode in modes:
         async with studio.open(mode) as one:
             assert one.world.model is None
@@ -243,11 +242,11 @@ async def test_a_failed_test_writes_nothing(studio: Studio) -> None:
 
 @pytest.mark.parametrize("mode", ["live", "verify"])
 async def test_modes_that_ask_need_a_model_where_one_recorded(
-    studio: Studio, mode: TapeMode
+    studio: Studio, mode: CassetteMode
 ) -> None:
     await studio.record()
     with pytest.raises(UsageError, match="AGENTWORLD_MODEL_URL"):
-        Taping(studio.path, mode).model(None)
+        CassetteSession(studio.path, mode).model(None)
 
 
 async def test_unused_answers_are_named(studio: Studio) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from agentworld_sim import Observation, ToolCall
-from agentworld_sim.cassette import TapeMode
-from agentworld_sim.cassette.replay import CassetteMiss
+from agentworld_sim.cassette import CassetteMiss, CassetteMode
 from tests.cassette.lab import Recording, Studio, numbered, real
 
 CLOCK = ToolCall("clock", {"zone": "UTC"})
@@ -26,7 +25,7 @@ async def _record(studio: Studio, texts: Sequence[str] = ("noon", "one")) -> lis
 
 async def test_the_first_run_runs_them_and_the_next_replays(studio: Studio) -> None:
     assert await _record(studio) == ["noon", "one"]
-    modes: list[TapeMode] = ["once", "replay", "live", "verify"]
+    modes: list[CassetteMode] = ["once", "replay", "live", "verify"]
     for mode in modes:
         ran: list[str] = []
         async with studio.open(mode) as one:
@@ -57,7 +56,7 @@ async def test_live_keeps_their_answers_beside_what_the_model_says(studio: Studi
 
 @pytest.mark.parametrize("mode", ["replay", "live", "verify"])
 async def test_a_real_tool_does_not_run_for_want_of_a_recording(
-    studio: Studio, mode: TapeMode
+    studio: Studio, mode: CassetteMode
 ) -> None:
     ran: list[str] = []
     async with studio.open(mode) as one:

@@ -38,7 +38,7 @@ async def test_no_secret_is_written(studio: Studio) -> None:
     for secret in (TOKEN, "hunter2hunter2", "zephyr-9000", "swordfish1", "s3ss10nk3y"):
         assert secret not in studio.text, secret
     assert studio.text.count("correct-horse") == 1  # as plain input of a command, it is no secret
-    assert 'password: "[redacted:password]"' in studio.text
+    assert "password: '[redacted:password]'" in studio.text
 
 
 async def test_another_secret_finds_the_answer(studio: Studio) -> None:

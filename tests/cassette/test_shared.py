@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from agentworld_sim.cassette.file import read_tape
+from agentworld_sim.cassette import Cassette
 from tests.cassette.lab import Studio, numbered
 
 SHARED = {"shared": True}
@@ -17,14 +17,12 @@ async def test_what_others_recorded_stays(studio: Studio) -> None:
         async with studio.open("once", numbered, taping={**SHARED, "began": 0.0}) as one:
             await one.ask(city)
             await one.end()
-    found = read_tape(studio.path)
-    assert found is not None
+    found = Cassette.load(studio.path)
     assert sorted(one.key.about["city"] for one in found.entries) == ["Basel", "Bern"]
     async with studio.open("live", numbered, taping=SHARED) as one:
         await one.ask("Chur")
         await one.end()
-    found = read_tape(studio.path)
-    assert found is not None
+    found = Cassette.load(studio.path)
     assert len(found.entries) == 3
     assert found.computed == ()
 
@@ -63,6 +61,5 @@ def test_processes_that_write_at_once_lose_nothing(studio: Studio) -> None:
     for writer in writers:
         _, error = writer.communicate(timeout=120)
         assert writer.returncode == 0, error.decode()
-    found = read_tape(studio.path)
-    assert found is not None
+    found = Cassette.load(studio.path)
     assert len(found.entries) == 20

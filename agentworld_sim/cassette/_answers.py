@@ -1,16 +1,20 @@
-"""Recorded answers: what each is found by, and how it stands in a file."""
+"""Recorded answers: what each is found by, how it stands in a file, and what is said of a miss."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, Literal, cast
 
-from agentworld_sim.cassette._matching import same
-from agentworld_sim.cassette._yaml import OneLine
+from agentworld_sim.cassette._yaml import Inline
+from agentworld_sim.errors import WorldFailure
+from agentworld_sim.redaction.records import MARK
 from agentworld_sim.types.json import canonical_json
 
 Kind = Literal["tool", "command", "real"]
@@ -18,11 +22,29 @@ Kind = Literal["tool", "command", "real"]
 Place = tuple[int, int]
 """How many turns came before, and how many questions in the same turn; for the order in the file."""
 
+SHOWN = 3
+"""Recorded calls that the message of a miss shows."""
+
+SHOWN_DIFFERENCES = 4
+"""Of one of them."""
+
 _LETTERS = str.maketrans("0123456789abcdef", "zyxwvutsrqponmlk")
+
+_PARTS = {
+    "files": "the world's files",
+    "values": "the world's records",
+    "env": "exported variables, user or host",
+    "seed": "the seed that a fork was given",
+    "before": "what was imagined earlier",
+}
 
 
 class Malformed(ValueError):
     """What a file holds is not of the form."""
+
+
+class CassetteMiss(WorldFailure):
+    """A call was not recorded, or not so often. Nobody knows what the answer would have been."""
 
 
 def short_digest(value: object, letters: int = 12) -> str:
@@ -51,11 +73,10 @@ class Key:
         whole = [self.kind, self.name, self.about, self.occurrence, self.state]
         object.__setattr__(self, "text", canonical_json(whole))
 
-    def shown(self) -> str:
+    def describe(self) -> str:
         """In one line, for people."""
         if self.kind == "command":
-            words = shlex.join(self.about["argv"])
-            line = f"$ {words}"
+            line = f"$ {shlex.join(self.about['argv'])}"
         else:
             line = f"{self.name}({canonical_json(self.about)})"
         line = line if len(line) <= 90 else f"{line[:70]} … {line[-15:]}"
@@ -74,15 +95,15 @@ class Entry:
     place: Place = (0, 0)
 
     @property
-    def id(self) -> str:
-        """Names it among those of a file."""
-        return short_digest([self.key.text, self.before or ""], 6)
+    def identity(self) -> tuple[str, str]:
+        """Tells it from all others of a cassette."""
+        return self.key.text, self.before or ""
 
-    def described(self) -> str:
-        """In one line, with its id."""
-        return f"{self.key.shown()} [{self.id}]"
+    def describe(self) -> str:
+        """In one line, with a digest that tells it from others."""
+        return f"{self.key.describe()} [{short_digest([*self.identity], 6)}]"
 
-    def to_json(self, *, with_before: bool) -> dict[str, Any]:
+    def to_json(self, *, with_before: bool = False) -> dict[str, Any]:
         """As it stands in a file."""
         key = self.key
         value: dict[str, Any]
@@ -94,7 +115,7 @@ class Entry:
             value = {key.kind: key.name, "arguments": key.about}
         if key.occurrence:
             value["occurrence"] = key.occurrence + 1
-        state = OneLine(key.state)
+        state = Inline(key.state)
         if with_before and self.before:
             state["before"] = self.before
         if state:
@@ -103,30 +124,33 @@ class Entry:
         return value
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Entry:
+    def from_json(cls, value: Any) -> Entry:
         """Raises `Malformed` when it is none, with the reason."""
-        kinds = [kind for kind in ("tool", "command", "real") if kind in value]
+        if not isinstance(value, Mapping):
+            raise Malformed("an answer is a mapping")
+        fields = cast("Mapping[str, Any]", value)
+        kinds = [kind for kind in ("tool", "command", "real") if kind in fields]
         if len(kinds) != 1:
             raise Malformed("an answer has one of the keys `tool`, `command` and `real`")
         kind = cast("Kind", kinds[0])
-        own = {"command": ("cwd", "stdin")}.get(kind, ("arguments",))
-        unknown = value.keys() - {kind, "occurrence", "state", "answer", *own}
+        own = ("cwd", "stdin") if kind == "command" else ("arguments",)
+        unknown = fields.keys() - {kind, "occurrence", "state", "answer", *own}
         if unknown:
             raise Malformed(f"an answer has no key {min(unknown)!r}")
-        occurrence = value.get("occurrence", 1)
+        occurrence = fields.get("occurrence", 1)
         if not isinstance(occurrence, int) or isinstance(occurrence, bool) or occurrence < 1:
             raise Malformed("`occurrence` is a number from 1 on")
-        state = dict(_mapping(value.get("state", {}), "state"))
+        state = dict(_mapping(fields.get("state", {}), "state"))
         if not all(isinstance(one, str) for one in state.values()):
             raise Malformed("`state` holds texts")
         before: str | None = state.pop("before", None)
         if kind == "command":
-            name, about = _command(value)
+            name, about = _command(fields)
         else:
-            name, about = value[kind], _mapping(value.get("arguments", {}), "arguments")
+            name, about = fields[kind], _mapping(fields.get("arguments", {}), "arguments")
             if not isinstance(name, str):
                 raise Malformed(f"`{kind}` is a tool's name")
-        answer = _mapping(value.get("answer"), "answer")
+        answer = _mapping(fields.get("answer"), "answer")
         _check_answer(kind, answer)
         return cls(Key(kind, name, about, occurrence - 1, state), answer, before)
 
@@ -153,7 +177,7 @@ class Answers:
         with self._lock:
             return self._exactly(key, before)
 
-    def find(self, key: Key, before: Callable[[], str]) -> Entry | None:
+    def find(self, key: Key, before: Callable[[], str] = str) -> Entry | None:
         """The answer to a question. What came before it counts only where it tells two answers apart."""
         with self._lock:
             found = self._by_key.get(key.text) or [
@@ -168,11 +192,6 @@ class Answers:
         wanted = before()
         return next((one for one in found if one.before in (wanted, None)), None)
 
-    def named(self, kind: Kind, name: str) -> list[Entry]:
-        """All that were asked of one tool or command."""
-        with self._lock:
-            return list(self._by_name.get((kind, name), ()))
-
     def put(self, entry: Entry) -> Entry:
         """Keeps an answer, unless there is one to the same question; gives the one that is kept."""
         with self._lock:
@@ -181,7 +200,7 @@ class Answers:
                 self._add(entry)
             return held or entry
 
-    def alone(self, entry: Entry) -> bool:
+    def is_only(self, entry: Entry) -> bool:
         """Whether no other answer has the same key."""
         with self._lock:
             return len(self._by_key.get(entry.key.text, ())) < 2
@@ -206,17 +225,126 @@ def in_order(
         new: What was recorded now.
         kept: What of the file stays beside it.
     """
-    ranks = {(one.key.text, one.before or ""): rank for rank, one in enumerate(known)}
+    ranks = {one.identity: rank for rank, one in enumerate(known)}
     ordered: list[tuple[int, int, Entry]] = []
     at = -1
-    for one in sorted(new, key=lambda one: (one.place, one.key.text, one.before or "")):
-        rank = ranks.get((one.key.text, one.before or ""), ranks.get((one.key.text, "")))
+    for one in sorted(new, key=lambda one: (one.place, *one.identity)):
+        rank = ranks.get(one.identity, ranks.get((one.key.text, "")))
         if rank is not None:
             at = rank
         # What is new stands behind what came before it.
         ordered.append((at, 0 if rank is not None else len(ordered) + 1, one))
-    ordered += [(ranks[one.key.text, one.before or ""], 0, one) for one in kept]
+    ordered += [(ranks[one.identity], 0, one) for one in kept]
     return [one for *_, one in sorted(ordered, key=lambda one: one[:2])]
+
+
+def miss(path: Path, key: Key, recorded: Iterable[Entry] | None, why: str) -> CassetteMiss:
+    """The error for a question without an answer.
+
+    Args:
+        path: The cassette.
+        key: What was asked.
+        recorded: All answers of the cassette; `None` when there is no file.
+        why: Why nobody is asked instead.
+    """
+    where, asked = str(path), key.describe()
+    if recorded is None:
+        return CassetteMiss(f"{asked} was not recorded: there is no cassette {where!r}, and {why}.")
+    known = list(recorded)
+    alike = [one for one in known if (one.key.kind, one.key.name) == (key.kind, key.name)]
+    lines = [f"{asked} was not recorded in {where!r}."]
+    if alike:
+        ranked = sorted(
+            ((list(_key_differences(one.key, key)), one) for one in alike),
+            key=lambda found: len(found[0]),
+        )
+        lines.append(f"Nearest of {len(alike)} recorded:" if len(alike) > 1 else "Recorded is:")
+        for found, one in ranked[:SHOWN]:
+            shown = "; ".join(found[:SHOWN_DIFFERENCES]) or "what was redacted"
+            more = f"; and {len(found) - SHOWN_DIFFERENCES} more" * (len(found) > SHOWN_DIFFERENCES)
+            lines += [f"  {one.key.describe()}", f"    differs in {shown}{more}"]
+    else:
+        names = sorted({one.key.name for one in known})
+        lines.append(f"Recorded were calls of: {', '.join(names) or 'none'}.")
+    lines.append(f"Nobody else is asked: {why}.")
+    return CassetteMiss("\n".join(lines))
+
+
+def same(recorded: object, given: object) -> bool:
+    """Whether two JSON values are equal, where what was redacted in one equals any text."""
+    if isinstance(recorded, str) and isinstance(given, str):
+        if recorded == given or MARK.search(recorded) is None:
+            return recorded == given
+        parts = [re.escape(part) for part in MARK.split(recorded)]
+        return re.fullmatch(".+".join(parts), given, re.DOTALL) is not None
+    if isinstance(recorded, Mapping) and isinstance(given, Mapping):
+        one = cast("Mapping[str, object]", recorded)
+        other = cast("Mapping[str, object]", given)
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(recorded, list) and isinstance(given, list):
+        ones, others = cast("list[object]", recorded), cast("list[object]", given)
+        return len(ones) == len(others) and all(map(same, ones, others))
+    # 1, 1.0 and true are three values.
+    return canonical_json(cast("object", recorded)) == canonical_json(given)
+
+
+def without_volatile(path: str, value: Any, volatile: Sequence[str]) -> Any:
+    """A JSON value without the fields whose values differ each time.
+
+    Args:
+        path: The tool that takes or gives it.
+        value: The value.
+        volatile: Patterns of `tool.path`; the places in lists are no part of a path.
+    """
+    if volatile and isinstance(value, Mapping):
+        return {
+            key: without_volatile(f"{path}.{key}", one, volatile)
+            for key, one in cast("Mapping[str, object]", value).items()
+            if not any(fnmatchcase(f"{path}.{key}", pattern) for pattern in volatile)
+        }
+    if volatile and isinstance(value, list):
+        return [without_volatile(path, one, volatile) for one in cast("list[object]", value)]
+    return value
+
+
+def _differences(recorded: object, given: object, path: str = "") -> Iterator[str]:
+    """What differs between two JSON values, as `path: recorded X, called with Y`."""
+    if same(recorded, given):
+        return
+    if isinstance(recorded, Mapping) and isinstance(given, Mapping):
+        one = cast("Mapping[str, object]", recorded)
+        other = cast("Mapping[str, object]", given)
+        for key in dict.fromkeys([*one, *other]):
+            where = f"{path}.{key}" if path else key
+            if key not in other:
+                yield f"{where}: recorded {_shorten(one[key])}, not given now"
+            elif key not in one:
+                yield f"{where}: not recorded, now {_shorten(other[key])}"
+            else:
+                yield from _differences(one[key], other[key], where)
+        return
+    before, now = _shorten(cast("object", recorded)), _shorten(given)
+    yield f"{path or 'arguments'}: recorded {before}, now {now}"
+
+
+def _key_differences(recorded: Key, asked: Key) -> Iterator[str]:
+    yield from _differences(recorded.about, asked.about)
+    if recorded.occurrence != asked.occurrence:
+        yield (
+            f"how often: recorded for time {recorded.occurrence + 1}, now time"
+            f" {asked.occurrence + 1}"
+        )
+    for part in dict.fromkeys([*recorded.state, *asked.state]):
+        before, now = recorded.state.get(part, "none"), asked.state.get(part, "none")
+        if before != now:
+            yield f"{_PARTS.get(part, part)} (recorded {before}, now {now})"
+    if recorded.text == asked.text:
+        yield f"{_PARTS['before']} (there are several answers, for other pasts)"
+
+
+def _shorten(value: object) -> str:
+    text = canonical_json(value)
+    return text if len(text) <= 60 else f"{text[:40]} … {text[-12:]}"
 
 
 def _command(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
