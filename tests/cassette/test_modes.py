@@ -8,8 +8,9 @@ import pytest
 
 from agentworld_sim import AccessRefused, ModelFailure, ToolCall, World
 from agentworld_sim.cassette import CassetteMiss, CassetteMode, CassetteSession
+from agentworld_sim.checks import CheckInput
 from agentworld_sim.controls import Fault
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import ObservationRejected, UsageError
 from agentworld_sim.llm.scripted import ErrorReply, ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import Studio, command, numbered, real
 
@@ -175,6 +176,22 @@ async def test_verify_compares_and_writes_nothing(studio: Studio) -> None:
               two
             exit_code: 1""")
     assert studio.text == before
+
+
+async def test_what_a_model_was_asked_in_verify_is_told_of_a_step_that_fails(studio: Studio) -> None:
+    class Refused:
+        name = "refused"
+        scope = "all"
+
+        def judge(self, given: CheckInput) -> str | None:
+            return "no" if given.observation.text == "answer 0" else None
+
+    await studio.record()
+    async with studio.open("verify", numbered, checks=[Refused()]) as one:
+        with pytest.raises(ObservationRejected) as refused:
+            await one.ask()
+    (exchange,) = refused.value.exchanges
+    assert "answer 0" in exchange.content
 
 
 async def test_verify_compares_what_was_computed(studio: Studio) -> None:
