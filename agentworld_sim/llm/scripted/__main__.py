@@ -9,7 +9,7 @@ from types import FrameType
 
 import click
 
-from agentworld_sim.llm.scripted._replies import ScriptedReply
+from agentworld_sim.llm.scripted._script import ScriptedReply
 from agentworld_sim.llm.scripted._server import DEFAULT_MODEL, ScriptedModelServer
 
 KEY_VARIABLE = "AGENTWORLD_API_KEY"

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from agentworld_sim.llm.scripted._dialects import VERSION
-from agentworld_sim.llm.scripted._replies import ScriptedReply
-from agentworld_sim.llm.scripted._requests import ModelRequest
-from agentworld_sim.llm.scripted._settings import Settings
+from agentworld_sim.llm.scripted._refusals import VERSION, Settings
+from agentworld_sim.llm.scripted._script import ModelRequest, ScriptedReply
 from agentworld_sim.llm.scripted.tokens import (
     BYTES_PER_TOKEN,
     END_OF_THINKING,
@@ -141,11 +139,11 @@ def _prompt_details(request: ModelRequest, settings: Settings) -> dict[str, Any]
     return details
 
 
-def told(value: dict[str, Any]) -> dict[str, Any]:
+def without_nulls(value: dict[str, Any]) -> dict[str, Any]:
     """`value` without what is null, as the usage in a stream is."""
     known = {name: item for name, item in value.items() if item is not None}
     return {
-        name: told(cast(dict[str, Any], item)) if isinstance(item, dict) else item
+        name: without_nulls(cast(dict[str, Any], item)) if isinstance(item, dict) else item
         for name, item in known.items()
     }
 
@@ -202,7 +200,7 @@ class Envelope:
         usage = usage_of(generation, self.request, self.settings)
         choices: list[Any] = []
         head = self._head("chat.completion.chunk")
-        whole = {**head, "choices": choices, "usage": told(usage)}
+        whole = {**head, "choices": choices, "usage": without_nulls(usage)}
         if self.settings.dialect == "vllm":
             whole["system_fingerprint"] = FINGERPRINT
         return event(whole)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.llm.scripted._dialects import Dialect, ReasoningField
-from agentworld_sim.llm.scripted._http import ClientLeft, HttpConnection
-from agentworld_sim.llm.scripted._replies import Script
-from agentworld_sim.llm.scripted._requests import ModelRequest
-from agentworld_sim.llm.scripted._service import Service
-from agentworld_sim.llm.scripted._settings import Settings
+from agentworld_sim.llm.scripted._app import App
+from agentworld_sim.llm.scripted._refusals import Dialect, ReasoningField, Settings
+from agentworld_sim.llm.scripted._script import ModelRequest, Script
 
 DEFAULT_MODEL = "Qwen/Qwen-AgentWorld-35B-A3B"
 BACKLOG = 4096
@@ -92,7 +90,7 @@ class ScriptedModelServer:
             report_cached_tokens=report_cached_tokens,
             block_size=block_size,
         )
-        self._service = Service(script, settings, keep_requests=keep_requests)
+        self._app = App(script, settings, keep_requests=keep_requests)
         self._host = host
         self._port = port
         self._thread: threading.Thread | None = None
@@ -115,43 +113,43 @@ class ScriptedModelServer:
     @property
     def requests(self) -> list[ModelRequest]:
         """The chat requests so far, in the order in which they arrived."""
-        with self._service.changed:
-            return list(self._service.requests)
+        with self._app.changed:
+            return list(self._app.requests)
 
     @property
     def access_log(self) -> list[str]:
         """Every request so far as `METHOD /path`."""
-        with self._service.changed:
-            return list(self._service.access_log)
+        with self._app.changed:
+            return list(self._app.access_log)
 
     @property
     def remaining(self) -> int | None:
         """Scripted replies that no request has had yet; `None` where a function answers."""
-        return self._service.remaining
+        return self._app.remaining
 
     @property
     def running(self) -> int:
         """Chat requests being answered now."""
-        return self._service.running
+        return self._app.running
 
     @property
     def peak_running(self) -> int:
         """The most chat requests that were being answered at the same time."""
-        return self._service.peak_running
+        return self._app.peak_running
 
     @property
     def abandoned(self) -> int:
         """Chat requests whose client left before the end of the answer."""
-        return self._service.abandoned
+        return self._app.abandoned
 
     @property
     def healthy(self) -> bool:
         """Whether `/health` says so; set it to `False` for a server that is still starting."""
-        return self._service.healthy
+        return self._app.healthy
 
     @healthy.setter
     def healthy(self, value: bool) -> None:
-        self._service.healthy = value
+        self._app.healthy = value
 
     def wait_for(
         self, *, requests: int = 0, answered: int = 0, abandoned: int = 0, timeout_s: float = 30.0
@@ -163,21 +161,19 @@ class ScriptedModelServer:
         Raises:
             TimeoutError: they did not in time.
         """
-        service = self._service
+        app = self._app
 
         def reached() -> bool:
             return (
-                service.received >= requests
-                and service.answered >= answered
-                and service.abandoned >= abandoned
+                app.received >= requests and app.answered >= answered and app.abandoned >= abandoned
             )
 
-        with service.changed:
-            if not service.changed.wait_for(reached, timeout_s):
+        with app.changed:
+            if not app.changed.wait_for(reached, timeout_s):
                 raise TimeoutError(
                     f"Waited {timeout_s:g} s for {requests} requests, {answered} answered and "
-                    f"{abandoned} abandoned; there were {service.received}, {service.answered} "
-                    f"and {service.abandoned}."
+                    f"{abandoned} abandoned; there were {app.received}, {app.answered} "
+                    f"and {app.abandoned}."
                 )
 
     def start(self) -> Self:
@@ -219,8 +215,8 @@ class ScriptedModelServer:
         Raises:
             ScriptError: the first failure of the script.
         """
-        if self._service.failures:
-            raise self._service.failures[0]
+        if self._app.failures:
+            raise self._app.failures[0]
 
     def __enter__(self) -> Self:
         return self.start()
@@ -247,40 +243,47 @@ class ScriptedModelServer:
         self.__exit__(kind, error, trace)
 
     async def _run(self, ready: threading.Event) -> None:
-        connections: set[asyncio.Task[None]] = set()
+        # Here, because it takes a tenth of a second, and most who import the replies start no server.
+        import uvicorn
+        from uvicorn.protocols.http.h11_impl import H11Protocol
+        from uvicorn.server import ServerState
 
-        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.create_task(self._serve(HttpConnection(reader, writer)))
-            connections.add(task)
-            task.add_done_callback(connections.discard)
+        app = self._app
 
+        class Protocol(H11Protocol):
+            """uvicorn's, with the connection handed to the application: a scripted fault breaks it."""
+
+            def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+                super().connection_made(transport)
+                self.app = partial(app.serve, transport)
+
+        config = uvicorn.Config(
+            app.serve,  # each connection calls it with itself
+            interface="asgi3",
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            # Connections are closed by who asks; that is what is tested.
+            timeout_keep_alive=3600,
+        )
+        state = ServerState()
+        loop = asyncio.get_running_loop()
         try:
-            listener = await asyncio.start_server(
-                connected, self._host, self._port, backlog=BACKLOG
+            listener = await loop.create_server(
+                lambda: Protocol(config, state, {}), self._host, self._port, backlog=BACKLOG
             )
         except OSError as error:
             self._start_error = error
             ready.set()
             return
         self._port = listener.sockets[0].getsockname()[1]
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._stop = loop, asyncio.Event()
         ready.set()
         await self._stop.wait()
         listener.close()
-        # Gathered before the listener is waited for, which from Python 3.12 waits for them.
-        leaving = list(connections)
-        for task in leaving:
-            task.cancel()
-        await asyncio.gather(*leaving, return_exceptions=True)
-        await listener.wait_closed()
-
-    async def _serve(self, http: HttpConnection) -> None:
-        try:
-            await self._service.serve(http)
-        except (ClientLeft, ConnectionError):
-            http.abort()
-        except asyncio.CancelledError:
-            http.abort()
-            raise
-        finally:
-            await http.close()
+        for connection in list(state.connections):
+            cast("Protocol", connection).transport.abort()
+        # Each ends when it sees that its client is gone.
+        await asyncio.gather(*state.tasks, return_exceptions=True)
