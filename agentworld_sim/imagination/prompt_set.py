@@ -1,25 +1,67 @@
 """What the language world model is told about its part: one prompt per domain, and one for a command.
 
 The shipped prompts are data files in `prompts/v1`. A folder in the layout of the released model's
-repository, `<domain>/system_prompt.txt`, can take their place.
-"""
+repository, `<domain>/system_prompt.txt`, can take their place."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from agentworld_sim.domains.text import sendable
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.imagination.prompt_markers import described, harmless
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import DomainName, ToolSpec
+
+_CONTROL = re.compile(
+    r"<(?=[|\uff5c][^\s<>|\uff5c]{1,40}[|\uff5c]>|/?think>|(?:start|end)_of_turn>|/s>|[be]os>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|THINK)\])"
+)
+"""Where a token of a chat template, or of the thinking, would begin."""
+
+
+_HIDING = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Characters without a width, and those that turn the direction of writing: they show a person another
+text than a model reads. (Unicode 16, general category Cf.)"""
+
+LONGEST_DESCRIPTION = 4000
+"""Characters of one text in a tool's definition; the middle of a longer one is left out."""
+
+
+def described(value: Any) -> Any:
+    """A tool's definition as a model may be told it: nothing hidden in its texts, and none too long.
+
+    Args:
+        value: JSON of whoever wrote the tool, who is not trusted.
+    """
+    if isinstance(value, str):
+        text = _HIDING.sub("", value)
+        half = LONGEST_DESCRIPTION // 2
+        cut = len(text) - 2 * half
+        return text if cut <= 0 else f"{text[:half]} [… {cut} characters …] {text[-half:]}"
+    if isinstance(value, dict):
+        return {key: described(one) for key, one in cast("dict[str, Any]", value).items()}
+    return (
+        [described(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+    )
+
+
+def harmless(text: str) -> str:
+    """`text` without anything that a chat template or a tokenizer would take for its own.
+
+    What an agent, a tool's description or a file says must not end a message or begin another.
+    """
+    return _CONTROL.sub(r"\g<0> ", text)
+
 
 TAG = "predicted_observation"
 """The tag around what the model predicts."""

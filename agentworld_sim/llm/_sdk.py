@@ -24,8 +24,8 @@ from openai import (
 )
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.llm._bodies import SESSION_HEADER, TransportError, whole
 from agentworld_sim.llm.settings import ModelSettings
+from agentworld_sim.llm.transport import SESSION_HEADER, TransportError, whole
 
 IDLE_SECONDS = 4.0
 """How long an idle connection is kept. uvicorn, under vLLM and SGLang, closes it after 5 s by
@@ -107,7 +107,7 @@ def _trusted(scheme: str) -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-async def sent(
+async def send(
     sdk: AsyncOpenAI,
     url: str,
     body: bytes | None,
@@ -130,7 +130,7 @@ async def sent(
         return error.response
 
 
-def understood(error: BaseException) -> TransportError:
+def classify(error: BaseException) -> TransportError:
     """What went wrong, found among an error's causes: the SDK names only a connection or a time-out,
     and its bridge to aiohttp calls a server that hung up a time-out."""
     causes = tuple(_causes(error))

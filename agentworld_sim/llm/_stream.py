@@ -10,10 +10,9 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from agentworld_sim.llm._bodies import LARGEST_ANSWER, TransportError
 from agentworld_sim.llm.chat import Listener, Watch
-from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
-from agentworld_sim.llm.transport import Response
+from agentworld_sim.llm.failures import Refusal, looks_like, refusal_in
+from agentworld_sim.llm.transport import LARGEST_ANSWER, Response, TransportError
 
 WATCH_EVERY = 2_048
 """Characters between two looks at a reply, or a tenth of it when that is more: looking at all of a

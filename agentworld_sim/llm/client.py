@@ -11,16 +11,26 @@ from dataclasses import replace
 from typing import Any, NoReturn, TypeVar, cast
 
 from agentworld_sim.errors import ModelFailure
-from agentworld_sim.llm._dialect import Dialect
-from agentworld_sim.llm._flights import Ended
-from agentworld_sim.llm._posting import Posting
-from agentworld_sim.llm._replies_cache import RepliesCache
-from agentworld_sim.llm._retry import Sleep, retried
-from agentworld_sim.llm._sent import SentRequest
+from agentworld_sim.llm._chat_transport import (
+    ChatTransport,
+    Sleep,
+    names_served,
+    retry,
+    served_model,
+    wrong_name,
+)
+from agentworld_sim.llm._server_quirks import ServerQuirks
+from agentworld_sim.llm._sharing import FlightCancelled, RepliesCache
 from agentworld_sim.llm._stream import ReplyReader
-from agentworld_sim.llm.chat import ChatReply, ChatRequest, Listener, ServedModel, Watch
-from agentworld_sim.llm.refusals import Refusal
-from agentworld_sim.llm.served import names_served, served_model, wrong_name
+from agentworld_sim.llm.chat import (
+    ChatReply,
+    ChatRequest,
+    Listener,
+    PreparedRequest,
+    ServedModel,
+    Watch,
+)
+from agentworld_sim.llm.failures import Refusal
 from agentworld_sim.llm.settings import ModelSettings
 from agentworld_sim.llm.transport import Connections
 
@@ -43,10 +53,10 @@ class ChatClient:
     def __init__(self, settings: ModelSettings, *, sleep: Sleep = asyncio.sleep) -> None:
         self.settings = settings
         self._sleep = sleep
-        self._posting = Posting(settings)
-        self._transport = self._posting.transport
+        self._server = ChatTransport(settings)
+        self._transport = self._server.transport
         self._cache = RepliesCache(settings.cache_entries)
-        self._dialect = Dialect()
+        self._quirks = ServerQuirks()
         self._served: ServedModel | None = None
 
     async def ask(
@@ -74,7 +84,7 @@ class ChatClient:
         """
         began = time.perf_counter()
         model = self.settings.model or (await self.served()).name
-        sent = SentRequest.of(request, self.settings, model)
+        sent = PreparedRequest.of(request, self.settings, model)
         if (known := self._cache.get(sent.key)) is not None:
             logger.debug("a reply of %d characters comes from the cache", len(known.content))
             return replace(known, source="cache", seconds=0.0, first_token_seconds=None)
@@ -103,13 +113,13 @@ class ChatClient:
         body = json.dumps({"model": model, **fields}).encode()
         connections = await self._transport.of_this_loop()
         async with connections.slots:
-            answer = await retried(
-                lambda: self._posting.post("/completions", body),
+            answer = await retry(
+                lambda: self._server.post("/completions", body),
                 retries=self.settings.retries,
                 sleep=self._sleep,
             )
         if isinstance(answer, Refusal):
-            raise self._posting.failures.refused(answer)
+            raise self._server.failures.refused(answer)
         try:
             choice: object = answer["choices"][0]
         except (KeyError, IndexError, TypeError):
@@ -122,17 +132,17 @@ class ChatClient:
 
     def unusable(self, what: str) -> NoReturn:
         """Raises a `ModelFailure` about the server: it `what`."""
-        raise ModelFailure(f"{self._posting.failures.place} {what}")
+        raise ModelFailure(f"{self._server.failures.place} {what}")
 
     @property
     def left_out(self) -> frozenset[str]:
         """Fields of requests that the server turned out not to take."""
-        return self._dialect.dropped
+        return self._quirks.dropped
 
     async def forget(self, request: ChatRequest) -> None:
         """Does not answer an equal request from memory: its reply could not be used."""
         model = self.settings.model or (await self.served()).name
-        self._cache.drop(SentRequest.of(request, self.settings, model).key)
+        self._cache.drop(PreparedRequest.of(request, self.settings, model).key)
 
     async def served(self) -> ServedModel:
         """The model that is asked, as the server describes it. Asked of the server once.
@@ -148,7 +158,7 @@ class ChatClient:
         connections = await self._transport.of_this_loop()
         found, _ = await self._shared(connections, "served", self._look_up)
         self._served = found
-        self._posting.failures.model = found.name
+        self._server.failures.model = found.name
         return found
 
     async def close(self) -> None:
@@ -159,14 +169,14 @@ class ChatClient:
         self, connections: Connections, key: bytes | str, work: Callable[[], Coroutine[Any, Any, T]]
     ) -> tuple[T, bool]:
         try:
-            return await connections.flights.share(key, work)
-        except Ended:
-            failure = self._posting.failures.closed()
+            return await connections.single_flight.do(key, work)
+        except FlightCancelled:
+            failure = self._server.failures.closed()
         raise failure
 
     async def _look_up(self) -> ServedModel:
-        return await retried(
-            lambda: served_model(self._posting, self.settings.model),
+        return await retry(
+            lambda: served_model(self._server, self.settings.model),
             retries=self.settings.retries,
             sleep=self._sleep,
         )
@@ -174,14 +184,14 @@ class ChatClient:
     async def _fetch(
         self,
         connections: Connections,
-        sent: SentRequest,
+        sent: PreparedRequest,
         watch: Watch | None,
         listener: Listener | None,
     ) -> ChatReply:
         began = time.perf_counter()
         # Held through the pauses as well: a server that is overloaded gets no more than before.
         async with connections.slots:
-            reply = await retried(
+            reply = await retry(
                 lambda: self._attempt(sent, ReplyReader(watch, listener), began),
                 retries=self.settings.retries,
                 sleep=self._sleep,
@@ -189,22 +199,22 @@ class ChatClient:
         self._cache.put(sent.key, reply)
         return reply
 
-    async def _attempt(self, sent: SentRequest, reader: ReplyReader, began: float) -> ChatReply:
-        dialect = self._dialect
+    async def _attempt(self, sent: PreparedRequest, reader: ReplyReader, began: float) -> ChatReply:
+        quirks = self._quirks
         while True:
-            fields = dialect.spoken(sent.fields)
+            fields = quirks.apply(sent.fields)
             body = sent.body(fields)
             reader = ReplyReader(reader.watch, reader.listener)
             if reader.listener is not None:
                 reader.listener.begin()
-            refusal = await self._posting.chat(body, reader, session=sent.session)
+            refusal = await self._server.chat(body, reader, session=sent.session)
             if refusal is None:
                 break
-            taught = dialect.taught(refusal, fields)
+            taught = quirks.learn(refusal, fields)
             if taught is None:
                 raise await self._refused(refusal, fields["model"])
-            dialect = taught
-        self._remember(dialect)
+            quirks = taught
+        self._remember(quirks)
         seconds = time.perf_counter() - began
         reply = ChatReply(
             content=reader.content,
@@ -229,26 +239,26 @@ class ChatClient:
         )
         return reply
 
-    def _remember(self, dialect: Dialect) -> None:
+    def _remember(self, quirks: ServerQuirks) -> None:
         """Keeps what was left out of a request that was then answered."""
-        known = self._dialect
-        if dialect == known:
+        known = self._quirks
+        if quirks == known:
             return
         # Other requests may have learnt something meanwhile.
-        self._dialect = known | dialect
-        for name in sorted(dialect.dropped - known.dropped):
+        self._quirks = known | quirks
+        for name in sorted(quirks.dropped - known.dropped):
             logger.warning("the model server does not take %s; it is left out from now on", name)
 
     async def _refused(self, refusal: Refusal, model: str) -> ModelFailure:
         """The error for a refusal, with what the server can tell about the right way."""
-        failures = self._posting.failures
+        failures = self._server.failures
         if refusal.about_model and refusal.overflow is None:
             # What the server told before may no longer be so.
             self._served = None
-            names = await names_served(self._posting)
+            names = await names_served(self._server)
             if names is not None and model not in names:
-                return wrong_name(self._posting, model, names)
+                return wrong_name(self._server, model, names)
         elif refusal.status in (404, 405):
-            hint = await self._posting.where_it_answers()
+            hint = await self._server.where_it_answers()
             return failures.missing(refusal.status, refusal.message, hint)
         return failures.refused(refusal)

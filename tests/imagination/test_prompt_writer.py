@@ -5,7 +5,7 @@ from __future__ import annotations
 from agentworld_sim import ToolCall, ToolSpec
 from agentworld_sim.engines.call_question import call_prompt
 from agentworld_sim.imagination import PromptSet
-from agentworld_sim.imagination.prompt_writer import PromptWriter
+from agentworld_sim.imagination.conversation import PromptWriter
 from agentworld_sim.llm.scripted import ScriptedReply
 from agentworld_sim.ports import Briefing
 from agentworld_sim.types.turns import Action, Turn

@@ -108,7 +108,7 @@ class HttpResponse:
     async def disconnect(self, *, reset: bool) -> None:
         """Ends the connection in the middle of the response, once all that was sent has left; with `reset`
         the client receives a TCP reset."""
-        while self.transport.get_write_buffer_size():
+        while self.transport.get_write_buffer_size():  # noqa: ASYNC110  it tells nobody when it is empty
             await asyncio.sleep(0.001)
         connection = self.transport.get_extra_info("socket")
         if reset and connection is not None:

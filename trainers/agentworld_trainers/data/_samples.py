@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from agentworld_sim.engines.call_question import call_prompt, domain_of
-from agentworld_sim.imagination.conversation import Conversation
-from agentworld_sim.imagination.prompt_markers import harmless
-from agentworld_sim.imagination.prompt_set import PromptSet
-from agentworld_sim.imagination.prompt_writer import PromptWriter
+from agentworld_sim.imagination.conversation import Conversation, PromptWriter
+from agentworld_sim.imagination.prompt_set import PromptSet, harmless
 from agentworld_sim.redaction.environment import masked
 from agentworld_sim.scoring import EVIDENCE_BYTES, Message, PredictionSample, evidence_of
 from agentworld_sim.types.refs import hashed

@@ -1,31 +1,107 @@
-"""One attempt at a request, and what a failed one means."""
+"""One request to a model server: attempts, what a failed one means, and which model is served."""
 
 from __future__ import annotations
 
 import json
+import logging
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
-from agentworld_sim.errors import ModelFailure, ModelUnavailable
-from agentworld_sim.llm._retry import Temporary, seconds_until
+from agentworld_sim.errors import ModelFailure, ModelRefused, ModelUnavailable, nearest
 from agentworld_sim.llm._stream import (
     Broken,
     Filtered,
     Malformed,
     ReplyReader,
+    mapping,
     read_reply,
 )
-from agentworld_sim.llm.failures import Failures, shown
-from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
-from agentworld_sim.llm.settings import URL_VARIABLE, ModelSettings
+from agentworld_sim.llm.chat import ServedModel
+from agentworld_sim.llm.failures import Failures, Refusal, looks_like, refusal_in, shown
+from agentworld_sim.llm.settings import MODEL_VARIABLE, URL_VARIABLE, ModelSettings
 from agentworld_sim.llm.transport import Response, Transport, TransportError
+
+FIRST_PAUSE = 0.5
+"""Seconds; each further pause may be twice as long."""
+
+LONGEST_PAUSE = 30.0
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+
+logger = logging.getLogger(__name__)
+
+
+class Temporary(Exception):
+    """A lost connection, a 5xx or a 429."""
+
+    def __init__(self, failure: ModelUnavailable, *, after: float | None = None) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+        """What to raise when it does not pass."""
+        self.after = after
+        """Seconds the server asks to wait."""
+
+
+async def retry(attempt: Callable[[], Awaitable[T]], *, retries: int, sleep: Sleep) -> T:
+    """Makes attempts until one is no `Temporary` failure, with pauses in between.
+
+    Raises:
+        ModelUnavailable: the last attempt failed too.
+    """
+    count = 0
+    while True:
+        try:
+            return await attempt()
+        except Temporary as error:
+            failure, after = error.failure, error.after
+        if count == retries:
+            break
+        seconds = pause(count, after)
+        count += 1
+        logger.debug("attempt %d failed, the next one comes in %.2f s", count, seconds)
+        await sleep(seconds)
+    if retries:
+        failure.args = (f"{failure.args[0]} It was tried {retries + 1} times.",)
+    raise failure
+
+
+def pause(count: int, after: float | None) -> float:
+    """Seconds before the next attempt: full jitter below an exponential bound.
+
+    What a server asks for is kept to, with a little jitter so that not all clients return at once.
+    """
+    if after is not None:
+        return min(after, LONGEST_PAUSE) + random.uniform(0, FIRST_PAUSE)
+    return random.uniform(0, min(FIRST_PAUSE * 2**count, LONGEST_PAUSE))
+
+
+def seconds_until(retry_after: str | None) -> float | None:
+    """The seconds of a `Retry-After` header, which has seconds or a date (RFC 9110, 10.2.3)."""
+    if not retry_after:
+        return None
+    try:
+        seconds = float(retry_after)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(retry_after).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    # `nan` and `inf` are numbers to Python, and no time to wait.
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
 
 LISTING_SECONDS = 60.0
 """How long a server may take that is asked for something that needs no model."""
 
 
-class Posting:
+class ChatTransport:
     """Sends requests to one server, each of them once."""
 
     def __init__(self, settings: ModelSettings) -> None:
@@ -178,3 +254,81 @@ def _said(body: bytes, status: int) -> Refusal:
         return Refusal(status, looks_like(body) if body.strip() else "")
     told = refusal_in(value, status)
     return told or Refusal(status, json.dumps(value))
+
+
+NO_LIST = (404, 405)
+"""What servers without a list of models answer."""
+
+CONTEXT = ("max_model_len", "context_length", "max_context_length", "context_window")
+"""What vLLM and SGLang, hosted services and LM Studio call the context's length."""
+
+
+async def served_model(server: ChatTransport, wanted: str) -> ServedModel:
+    """The model of this name, or the only one.
+
+    Raises:
+        Temporary: trying again may help.
+        ModelFailure: it would not.
+    """
+    found, refusal = await _listing(server)
+    if refusal is not None:
+        if refusal.status not in NO_LIST:
+            raise server.failures.refused(refusal)
+        hint = await server.where_it_answers()
+        if hint or not wanted:
+            raise server.failures.missing(refusal.status, refusal.message, hint)
+        return ServedModel(wanted, None)
+    models = models_in(found)
+    if wanted in models:
+        return ServedModel(wanted, models[wanted])
+    if not wanted and len(models) == 1:
+        return ServedModel(*models.popitem())
+    raise wrong_name(server, wanted, list(models))
+
+
+async def names_served(server: ChatTransport) -> list[str] | None:
+    """The names a server lists, for a message; `None` when it lists none."""
+    try:
+        found = await server.listing()
+    except (Temporary, Malformed):
+        return None
+    return None if isinstance(found, Refusal) else list(models_in(found)) or None
+
+
+def wrong_name(server: ChatTransport, wanted: str, names: list[str]) -> ModelRefused:
+    """The error that lists what there is."""
+    listed = ", ".join(repr(name) for name in names[:20]) or "nothing"
+    if len(names) > 20:
+        listed = f"{listed} and {len(names) - 20} more"
+    what = "does not serve that model." if wanted else "serves several models."
+    if not names:
+        what = "serves no model yet." if not wanted else what
+    return ModelRefused(
+        f"{server.failures.place} {what}{nearest(wanted, names)} It serves {listed}. Set"
+        f" {MODEL_VARIABLE} to one of them."
+    )
+
+
+async def _listing(server: ChatTransport) -> tuple[Any, Refusal | None]:
+    try:
+        found = await server.listing()
+    except Malformed as error:
+        what = str(error)
+    else:
+        return (None, found) if isinstance(found, Refusal) else (found, None)
+    hint = await server.where_it_answers()
+    raise server.failures.nonsense(f"sends {what} for its list of models", hint)
+
+
+def models_in(listing: object) -> dict[str, int | None]:
+    """The names in a list of models, each with its context length when that is told."""
+    entries: object = mapping(listing).get("data")
+    if not isinstance(entries, list):
+        return {}
+    models = [mapping(entry) for entry in cast(list[object], entries)]
+    return {str(model["id"]): _context(model) for model in models if model.get("id")}
+
+
+def _context(model: Mapping[str, Any]) -> int | None:
+    told = (model.get(name) for name in CONTEXT)
+    return next((tokens for tokens in told if isinstance(tokens, int)), None)
