@@ -39,7 +39,7 @@ _PARTS = {
 }
 
 
-class Malformed(ValueError):
+class MalformedEntry(ValueError):
     """What a file holds is not of the form."""
 
 
@@ -125,31 +125,31 @@ class Entry:
 
     @classmethod
     def from_json(cls, value: Any) -> Entry:
-        """Raises `Malformed` when it is none, with the reason."""
+        """Raises `MalformedEntry` when it is none, with the reason."""
         if not isinstance(value, Mapping):
-            raise Malformed("an answer is a mapping")
+            raise MalformedEntry("an answer is a mapping")
         fields = cast("Mapping[str, Any]", value)
         kinds = [kind for kind in ("tool", "command", "real") if kind in fields]
         if len(kinds) != 1:
-            raise Malformed("an answer has one of the keys `tool`, `command` and `real`")
+            raise MalformedEntry("an answer has one of the keys `tool`, `command` and `real`")
         kind = cast("Kind", kinds[0])
         own = ("cwd", "stdin") if kind == "command" else ("arguments",)
         unknown = fields.keys() - {kind, "occurrence", "state", "answer", *own}
         if unknown:
-            raise Malformed(f"an answer has no key {min(unknown)!r}")
+            raise MalformedEntry(f"an answer has no key {min(unknown)!r}")
         occurrence = fields.get("occurrence", 1)
         if not isinstance(occurrence, int) or isinstance(occurrence, bool) or occurrence < 1:
-            raise Malformed("`occurrence` is a number from 1 on")
+            raise MalformedEntry("`occurrence` is a number from 1 on")
         state = dict(_mapping(fields.get("state", {}), "state"))
         if not all(isinstance(one, str) for one in state.values()):
-            raise Malformed("`state` holds texts")
+            raise MalformedEntry("`state` holds texts")
         before: str | None = state.pop("before", None)
         if kind == "command":
             name, about = _command(fields)
         else:
             name, about = fields[kind], _mapping(fields.get("arguments", {}), "arguments")
             if not isinstance(name, str):
-                raise Malformed(f"`{kind}` is a tool's name")
+                raise MalformedEntry(f"`{kind}` is a tool's name")
         answer = _mapping(fields.get("answer"), "answer")
         _check_answer(kind, answer)
         return cls(Key(kind, name, about, occurrence - 1, state), answer, before)
@@ -351,9 +351,9 @@ def _command(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     argv: Any = value["command"]
     words = cast("list[Any]", argv) if isinstance(argv, list) else []
     if not words or not all(isinstance(word, str) for word in words):
-        raise Malformed("`command` is a list of words")
+        raise MalformedEntry("`command` is a list of words")
     if not isinstance(value.get("cwd"), str):
-        raise Malformed("`cwd` is a path")
+        raise MalformedEntry("`cwd` is a path")
     about = {"argv": words, "cwd": value["cwd"]}
     if "stdin" in value:
         about["stdin"] = value["stdin"]
@@ -368,14 +368,14 @@ def _check_answer(kind: Kind, answer: Mapping[str, Any]) -> None:
     )
     for key, one in answer.items():
         if key not in forms:
-            raise Malformed(f"the answer of a `{kind}` has no key {key!r}")
+            raise MalformedEntry(f"the answer of a `{kind}` has no key {key!r}")
         if not isinstance(one, forms[key]):
-            raise Malformed(f"`{key}` in the answer cannot be a {type(one).__name__}")
+            raise MalformedEntry(f"`{key}` in the answer cannot be a {type(one).__name__}")
     if kind != "command" and "text" not in answer:
-        raise Malformed("the answer has no `text`")
+        raise MalformedEntry("the answer has no `text`")
 
 
 def _mapping(value: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise Malformed(f"`{name}` is missing, or is no mapping")
+        raise MalformedEntry(f"`{name}` is missing, or is no mapping")
     return cast("Mapping[str, Any]", value)

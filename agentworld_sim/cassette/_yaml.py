@@ -52,7 +52,7 @@ class _Deep:
 def dump(value: Any) -> str:
     """A JSON value as YAML."""
     return cast("Any", yaml).dump(
-        _limited(value),
+        _limit_depth(value),
         Dumper=_dumper(),
         allow_unicode=True,
         default_flow_style=False,
@@ -61,7 +61,7 @@ def dump(value: Any) -> str:
     )
 
 
-def _limited(value: Any, depth: int = 0) -> Any:
+def _limit_depth(value: Any, depth: int = 0) -> Any:
     """The value without levels that recursion could not write."""
     if isinstance(value, Inline | Block) or not value:
         return value
@@ -69,10 +69,10 @@ def _limited(value: Any, depth: int = 0) -> Any:
         content = cast("Mapping[str, Any]", value)
         if depth == DEEPEST:
             return _Deep(dict(content))
-        return {key: _limited(one, depth + 1) for key, one in content.items()}
+        return {key: _limit_depth(one, depth + 1) for key, one in content.items()}
     if isinstance(value, list | tuple):
         items = list(cast("Sequence[Any]", value))
-        return _Deep(items) if depth == DEEPEST else [_limited(one, depth + 1) for one in items]
+        return _Deep(items) if depth == DEEPEST else [_limit_depth(one, depth + 1) for one in items]
     return value
 
 
@@ -118,7 +118,7 @@ def _structures(text: str) -> list[tuple[str, Any]]:
         value: object = json.loads(text)
         styles = _JSON_STYLES.items() if value else ()
         found = [(tag, value) for tag, style in styles if json.dumps(value, **style) == text]
-        return [(tag, _limited(value)) for tag, _ in found]
+        return [(tag, _limit_depth(value)) for tag, _ in found]
     except (ValueError, RecursionError):
         return []
 

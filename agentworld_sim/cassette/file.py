@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar, cast
 
 import yaml
 
-from agentworld_sim.cassette._answers import Answers, Entry, Key, Malformed, without_volatile
+from agentworld_sim.cassette._answers import Answers, Entry, Key, MalformedEntry, without_volatile
 from agentworld_sim.cassette._yaml import Block, dump, loader
 from agentworld_sim.errors import UsageError
 from agentworld_sim.redaction.records import Redaction
@@ -91,13 +91,13 @@ class Cassette:
             text = data.decode()
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
-            raise _broken(path, line, "it is not UTF-8") from None
+            raise _format_error(path, line, "it is not UTF-8") from None
         _check_version(path, text)
         if "\ntools:" in text and not text.endswith("\n"):
             # Appended to answer by answer, by a process that was ended meanwhile.
             logger.warning("the last answer in %s is torn and left out", path)
             text = _without_torn(text)
-        document = _parsed(path, text)
+        document = _parse_yaml(path, text)
         if (version := document.get(MARK)) != FORMAT:
             if version is None:
                 raise UsageError(
@@ -111,9 +111,9 @@ class Cassette:
             )
         for key in document:
             if key not in _KEYS:
-                raise _broken(path, _line(text, key), f"there is no key {key!r}")
+                raise _format_error(path, _line(text, key), f"there is no key {key!r}")
         if not isinstance(document.get("model"), bool):
-            raise _broken(path, _line(text, "model"), "`model` is true or false")
+            raise _format_error(path, _line(text, "model"), "`model` is true or false")
 
         def items(key: str, read: Callable[[Any], T]) -> tuple[T, ...]:
             return tuple(_items(path, text, document, key, read))
@@ -122,7 +122,7 @@ class Cassette:
             model=document["model"],
             tools=items("tools", _tool),
             volatile=items("volatile", str),
-            entries=tuple(_numbered(items("answers", Entry.from_json))),
+            entries=tuple(_number_repeats(items("answers", Entry.from_json))),
             computed=items("computed", _computed_line),
         )
 
@@ -355,16 +355,18 @@ def _check_version(path: Path, text: str) -> None:
     )
 
 
-def _parsed(path: Path, text: str) -> Mapping[str, Any]:
+def _parse_yaml(path: Path, text: str) -> Mapping[str, Any]:
     try:
         document: object = yaml.load(text, loader())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise _broken(path, line, f"it is no YAML: {error.problem or error.context}") from None
+        raise _format_error(
+            path, line, f"it is no YAML: {error.problem or error.context}"
+        ) from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        raise _broken(path, 1, f"it is no YAML: {error}") from None
+        raise _format_error(path, 1, f"it is no YAML: {error}") from None
     if not isinstance(document, Mapping):
-        raise _broken(path, 1, "it is no mapping")
+        raise _format_error(path, 1, "it is no mapping")
     return cast("Mapping[str, Any]", document)
 
 
@@ -373,15 +375,15 @@ def _items(
 ) -> Iterator[T]:
     values: Any = document.get(key) or []
     if not isinstance(values, list):
-        raise _broken(path, _line(text, key), f"`{key}` is a list")
+        raise _format_error(path, _line(text, key), f"`{key}` is a list")
     for number, value in enumerate(cast("list[Any]", values)):
         try:
             yield read(value)
-        except Malformed as error:
-            raise _broken(path, _line(text, key, number), str(error)) from None
+        except MalformedEntry as error:
+            raise _format_error(path, _line(text, key, number), str(error)) from None
 
 
-def _numbered(entries: Iterable[Entry]) -> Iterator[Entry]:
+def _number_repeats(entries: Iterable[Entry]) -> Iterator[Entry]:
     """Equal real calls that were appended one after another are told apart by their order."""
     seen: Counter[str] = Counter()
     for one in entries:
@@ -397,12 +399,14 @@ def _tool(value: Any) -> ToolSpec:
     try:
         return ToolSpec.from_json(value)
     except (KeyError, TypeError, AttributeError) as error:
-        raise Malformed(f"this is no tool ({error})") from None
+        raise MalformedEntry(f"this is no tool ({error})") from None
 
 
 def _computed_line(value: Any) -> str:
     if not isinstance(value, str) or value.count(" ") < 2:
-        raise Malformed("a computed answer is a tool's name and two digests, divided by spaces")
+        raise MalformedEntry(
+            "a computed answer is a tool's name and two digests, divided by spaces"
+        )
     return value
 
 
@@ -440,7 +444,7 @@ def _json_in(text: str) -> object:
         return text
 
 
-def _broken(path: Path, line: int, reason: str) -> UsageError:
+def _format_error(path: Path, line: int, reason: str) -> UsageError:
     return UsageError(
         f"{str(path)!r} is no cassette of this library: {reason.rstrip('.')} (line {line}). Mend it, or"
         " delete it and record it again."

@@ -174,7 +174,7 @@ class CassetteSession:
             del answer["provenance"]
             self._new.put(Entry(question.key, question.clean(answer), "", question.place))
             return observation
-        entry = self._recorded(self._next_real(call, depth))
+        entry = self._find_recorded(self._next_real(call, depth))
         return Observation.from_json({**entry.answer, "provenance": "replayed"})
 
     @property
@@ -241,7 +241,7 @@ class CassetteSession:
         """
         self._needed = True
         if ask is None or not (self.records or self._mode == "verify"):
-            return self._recorded(question).answer, True
+            return self._find_recorded(question).answer, True
         before = question.before()
         held = self._new.exactly(question.key, before)
         if held is None:
@@ -267,7 +267,7 @@ class CassetteSession:
             self._real[equal] += 1
         return question
 
-    def _recorded(self, question: KeyedQuestion) -> Entry:
+    def _find_recorded(self, question: KeyedQuestion) -> Entry:
         """What is recorded. Raises `CassetteMiss` for nothing."""
         found = self._known.find(question.key, question.before)
         if found is not None:
@@ -409,7 +409,7 @@ class ComputedAnswer:
         del observation["provenance"]
         shown = f"{turn.call.name}({canonical_json(arguments)})"
         asked = short_digest(arguments, LETTERS)
-        answer = short_digest([observation, _changed(turn.change)], LETTERS)
+        answer = short_digest([observation, _change_json(turn.change)], LETTERS)
         return cls(
             f"{turn.call.name} {asked} {answer}",
             shown if len(shown) <= 120 else f"{shown[:100]} … {shown[-15:]}",
@@ -435,7 +435,7 @@ def _computed_drift(
         elif before.pop(0) != answer:
             said = clean(turn.said)
             said = said if len(said) <= 500 else f"{said[:400]} …"
-            said = _indented(said.split("\n"))
+            said = _indent(said.split("\n"))
             drift.append(
                 f"computed: {turn.shown} is answered otherwise, or changes something else, than when this"
                 f" was recorded. Now:\n{said}"
@@ -450,7 +450,7 @@ def _computed_drift(
     return drift
 
 
-def _changed(change: StateChange) -> dict[str, Any]:
+def _change_json(change: StateChange) -> dict[str, Any]:
     files = {
         path: None if entry is None else [entry.kind, entry.mode & 0o700, entry.content]
         for path, entry in change.files.items()
@@ -462,15 +462,15 @@ def _changed(change: StateChange) -> dict[str, Any]:
 def _drift(question: KeyedQuestion, found: Entry | None, now: Mapping[str, Any]) -> list[str]:
     asked, lines = question.key.describe(), dump(now).rstrip("\n").split("\n")
     if found is None:
-        return [f"{asked} was not recorded. Now:\n{_indented(lines)}"]
+        return [f"{asked} was not recorded. Now:\n{_indent(lines)}"]
     recorded = dump(found.answer).rstrip("\n").split("\n")
     if recorded == lines:
         return []
     diff = difflib.unified_diff(recorded, lines, "recorded", "now", lineterm="", n=2)
-    return [f"{asked} is answered otherwise:\n{_indented(diff)}"]
+    return [f"{asked} is answered otherwise:\n{_indent(diff)}"]
 
 
-def _indented(lines: Iterable[str]) -> str:
+def _indent(lines: Iterable[str]) -> str:
     return "\n".join(f"    {line}" for line in lines)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from agentworld_sim.domains import Domain, domain
 from agentworld_sim.domains.text import fenced
-from agentworld_sim.imagination.prompt_set import COMMAND, PromptSet, harmless
+from agentworld_sim.imagination.prompt_set import COMMAND, PromptSet, escape_markers
 from agentworld_sim.llm.chat import ChatMessage
 from agentworld_sim.ports import Briefing, Part, Prompt
 from agentworld_sim.redaction.environment import masked
@@ -43,7 +43,7 @@ DIGEST_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenPart:
     """A part as it stands in prompts."""
 
     part: Part
@@ -69,7 +69,7 @@ class Conversation:
     """Records of the world that matter for the last turn; told with it, and never again."""
     secrets: frozenset[str] = frozenset()
     """Texts that must not be told."""
-    memory: dict[int, Written] = field(default_factory=dict[int, Written])
+    memory: dict[int, WrittenPart] = field(default_factory=dict[int, WrittenPart])
     """What was written of an earlier state of the same conversation, by place; reused while it holds."""
 
     def messages(self, *, budget_tokens: int, correction: str = "") -> tuple[ChatMessage, ...]:
@@ -80,15 +80,17 @@ class Conversation:
                 it fits.
             correction: Why an earlier answer to this very turn was refused.
         """
-        records = f"**Records:**\n{fenced(harmless(self.records))}" if self.records else ""
+        records = f"**Records:**\n{fenced(escape_markers(self.records))}" if self.records else ""
         budget_tokens = max(1, budget_tokens - tokens(records))
         digest_tokens = int(budget_tokens * DIGEST_SHARE)
         first = self._first_kept(budget_tokens, digest_tokens)
         messages = [ChatMessage("system", self.system)]
         for place in range(first, len(self.parts)):
-            written = self._written(place)
+            written = self._write(place)
             cut = place == first > 0
-            asked = harmless(self._asked(place, digest_tokens)) if cut else written.asked
+            asked = (
+                escape_markers(self._user_message(place, digest_tokens)) if cut else written.asked
+            )
             messages.append(ChatMessage("user", asked))
             if written.said is not None:
                 messages.append(ChatMessage("assistant", written.said))
@@ -96,27 +98,27 @@ class Conversation:
             messages[-1] = ChatMessage("user", f"{messages[-1].content}\n\n{records}")
         if correction:
             last = messages[-1]
-            messages[-1] = ChatMessage("user", f"{last.content}\n\n{corrected(correction)}")
+            messages[-1] = ChatMessage("user", f"{last.content}\n\n{correction_text(correction)}")
         if self.secrets:
             return tuple(
                 ChatMessage(one.role, masked(one.content, self.secrets)) for one in messages
             )
         return tuple(messages)
 
-    def _written(self, place: int) -> Written:
+    def _write(self, place: int) -> WrittenPart:
         part = self.parts[place]
         previous = self.parts[place - 1].answer if place else None
         held = self.memory.get(place)
         if held is not None and held.part == part and held.previous == previous:
             return held
-        asked = harmless(self._asked(place))
-        said = None if part.answer is None else f"{MARKER}\n{harmless(part.answer)}"
+        asked = escape_markers(self._user_message(place))
+        said = None if part.answer is None else f"{MARKER}\n{escape_markers(part.answer)}"
         size = tokens(asked) + MESSAGE_TOKENS
         size += 0 if said is None else tokens(said) + MESSAGE_TOKENS
-        written = self.memory[place] = Written(part, previous, asked, said, size)
+        written = self.memory[place] = WrittenPart(part, previous, asked, said, size)
         return written
 
-    def _asked(self, place: int, digest_tokens: int = 0) -> str:
+    def _user_message(self, place: int, digest_tokens: int = 0) -> str:
         """The user message of a turn; with a digest when those before it are left out."""
         part = self.parts[place]
         sections = [f"### Turn {part.number}"]
@@ -162,7 +164,7 @@ class Conversation:
         went until it was down to its share. So two prompts in a row mostly begin alike.
         """
         fixed = tokens(self.system)
-        sizes = [self._written(place).size for place in range(len(self.parts))]
+        sizes = [self._write(place).size for place in range(len(self.parts))]
         goal = max(fixed, budget_tokens * KEEP_AFTER_CUT)
         first, held = 0, fixed
         for place, size in enumerate(sizes):
@@ -199,10 +201,10 @@ def digest_of_others(turns: Sequence[Turn]) -> str:
     return text
 
 
-def corrected(reason: str) -> str:
+def correction_text(reason: str) -> str:
     """What is said to a model that must answer a turn again."""
     return (
-        f"An earlier answer to this turn could not be used: {harmless(reason)}\n"
+        f"An earlier answer to this turn could not be used: {escape_markers(reason)}\n"
         "Answer the same action again, without that mistake."
     )
 
@@ -264,7 +266,7 @@ class PromptWriter:
         system = self._prompts.command()
         if not instruction:
             return system
-        return f"{system}\n\n# Simulation instruction\n\n{harmless(instruction)}"
+        return f"{system}\n\n# Simulation instruction\n\n{escape_markers(instruction)}"
 
     def _system(
         self, name: DomainName, tools: Sequence[ToolSpec], instruction: str, with_records: bool

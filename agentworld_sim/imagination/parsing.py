@@ -38,7 +38,7 @@ _Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedReply:
     """What a reply says."""
 
     text: str
@@ -61,7 +61,7 @@ class _Tag:
     opens: bool
 
 
-def parse_reply(content: str, *, enforced: bool = False, known: Known = "") -> Parsed:
+def parse_reply(content: str, *, enforced: bool = False, known: Known = "") -> ParsedReply:
     """Reads a reply's content. Takes time linear in its length, whatever it is.
 
     Args:
@@ -73,23 +73,23 @@ def parse_reply(content: str, *, enforced: bool = False, known: Known = "") -> P
             contain a thinking tag, one inside an answer is quoted and stays.
     """
     if enforced and not content.lstrip().startswith("<"):
-        return Parsed(content.strip(), tagged=False)
+        return ParsedReply(content.strip(), tagged=False)
     tags = _tags(content)
     if not tags:
-        return Parsed(_unwrapped(_without_blank_ends(content)), tagged=False)
+        return ParsedReply(_unwrap(_without_blank_ends(content)), tagged=False)
     removed = _thinking(tags, len(content), known)
     thinking = "\n".join(filter(None, (_bare(content[a:b]) for a, b in removed)))
     answers = [tag for tag in _outside(tags, removed) if not tag.thinking]
     last = next((i for i in range(len(answers) - 1, -1, -1) if answers[i].opens), None)
     if last is None:
-        return _untagged(content, removed, thinking)
+        return _parse_untagged(content, removed, thinking)
     start, after = answers[last].end, answers[last + 1 : last + 2]
     end = after[0].start if after else len(content)
-    text = _kept(content, (start, end), removed)
+    text = _cut_out(content, (start, end), removed)
     whole = len(text) == end - start
     text = _without_tag_breaks(text) if whole else _without_blank_ends(text)
-    return Parsed(
-        _unwrapped(text),
+    return ParsedReply(
+        _unwrap(text),
         tagged=True,
         thinking=thinking,
         closed=bool(after),
@@ -143,7 +143,7 @@ def _thinking(tags: Sequence[_Tag], length: int, known: Known) -> list[_Span]:
         # Thinking that is never closed ends where an answer begins.
         following = bisect_right(openings, tag.start)
         spans.append((tag.start, openings[following] if following < len(openings) else length))
-    return _merged(spans)
+    return _merge(spans)
 
 
 def _past_quotes(tags: Sequence[_Tag], index: int, quotes: Callable[[], bool]) -> int:
@@ -158,7 +158,7 @@ def _past_quotes(tags: Sequence[_Tag], index: int, quotes: Callable[[], bool]) -
     return end if depth or not paired or quotes() else index
 
 
-def _merged(spans: list[_Span]) -> list[_Span]:
+def _merge(spans: list[_Span]) -> list[_Span]:
     merged: list[_Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -179,7 +179,7 @@ def _outside(tags: Sequence[_Tag], removed: Sequence[_Span]) -> list[_Tag]:
     return found
 
 
-def _kept(content: str, within: _Span, removed: Sequence[_Span]) -> str:
+def _cut_out(content: str, within: _Span, removed: Sequence[_Span]) -> str:
     """What is left of a stretch without the thinking."""
     parts: list[str] = []
     at, end = within
@@ -195,17 +195,19 @@ def _interrupts(content: str, within: _Span, removed: Sequence[_Span]) -> bool:
     """Whether thinking stands behind a part of the answer."""
     start, end = within
     first = next((a for a, b in reversed(removed) if b > start and a < end), None)
-    return first is not None and bool(_kept(content, (start, max(first, start)), removed).strip())
+    return first is not None and bool(
+        _cut_out(content, (start, max(first, start)), removed).strip()
+    )
 
 
-def _untagged(content: str, removed: Sequence[_Span], thinking: str) -> Parsed:
-    text = _kept(content, (0, len(content)), removed)
+def _parse_untagged(content: str, removed: Sequence[_Span], thinking: str) -> ParsedReply:
+    text = _cut_out(content, (0, len(content)), removed)
     closing = f"</{ANSWER_TAG}>"
     end = len(text.rstrip())
     if text[max(0, end - len(closing)) : end].lower() == closing:
         text = text[: end - len(closing)]
-    return Parsed(
-        _unwrapped(_without_blank_ends(text)),
+    return ParsedReply(
+        _unwrap(_without_blank_ends(text)),
         tagged=False,
         thinking=thinking,
         leaked=_interrupts(content, (0, len(content)), removed),
@@ -239,7 +241,7 @@ def _without_blank_ends(text: str) -> str:
     return (text[start:] if stop < 0 else text[start:stop]).removesuffix("\r")
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap(text: str) -> str:
     """Without the marker in front and without a fence around it all."""
     start = len(text) - len(text.lstrip())
     if text.startswith(MARKER, start):

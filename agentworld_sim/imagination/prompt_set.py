@@ -37,7 +37,7 @@ LONGEST_DESCRIPTION = 4000
 """Characters of one text in a tool's definition; the middle of a longer one is left out."""
 
 
-def described(value: Any) -> Any:
+def clean_definition(value: Any) -> Any:
     """A tool's definition as a model may be told it: nothing hidden in its texts, and none too long.
 
     Args:
@@ -49,13 +49,15 @@ def described(value: Any) -> Any:
         cut = len(text) - 2 * half
         return text if cut <= 0 else f"{text[:half]} [… {cut} characters …] {text[-half:]}"
     if isinstance(value, dict):
-        return {key: described(one) for key, one in cast("dict[str, Any]", value).items()}
+        return {key: clean_definition(one) for key, one in cast("dict[str, Any]", value).items()}
     return (
-        [described(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+        [clean_definition(one) for one in cast("list[Any]", value)]
+        if isinstance(value, list)
+        else value
     )
 
 
-def harmless(text: str) -> str:
+def escape_markers(text: str) -> str:
     """`text` without anything that a chat template or a tokenizer would take for its own.
 
     What an agent, a tool's description or a file says must not end a message or begin another.
@@ -149,7 +151,7 @@ class PromptSet:
         # Cut first, filled afterwards: what is filled in is never searched for placeholders.
         before, _, after = template.partition(_DEMONSTRATIONS)
         definitions = tool_definitions(tools) if _TOOL_DEFINITIONS in template else ""
-        return _joined(
+        return _join(
             before.replace(_TOOL_DEFINITIONS, definitions),
             _part("Initial State", initial_state),
             _part("Demonstrations", demonstrations),
@@ -164,7 +166,7 @@ class PromptSet:
         It is the shipped one unless the folder has its own, `command/system_prompt.txt`.
         """
         template = self.templates.get(COMMAND) or _shipped_templates()[COMMAND]
-        return _joined(template, _tag_instruction(template))
+        return _join(template, _tag_instruction(template))
 
     def records(self) -> str:
         """What is added to the system message of a world that keeps records."""
@@ -189,28 +191,30 @@ def tool_definitions(tools: Sequence[ToolSpec]) -> str:
         definition: dict[str, Any] = {
             "name": tool.name,
             "description": tool.description,
-            "parameters": _sorted(tool.input_schema),
+            "parameters": _sort_keys(tool.input_schema),
         }
         if tool.output_schema is not None:
-            definition["output_schema"] = _sorted(tool.output_schema)
+            definition["output_schema"] = _sort_keys(tool.output_schema)
         definitions.append(definition)
-    return harmless(sendable(json.dumps(described(definitions), indent=2, ensure_ascii=False)))
+    return escape_markers(
+        sendable(json.dumps(clean_definition(definitions), indent=2, ensure_ascii=False))
+    )
 
 
-def _sorted(schema: Mapping[str, Any]) -> Any:
+def _sort_keys(schema: Mapping[str, Any]) -> Any:
     # A tool read back from a record has its keys sorted; one that was just made has not.
     return json.loads(canonical_json(schema))
 
 
 def _part(heading: str, text: str) -> str:
-    return f"# {heading}\n\n{harmless(sendable(text)).strip()}" if text.strip() else ""
+    return f"# {heading}\n\n{escape_markers(sendable(text)).strip()}" if text.strip() else ""
 
 
 def _tag_instruction(template: str) -> str:
     return "" if TAG in template else TAG_INSTRUCTION
 
 
-def _joined(*parts: str) -> str:
+def _join(*parts: str) -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part.strip())
 
 

@@ -17,8 +17,13 @@ from agentworld_sim.errors import (
     ObservationRejected,
     UnusableReply,
 )
-from agentworld_sim.imagination.conversation import Conversation, PromptWriter, corrected, tokens
-from agentworld_sim.imagination.parsing import Listener, Parsed, parse_reply
+from agentworld_sim.imagination.conversation import (
+    Conversation,
+    PromptWriter,
+    correction_text,
+    tokens,
+)
+from agentworld_sim.imagination.parsing import Listener, ParsedReply, parse_reply
 from agentworld_sim.imagination.prompt_set import PromptSet
 from agentworld_sim.imagination.reply_validation import loop_watch, reply_fault
 from agentworld_sim.llm.chat import ChatMessage, ChatReply, ChatRequest, Watch
@@ -117,7 +122,7 @@ class AskLoop(Generic[T]):
             await self.model.client.forget(request)
             if reply.interruption.startswith(THOUGHT_TOO_LONG):
                 self._thinking = False
-            if _squeezed(reply):
+            if _is_squeezed(reply):
                 self._shrink(request.messages)
         if len(self._rejected) > settings.reasks:
             raise self._rejected[-1]
@@ -127,36 +132,36 @@ class AskLoop(Generic[T]):
         self, reply: ChatReply, messages: Sequence[ChatMessage], correction: str
     ) -> Imagined[T] | str:
         """The answer in a reply, or why it cannot be used; the reply is recorded."""
-        shown = partial(_shown, messages, correction)
+        shown = partial(_world_text, messages, correction)
         parsed = parse_reply(reply.content, enforced=reply.enforced, known=shown)
         fault = reply_fault(reply, parsed, enforced=reply.enforced, known=shown)
         self._record(messages, reply, parsed)
         if fault is not None:
-            return self._refused(fault)
+            return self._refuse(fault)
         try:
             value = self.question.read(parsed.text)
         except ValueError as error:
-            return self._refused(str(error))
+            return self._refuse(str(error))
         imagined = Imagined(value, "imagined", tuple(self.exchanges))
         try:
             await self.question.judge(imagined, self.context)
         except ObservationRejected as rejected:
             self._rejected.append(rejected)
-            return self._refused("; ".join(rejected.reasons))
+            return self._refuse("; ".join(rejected.reasons))
         return imagined
 
-    def _refused(self, reason: str) -> str:
+    def _refuse(self, reason: str) -> str:
         self.exchanges[-1] = replace(self.exchanges[-1], problem=reason)
         return reason
 
     def _unusable(self, reason: str) -> UnusableReply:
-        from agentworld_sim.llm.failures import shown
+        from agentworld_sim.llm.failures import display_url
         from agentworld_sim.redaction.records import Redaction
 
         settings = self.model.settings
         about = Redaction().text(self.question.about)
         return UnusableReply(
-            f"{settings.model or 'the model'} at {shown(settings.url)} gave no usable answer about"
+            f"{settings.model or 'the model'} at {display_url(settings.url)} gave no usable answer about"
             f" {about!r} in {settings.reasks + 1} tries. The last one:"
             f" {reason.rstrip('.')}. The world is unchanged. `agentworld prompt show WORLD --failed`"
             " shows what the model said, if the world is kept; `exchanges` of this error has it. A"
@@ -222,7 +227,9 @@ class AskLoop(Generic[T]):
                 " point. The world is unchanged."
             )
 
-    def _record(self, messages: Sequence[ChatMessage], reply: ChatReply, parsed: Parsed) -> None:
+    def _record(
+        self, messages: Sequence[ChatMessage], reply: ChatReply, parsed: ParsedReply
+    ) -> None:
         self.exchanges.append(
             Exchange(
                 about=self.question.about,
@@ -233,7 +240,7 @@ class AskLoop(Generic[T]):
                 finish_reason=reply.finish_reason,
                 usage=reply.usage,
                 seconds=round(reply.seconds, 6),
-                first_token_seconds=_rounded(reply.first_token_seconds),
+                first_token_seconds=_round(reply.first_token_seconds),
                 source=reply.source,
                 tagged=parsed.tagged or reply.enforced,
             )
@@ -245,19 +252,19 @@ class AskLoop(Generic[T]):
         return name if name in self.known else self.context.blobs.put(data)
 
 
-def _shown(messages: Sequence[ChatMessage], correction: str) -> str:
+def _world_text(messages: Sequence[ChatMessage], correction: str) -> str:
     """What the model was shown of the world: not what it was told of itself or of its replies."""
     shown = [one.content for one in messages if one.role != "system"]
     if correction and shown:
-        shown[-1] = shown[-1].removesuffix(corrected(correction))
+        shown[-1] = shown[-1].removesuffix(correction_text(correction))
     return "\n".join(shown)
 
 
-def _rounded(seconds: float | None) -> float | None:
+def _round(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 6)
 
 
-def _squeezed(reply: ChatReply) -> bool:
+def _is_squeezed(reply: ChatReply) -> bool:
     """Whether the reply was cut because the prompt left it less room than was asked for.
 
     vLLM (0.32) lowers `max_tokens` to what the context leaves, and says nothing.
@@ -336,7 +343,7 @@ class WorldModel:
         Equal settings give the same object, so that all worlds of a process share it.
         """
         settings = ModelSettings.find(url=url, model=model, **others)
-        return None if settings is None else _shared(settings, settings.api_key)
+        return None if settings is None else _cached_model(settings, settings.api_key)
 
     @property
     def name(self) -> str:
@@ -391,6 +398,6 @@ class WorldModel:
 
 
 @lru_cache(maxsize=16)
-def _shared(settings: ModelSettings, key: str) -> WorldModel:
+def _cached_model(settings: ModelSettings, key: str) -> WorldModel:
     del key  # no part of a setting's equality, and yet two keys are two models
     return WorldModel(settings)

@@ -15,17 +15,24 @@ from urllib.parse import urlsplit, urlunsplit
 
 from agentworld_sim.errors import ModelFailure, ModelRefused, ModelUnavailable, nearest
 from agentworld_sim.llm._stream import (
-    Broken,
-    Filtered,
-    Malformed,
+    BrokenReply,
+    FilteredReply,
+    MalformedReply,
     ReplyReader,
     mapping,
     read_reply,
 )
 from agentworld_sim.llm.chat import ServedModel
-from agentworld_sim.llm.failures import Failures, Refusal, looks_like, refusal_in, shown
+from agentworld_sim.llm.failures import (
+    Failures,
+    Refusal,
+    TransportError,
+    display_url,
+    looks_like,
+    refusal_in,
+)
 from agentworld_sim.llm.settings import MODEL_VARIABLE, URL_VARIABLE, ModelSettings
-from agentworld_sim.llm.transport import Response, Transport, TransportError
+from agentworld_sim.llm.transport import Response, Transport
 
 FIRST_PAUSE = 0.5
 """Seconds; each further pause may be twice as long."""
@@ -132,7 +139,7 @@ class ChatTransport:
             ModelFailure: it would not.
         """
         problem: Exception
-        nonsense: Malformed | None = None
+        nonsense: MalformedReply | None = None
         try:
             async with self.transport.send(
                 self._chat_url, body, silence=self._silence, seconds=self._seconds, session=session
@@ -142,19 +149,19 @@ class ChatTransport:
                 await read_reply(response, reader, self._silence)
                 if reader.refusal is None and not reader.interruption:
                     reader.check()
-        except Malformed as error:
+        except MalformedReply as error:
             nonsense = error
             problem = self.failures.nonsense(str(error), error.hint)
-        except Broken as error:
-            problem = Temporary(self.failures.broken(str(error)))
-        except Filtered:
-            problem = self.failures.filtered()
+        except BrokenReply as error:
+            problem = Temporary(self.failures.broken_reply(str(error)))
+        except FilteredReply:
+            problem = self.failures.content_filter()
         except TransportError as error:
-            problem = self._lost(error)
+            problem = self._transport_failure(error)
         else:
             if reader.refusal is None or reader.refusal.status in (400, 404, 422):
                 return reader.refusal
-            problem = self._reported(reader)
+            problem = self._failure_in_reply(reader)
         if nonsense and not nonsense.hint and not reader.began:
             problem = self.failures.nonsense(str(nonsense), await self.where_it_answers())
         # Raised out here so that it drags no request, and no key in its headers, along.
@@ -164,7 +171,7 @@ class ChatTransport:
         """The JSON of the page that lists the models, or what the server has against asking.
 
         Raises:
-            Malformed: it is no JSON.
+            MalformedReply: it is no JSON.
             Temporary, ModelFailure: as `chat`.
         """
         seconds = min(LISTING_SECONDS, self._silence)
@@ -179,7 +186,7 @@ class ChatTransport:
         """
         try:
             return await self._json(self.address(path), body, self._silence)
-        except Malformed as error:
+        except MalformedReply as error:
             raise self.failures.nonsense(f"sends {error}", error.hint) from None
 
     async def _json(self, url: str, body: bytes | None, seconds: float) -> Refusal | Any:
@@ -191,38 +198,40 @@ class ChatTransport:
                     return await self._refusal(response)
                 received = await response.read()
         except TransportError as error:
-            problem = self._lost(error)
+            problem = self._transport_failure(error)
         else:
             try:
                 return json.loads(received)
             except (ValueError, RecursionError):
-                problem = Malformed(looks_like(received))
+                problem = MalformedReply(looks_like(received))
         raise problem
 
     async def where_it_answers(self) -> str:
         """A hint at the right URL, when an API answers below this one."""
         path = urlsplit(self._url).path.rstrip("/")
         if path.endswith("/chat/completions"):
-            right = shown(self._url).removesuffix("/chat/completions")
+            right = display_url(self._url).removesuffix("/chat/completions")
             return f" Give the base URL: set {URL_VARIABLE} to {right}"
         if path.endswith("/v1"):
             return ""
-        with suppress(Temporary, Malformed, ModelFailure):
+        with suppress(Temporary, MalformedReply, ModelFailure):
             found: object = await self.listing(below="/v1")
             if isinstance(found, dict) and "data" in found:
-                return f" An API answers at {shown(self._url)}/v1: set {URL_VARIABLE} to that."
+                return (
+                    f" An API answers at {display_url(self._url)}/v1: set {URL_VARIABLE} to that."
+                )
         return ""
 
-    def _reported(self, reader: ReplyReader) -> Exception:
+    def _failure_in_reply(self, reader: ReplyReader) -> Exception:
         assert reader.refusal is not None
-        failure = self.failures.reported(reader.refusal)
+        failure = self.failures.error_in_reply(reader.refusal)
         # In the middle of a stream no status can be told any more, so the code there is one. A whole
         # answer that says 200 comes from something that would say so again.
         if reader.streamed and isinstance(failure, ModelUnavailable):
             return Temporary(failure)
         return failure
 
-    def _lost(self, error: TransportError) -> Exception:
+    def _transport_failure(self, error: TransportError) -> Exception:
         failure = self.failures.connection(error)
         # What comes after long waiting, and what does not get better by itself, is not tried again.
         final = ("tls", "silent", "late", "too large")
@@ -240,14 +249,14 @@ class ChatTransport:
         if 300 <= status < 400 and location is not None:
             raise self.failures.redirect(status, location)
         body = await response.read()
-        refusal = _said(body, status)
+        refusal = _refusal_from_body(body, status)
         if status == 429 or status >= 500:
             failure = self.failures.unavailable(status, refusal.message)
             raise Temporary(failure, after=seconds_until(response.headers.get("retry-after")))
         return refusal
 
 
-def _said(body: bytes, status: int) -> Refusal:
+def _refusal_from_body(body: bytes, status: int) -> Refusal:
     try:
         value: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -263,7 +272,7 @@ CONTEXT = ("max_model_len", "context_length", "max_context_length", "context_win
 """What vLLM and SGLang, hosted services and LM Studio call the context's length."""
 
 
-async def served_model(server: ChatTransport, wanted: str) -> ServedModel:
+async def find_model(server: ChatTransport, wanted: str) -> ServedModel:
     """The model of this name, or the only one.
 
     Raises:
@@ -273,7 +282,7 @@ async def served_model(server: ChatTransport, wanted: str) -> ServedModel:
     found, refusal = await _listing(server)
     if refusal is not None:
         if refusal.status not in NO_LIST:
-            raise server.failures.refused(refusal)
+            raise server.failures.refusal(refusal)
         hint = await server.where_it_answers()
         if hint or not wanted:
             raise server.failures.missing(refusal.status, refusal.message, hint)
@@ -290,7 +299,7 @@ async def names_served(server: ChatTransport) -> list[str] | None:
     """The names a server lists, for a message; `None` when it lists none."""
     try:
         found = await server.listing()
-    except (Temporary, Malformed):
+    except (Temporary, MalformedReply):
         return None
     return None if isinstance(found, Refusal) else list(models_in(found)) or None
 
@@ -312,7 +321,7 @@ def wrong_name(server: ChatTransport, wanted: str, names: list[str]) -> ModelRef
 async def _listing(server: ChatTransport) -> tuple[Any, Refusal | None]:
     try:
         found = await server.listing()
-    except Malformed as error:
+    except MalformedReply as error:
         what = str(error)
     else:
         return (None, found) if isinstance(found, Refusal) else (found, None)

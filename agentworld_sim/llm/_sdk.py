@@ -24,8 +24,8 @@ from openai import (
 )
 
 from agentworld_sim.errors import UsageError
+from agentworld_sim.llm.failures import SESSION_HEADER, TransportError, whole
 from agentworld_sim.llm.settings import ModelSettings
-from agentworld_sim.llm.transport import SESSION_HEADER, TransportError, whole
 
 IDLE_SECONDS = 4.0
 """How long an idle connection is kept. uvicorn, under vLLM and SGLang, closes it after 5 s by
@@ -70,7 +70,7 @@ def client(settings: ModelSettings, headers: Mapping[str, str], *, proxied: bool
     kind = DefaultAsyncHttpxClient if proxied else DefaultAioHttpClient
     try:
         http = kind(
-            verify=_trusted(urlsplit(settings.url).scheme),
+            verify=_ssl_context(urlsplit(settings.url).scheme),
             trust_env=proxied,
             follow_redirects=False,
             limits=httpx2.Limits(
@@ -100,7 +100,7 @@ def client(settings: ModelSettings, headers: Mapping[str, str], *, proxied: bool
 
 
 @cache
-def _trusted(scheme: str) -> ssl.SSLContext:
+def _ssl_context(scheme: str) -> ssl.SSLContext:
     """The certificates that are trusted, read once: that takes tens of milliseconds."""
     if scheme == "https":
         return httpx2.create_ssl_context()
@@ -135,29 +135,29 @@ def classify(error: BaseException) -> TransportError:
     and its bridge to aiohttp calls a server that hung up a time-out."""
     causes = tuple(_causes(error))
 
-    def found(*kinds: type[BaseException]) -> BaseException | None:
+    def cause_of(*kinds: type[BaseException]) -> BaseException | None:
         return next((cause for cause in causes if isinstance(cause, kinds)), None)
 
-    if found(socket.gaierror):
+    if cause_of(socket.gaierror):
         return TransportError("unknown host")
-    if tls := found(ssl.SSLError):
+    if tls := cause_of(ssl.SSLError):
         return TransportError("tls", str(tls))
-    if proxy := found(httpx2.ProxyError):
+    if proxy := cause_of(httpx2.ProxyError):
         return TransportError("proxy", str(proxy))
-    if found(ConnectionRefusedError):
+    if cause_of(ConnectionRefusedError):
         return TransportError("refused")
-    below = found(aiohttp.ClientError)
+    below = cause_of(aiohttp.ClientError)
     if isinstance(below, aiohttp.ConnectionTimeoutError) or (
-        not below and found(httpx2.ConnectTimeout)
+        not below and cause_of(httpx2.ConnectTimeout)
     ):
         return TransportError("no connection")
     if isinstance(below, aiohttp.ServerTimeoutError) or (
-        not below and found(httpx2.TimeoutException)
+        not below and cause_of(httpx2.TimeoutException)
     ):
         return TransportError("silent")
     if isinstance(below, aiohttp.ClientPayloadError):
         return TransportError("lost", "the connection was closed in the middle of an answer")
-    told = below or found(httpx2.HTTPError) or error
+    told = below or cause_of(httpx2.HTTPError) or error
     unreached = isinstance(told, aiohttp.ClientConnectorError | httpx2.ConnectError)
     # As text, such an error names the whole URL, in which a key may stand.
     said = told.message if isinstance(told, aiohttp.ClientResponseError) else str(told)

@@ -79,13 +79,13 @@ class SingleFlight(Generic[T]):
         flight = Flight(asyncio.create_task(work()))
         self._under_way[key] = flight
 
-        def ended(task: asyncio.Task[T]) -> None:
+        def finish(task: asyncio.Task[T]) -> None:
             self._forget(key, flight)
             if not task.cancelled():
                 # Nobody may be left to look at it.
                 task.exception()
 
-        flight.task.add_done_callback(ended)
+        flight.task.add_done_callback(finish)
         return flight
 
     def _forget(self, key: Hashable, flight: Flight[T]) -> None:

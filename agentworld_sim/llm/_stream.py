@@ -11,8 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from agentworld_sim.llm.chat import Listener, Watch
-from agentworld_sim.llm.failures import Refusal, looks_like, refusal_in
-from agentworld_sim.llm.transport import LARGEST_ANSWER, Response, TransportError
+from agentworld_sim.llm.failures import (
+    LARGEST_ANSWER,
+    Refusal,
+    TransportError,
+    looks_like,
+    refusal_in,
+)
+from agentworld_sim.llm.transport import Response
 
 WATCH_EVERY = 2_048
 """Characters between two looks at a reply, or a tenth of it when that is more: looking at all of a
@@ -28,7 +34,7 @@ BROKEN_OFF = frozenset({"abort", "error"})
 """Reasons that say the server gave up."""
 
 
-class Malformed(Exception):
+class MalformedReply(Exception):
     """The server sends what is no reply. Trying again would not help."""
 
     def __init__(self, what: str, hint: str = "") -> None:
@@ -37,19 +43,19 @@ class Malformed(Exception):
         """What to do about it, when that is particular."""
 
 
-def too_large(what: str) -> Malformed:
+def too_large(what: str) -> MalformedReply:
     """More than any model says."""
-    return Malformed(
+    return MalformedReply(
         f"sends {what} of more than {LARGEST_ANSWER >> 20} MB",
         " No model writes that much: look into the server's log.",
     )
 
 
-class Broken(Exception):
+class BrokenReply(Exception):
     """The reply ended before its end."""
 
 
-class Filtered(Exception):
+class FilteredReply(Exception):
     """The server kept a part of the reply back."""
 
 
@@ -122,11 +128,11 @@ class ReplyReader:
 
     @property
     def content(self) -> str:
-        return _joined(self._content)
+        return _join(self._content)
 
     @property
     def thinking(self) -> str:
-        return _joined(self._thinking)
+        return _join(self._thinking)
 
     @property
     def began(self) -> bool:
@@ -163,7 +169,7 @@ class ReplyReader:
         self.refusal = refusal_in(answer, 200)
         if self.refusal is None:
             if not answer.get("choices"):
-                raise Malformed("sends JSON that is no chat completion")
+                raise MalformedReply("sends JSON that is no chat completion")
             self._take(answer, "message")
             self.done = True
 
@@ -171,15 +177,15 @@ class ReplyReader:
         """Makes sure that the reply came to its own end.
 
         Raises:
-            Broken: it did not.
-            Filtered: a filter of the server ended it.
+            BrokenReply: it did not.
+            FilteredReply: a filter of the server ended it.
         """
         if self.finish_reason == "content_filter":
-            raise Filtered
+            raise FilteredReply
         if self.finish_reason in BROKEN_OFF:
-            raise Broken(f"broke off its reply (finish_reason {self.finish_reason!r})")
+            raise BrokenReply(f"broke off its reply (finish_reason {self.finish_reason!r})")
         if not self.finish_reason and not (self.done and self.size):
-            raise Broken("closed the connection in the middle of a reply")
+            raise BrokenReply("closed the connection in the middle of a reply")
 
     def _take(self, chunk: Mapping[str, Any], part: str) -> None:
         if chunk.get("usage"):
@@ -201,7 +207,7 @@ class ReplyReader:
             if reason := choice.get("finish_reason"):
                 self.finish_reason = str(reason)
         except (AttributeError, KeyError, TypeError):
-            raise Malformed("sends JSON that is no chat completion") from None
+            raise MalformedReply("sends JSON that is no chat completion") from None
 
     def _add(self, pieces: list[str], text: object) -> None:
         if not isinstance(text, str) or not text:
@@ -233,7 +239,7 @@ async def read_reply(response: Response, reader: ReplyReader, silence: float) ->
             nothing that is said.
 
     Raises:
-        Malformed: it is no reply.
+        MalformedReply: it is no reply.
         TransportError: it broke off, or no text came any more.
     """
     if "event-stream" not in response.headers.get("content-type", ""):
@@ -287,9 +293,9 @@ def _json_object(data: bytes, otherwise: str) -> dict[str, Any]:
     try:
         value: object = json.loads(data)
     except (ValueError, RecursionError):
-        raise Malformed(f"sends {otherwise}") from None
+        raise MalformedReply(f"sends {otherwise}") from None
     if not isinstance(value, dict):
-        raise Malformed("sends JSON that is no chat completion")
+        raise MalformedReply("sends JSON that is no chat completion")
     return cast(dict[str, Any], value)
 
 
@@ -298,7 +304,7 @@ def mapping(value: object) -> Mapping[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def _joined(pieces: list[str]) -> str:
+def _join(pieces: list[str]) -> str:
     if len(pieces) > 1:
         pieces[:] = ["".join(pieces)]
     return pieces[0] if pieces else ""

@@ -14,9 +14,9 @@ from agentworld_sim.errors import ModelFailure
 from agentworld_sim.llm._chat_transport import (
     ChatTransport,
     Sleep,
+    find_model,
     names_served,
     retry,
-    served_model,
     wrong_name,
 )
 from agentworld_sim.llm._server_quirks import ServerQuirks
@@ -89,7 +89,7 @@ class ChatClient:
             logger.debug("a reply of %d characters comes from the cache", len(known.content))
             return replace(known, source="cache", seconds=0.0, first_token_seconds=None)
         connections = await self._transport.of_this_loop()
-        reply, joined = await self._shared(
+        reply, joined = await self._ask_once(
             connections, sent.key, lambda: self._fetch(connections, sent, watch, listener)
         )
         if not joined:
@@ -119,7 +119,7 @@ class ChatClient:
                 sleep=self._sleep,
             )
         if isinstance(answer, Refusal):
-            raise self._server.failures.refused(answer)
+            raise self._server.failures.refusal(answer)
         try:
             choice: object = answer["choices"][0]
         except (KeyError, IndexError, TypeError):
@@ -156,7 +156,7 @@ class ChatClient:
         if self._served is not None:
             return self._served
         connections = await self._transport.of_this_loop()
-        found, _ = await self._shared(connections, "served", self._look_up)
+        found, _ = await self._ask_once(connections, "served", self._look_up)
         self._served = found
         self._server.failures.model = found.name
         return found
@@ -165,18 +165,18 @@ class ChatClient:
         """Closes the connections of the running event loop. The client can be used again."""
         await self._transport.close()
 
-    async def _shared(
+    async def _ask_once(
         self, connections: Connections, key: bytes | str, work: Callable[[], Coroutine[Any, Any, T]]
     ) -> tuple[T, bool]:
         try:
             return await connections.single_flight.do(key, work)
         except FlightCancelled:
-            failure = self._server.failures.closed()
+            failure = self._server.failures.closed_client()
         raise failure
 
     async def _look_up(self) -> ServedModel:
         return await retry(
-            lambda: served_model(self._server, self.settings.model),
+            lambda: find_model(self._server, self.settings.model),
             retries=self.settings.retries,
             sleep=self._sleep,
         )
@@ -212,7 +212,7 @@ class ChatClient:
                 break
             taught = quirks.learn(refusal, fields)
             if taught is None:
-                raise await self._refused(refusal, fields["model"])
+                raise await self._explain(refusal, fields["model"])
             quirks = taught
         self._remember(quirks)
         seconds = time.perf_counter() - began
@@ -249,7 +249,7 @@ class ChatClient:
         for name in sorted(quirks.dropped - known.dropped):
             logger.warning("the model server does not take %s; it is left out from now on", name)
 
-    async def _refused(self, refusal: Refusal, model: str) -> ModelFailure:
+    async def _explain(self, refusal: Refusal, model: str) -> ModelFailure:
         """The error for a refusal, with what the server can tell about the right way."""
         failures = self._server.failures
         if refusal.about_model and refusal.overflow is None:
@@ -261,4 +261,4 @@ class ChatClient:
         elif refusal.status in (404, 405):
             hint = await self._server.where_it_answers()
             return failures.missing(refusal.status, refusal.message, hint)
-        return failures.refused(refusal)
+        return failures.refusal(refusal)

@@ -9,14 +9,60 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from agentworld_sim.errors import ContextOverflow, ModelFailure, ModelRefused, ModelUnavailable
 from agentworld_sim.llm.settings import KEY_VARIABLE, URL_VARIABLE, ModelSettings
-from agentworld_sim.llm.transport import LARGEST_ANSWER, TransportError
+
+LARGEST_ANSWER = 64 * 1024 * 1024
+"""Bytes of one answer or line and characters of one reply. A full context of 262,144 tokens has a few
+megabytes of text."""
+
+SESSION_HEADER = "x-session-id"
+"""What vLLM's router (0.1.17) sends to one replica with its policy `consistent_hash`."""
+
+Cause = Literal[
+    "unknown host",
+    "refused",
+    "no connection",
+    "cannot reach",
+    "proxy",
+    "tls",
+    "silent",
+    "late",
+    "too large",
+    "lost",
+]
+
+
+class TransportError(Exception):
+    """No response came, or it broke off."""
+
+    def __init__(self, cause: Cause, detail: str = "", *, seconds: float = 0.0) -> None:
+        super().__init__(f"{cause}: {detail}")
+        self.cause: Cause = cause
+        self.detail = detail
+        """What the libraries say, for causes that do not say everything."""
+        self.seconds = seconds
+        """How long it was silent or took."""
+
+
+async def whole(pieces: AsyncIterator[bytes]) -> bytes:
+    """A body as one.
+
+    Raises:
+        TransportError: it is larger than `LARGEST_ANSWER`.
+    """
+    body = bytearray()
+    async for piece in pieces:
+        body += piece
+        if len(body) > LARGEST_ANSWER:
+            raise TransportError("too large")
+    return bytes(body)
+
 
 QUOTED = 400
 """Characters of a server's own words in a message of ours."""
@@ -119,17 +165,17 @@ def refusal_in(body: object, status: int) -> Refusal | None:
     if isinstance(error, str):
         return Refusal(status, error)
     if isinstance(error, dict):
-        return _told(cast(dict[str, Any], error), status)
+        return _read_error(cast(dict[str, Any], error), status)
     if whole.get("object") == "error":
-        return _told(whole, status)
+        return _read_error(whole, status)
     if "detail" in whole:
         return _detail(whole["detail"], status)
     if status >= 400 and isinstance(whole.get("message"), str):
-        return _told(whole, status)
+        return _read_error(whole, status)
     return None
 
 
-def _told(error: Mapping[str, Any], status: int) -> Refusal:
+def _read_error(error: Mapping[str, Any], status: int) -> Refusal:
     code: Any = error.get("code")
     # A stream that began well can only say its status in the error itself.
     if status == 200:
@@ -215,7 +261,7 @@ class Failures:
         """The server and the model, as every message begins."""
         name = self.settings.model or self.model
         model = f" (model {name!r})" if name else ""
-        return f"the model server {shown(self.settings.url)}{model}"
+        return f"the model server {display_url(self.settings.url)}{model}"
 
     def connection(self, error: TransportError) -> ModelUnavailable:
         """No connection, or a lost one."""
@@ -265,16 +311,16 @@ class Failures:
                 what = f"broke off: {detail}. Look into the server's log."
         return ModelUnavailable(f"{self.place} {what}")
 
-    def filtered(self) -> ModelRefused:
+    def content_filter(self) -> ModelRefused:
         return ModelRefused(
             f"{self.place} kept back a part of its reply (finish_reason 'content_filter'). Correct the"
             " server's filter, or ask a server without one."
         )
 
-    def broken(self, what: str) -> ModelUnavailable:
+    def broken_reply(self, what: str) -> ModelUnavailable:
         return ModelUnavailable(f"{self.place} {what}. Look into the server's log.")
 
-    def closed(self) -> ModelUnavailable:
+    def closed_client(self) -> ModelUnavailable:
         return ModelUnavailable(
             f"{self.place} was not waited for: the client was closed. Close it when all is answered."
         )
@@ -293,14 +339,14 @@ class Failures:
         )
         return ModelUnavailable(f"{self.place} answers with {status}: {self._words(said)}. {step}")
 
-    def reported(self, refusal: Refusal) -> ModelFailure:
+    def error_in_reply(self, refusal: Refusal) -> ModelFailure:
         """An error under a status that says all is well."""
         if refusal.status == 429 or refusal.status >= 500:
             return ModelUnavailable(
                 f"{self.place} reports an error in the place of a reply:"
                 f" {self._words(refusal.message)}. Look into the server's log."
             )
-        return self.refused(refusal)
+        return self.refusal(refusal)
 
     def key(self, status: int, said: str) -> ModelRefused:
         step = (
@@ -312,7 +358,7 @@ class Failures:
 
     def redirect(self, status: int, location: str) -> ModelRefused:
         return ModelRefused(
-            f"{self.place} answers with {status} and points to {shown(location)!r}. Set"
+            f"{self.place} answers with {status} and points to {display_url(location)!r}. Set"
             f" {URL_VARIABLE} to where it leads."
         )
 
@@ -336,7 +382,7 @@ class Failures:
             error.limit, error.asked = told.limit, told.asked
         return error
 
-    def refused(self, refusal: Refusal) -> ModelFailure:
+    def refusal(self, refusal: Refusal) -> ModelFailure:
         """What is left when nothing more particular is known."""
         if refusal.overflow is not None:
             return self.overflow(refusal)
@@ -353,7 +399,7 @@ class Failures:
         return quote(said, self.settings.api_key).rstrip(".") or "no reason given"
 
 
-def shown(url: str) -> str:
+def display_url(url: str) -> str:
     """A URL without what may be secret: user, password, query and fragment."""
     try:
         parts = urlsplit(url)

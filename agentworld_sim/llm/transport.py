@@ -8,67 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.llm._sharing import SingleFlight
+from agentworld_sim.llm.failures import TransportError, whole
 from agentworld_sim.llm.settings import KEY_VARIABLE, ModelSettings
 
 if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
-
-LARGEST_ANSWER = 64 * 1024 * 1024
-"""Bytes of one answer or line and characters of one reply. A full context of 262,144 tokens has a few
-megabytes of text."""
-
-SESSION_HEADER = "x-session-id"
-"""What vLLM's router (0.1.17) sends to one replica with its policy `consistent_hash`."""
-
-Cause = Literal[
-    "unknown host",
-    "refused",
-    "no connection",
-    "cannot reach",
-    "proxy",
-    "tls",
-    "silent",
-    "late",
-    "too large",
-    "lost",
-]
-
-
-class TransportError(Exception):
-    """No response came, or it broke off."""
-
-    def __init__(self, cause: Cause, detail: str = "", *, seconds: float = 0.0) -> None:
-        super().__init__(f"{cause}: {detail}")
-        self.cause: Cause = cause
-        self.detail = detail
-        """What the libraries say, for causes that do not say everything."""
-        self.seconds = seconds
-        """How long it was silent or took."""
-
-
-async def whole(pieces: AsyncIterator[bytes]) -> bytes:
-    """A body as one.
-
-    Raises:
-        TransportError: it is larger than `LARGEST_ANSWER`.
-    """
-    body = bytearray()
-    async for piece in pieces:
-        body += piece
-        if len(body) > LARGEST_ANSWER:
-            raise TransportError("too large")
-    return bytes(body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.serving._command import context_of, given_flags
-from agentworld_sim.serving.options import ServerOptions
+from agentworld_sim.serving.options import ServerOptions, flags_in
 
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf", "*.pt", "*.pth")
 
@@ -289,7 +288,7 @@ def memory_warnings(
 
 
 def _usable(options: ServerOptions) -> float:
-    given = given_flags(options.extra)
+    given = flags_in(options.extra)
     chosen = given.get("--gpu-memory-utilization") or given.get("--mem-fraction-static")
     try:
         return float(chosen or USABLE)
@@ -299,9 +298,9 @@ def _usable(options: ServerOptions) -> float:
 
 def _context_warnings(options: ServerOptions, weights: Weights, room: float) -> Iterator[str]:
     """What to set where the cache of one context hardly fits into the gigabytes left on a card."""
-    given = given_flags(options.extra)
+    given = flags_in(options.extra)
     length = given.get("--max-model-len", "")
-    context = int(length) if length.isdigit() else context_of(options) or weights.context
+    context = int(length) if length.isdigit() else options.context or weights.context
     if context is None or weights.cache_bytes is None:
         return
     each = weights.cache_bytes / min(options.tensor_parallel_size, weights.cache_heads) / 1e9

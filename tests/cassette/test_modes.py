@@ -178,7 +178,9 @@ async def test_verify_compares_and_writes_nothing(studio: Studio) -> None:
     assert studio.text == before
 
 
-async def test_what_a_model_was_asked_in_verify_is_told_of_a_step_that_fails(studio: Studio) -> None:
+async def test_what_a_model_was_asked_in_verify_is_told_of_a_step_that_fails(
+    studio: Studio,
+) -> None:
     class Refused:
         name = "refused"
         scope = "all"

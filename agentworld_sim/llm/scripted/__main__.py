@@ -54,11 +54,11 @@ def main(
     )
     stop = threading.Event()
 
-    def interrupted(signum: int, frame: FrameType | None) -> None:
+    def stop_server(signum: int, frame: FrameType | None) -> None:
         stop.set()
 
-    signal.signal(signal.SIGINT, interrupted)
-    signal.signal(signal.SIGTERM, interrupted)
+    signal.signal(signal.SIGINT, stop_server)
+    signal.signal(signal.SIGTERM, stop_server)
     server = ScriptedModelServer(
         lambda _: answer,
         model=model,

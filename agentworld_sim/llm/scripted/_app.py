@@ -159,7 +159,7 @@ class App:
         }
         request = HttpRequest(scope["method"], scope["path"], headers, bytes(body))
         work = asyncio.ensure_future(self._answer(HttpResponse(transport, send), request))
-        watch = asyncio.ensure_future(_disconnected(receive))
+        watch = asyncio.ensure_future(_wait_for_disconnect(receive))
         await asyncio.wait((work, watch), return_when=asyncio.FIRST_COMPLETED)
         work.cancel()
         watch.cancel()
@@ -281,7 +281,7 @@ class App:
 
     async def _reply(self, http: HttpResponse, request: ModelRequest) -> None:
         try:
-            reply = await self._scripted_reply(request)
+            reply = await self._next_reply(request)
         except ScriptError as error:
             with self.changed:
                 self.failures.append(error)
@@ -309,7 +309,7 @@ class App:
             case StreamError():
                 await self._fail_inside_the_stream(http, reply, request)
 
-    async def _scripted_reply(self, request: ModelRequest) -> Reply:
+    async def _next_reply(self, request: ModelRequest) -> Reply:
         script = self._script
         if not callable(script):
             position, self._scripted = self._scripted, self._scripted + 1
@@ -402,7 +402,7 @@ class App:
         return refusal
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

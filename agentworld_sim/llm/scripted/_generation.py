@@ -54,7 +54,7 @@ def generate(reply: ScriptedReply, request: ModelRequest, settings: Settings) ->
         # A cut can fall into a character; the piece of it is not sent.
         text = encode(text)[: limit * BYTES_PER_TOKEN].decode("utf-8", errors="ignore")
         finish_reason = "length"
-    thinking, content = _told_apart(reply, text)
+    thinking, content = _split_thinking(reply, text)
     return Generation(
         thinking=thinking,
         content=content,
@@ -72,7 +72,7 @@ def _limit(request: ModelRequest, settings: Settings) -> int | None:
     return room if request.max_tokens is None else min(room, request.max_tokens)
 
 
-def _told_apart(reply: ScriptedReply, text: str) -> tuple[str, str | None]:
+def _split_thinking(reply: ScriptedReply, text: str) -> tuple[str, str | None]:
     if not reply.thinking:
         return "", text
     end = len(reply.thinking) + len(END_OF_THINKING)

@@ -163,13 +163,13 @@ class ScriptedModelServer:
         """
         app = self._app
 
-        def reached() -> bool:
+        def is_reached() -> bool:
             return (
                 app.received >= requests and app.answered >= answered and app.abandoned >= abandoned
             )
 
         with app.changed:
-            if not app.changed.wait_for(reached, timeout_s):
+            if not app.changed.wait_for(is_reached, timeout_s):
                 raise TimeoutError(
                     f"Waited {timeout_s:g} s for {requests} requests, {answered} answered and "
                     f"{abandoned} abandoned; there were {app.received}, {app.answered} "

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentworld_sim.engines.call_question import call_prompt, domain_of
 from agentworld_sim.imagination.conversation import Conversation, PromptWriter
-from agentworld_sim.imagination.prompt_set import PromptSet, harmless
+from agentworld_sim.imagination.prompt_set import PromptSet, escape_markers
 from agentworld_sim.redaction.environment import masked
 from agentworld_sim.scoring import EVIDENCE_BYTES, Message, PredictionSample, evidence_of
 from agentworld_sim.types.refs import hashed
@@ -117,7 +117,7 @@ def _samples(
             asked = writer.conversation(prompt)
             messages = _messages(asked, prompt_tokens)
             observation = masked(
-                harmless(asked.domain.write(turn.observation)), source.briefing.secrets
+                escape_markers(asked.domain.write(turn.observation)), source.briefing.secrets
             )
             yield PredictionSample(
                 id=_id(messages, observation),
