@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
@@ -15,7 +14,7 @@ from typing import Any, Self, TypeVar, cast
 
 import yaml
 
-from agentworld_sim.cassette._answers import Answers, Entry, Key, MalformedEntry, without_volatile
+from agentworld_sim.cassette._answers import Answers, Entry, Key, MalformedEntry
 from agentworld_sim.cassette._yaml import Block, dump, loader
 from agentworld_sim.errors import UsageError
 from agentworld_sim.redaction.records import Redaction
@@ -40,9 +39,6 @@ HEADER = """\
 # `command`) or by a real tool (`real`). Everything else is computed again each time. To record it anew,
 # delete this file, or run its test with --sim-mode=live. May be edited by hand.
 """
-
-MAX_REMEMBERED = 1_000
-"""Calls whose answers a recorder remembers, to notice what differs when they are repeated."""
 
 _KEYS = (MARK, "model", "tools", "volatile", "answers", "computed")
 
@@ -193,8 +189,6 @@ class Recorder:
         self._path = path
         self._secrets = tuple(secrets)
         self._lock = threading.Lock()
-        self._answers: dict[str, Mapping[str, object]] = {}
-        self._noticed: set[str] = set()
         redaction = Redaction(self._secrets)
         header = {
             MARK: FORMAT,
@@ -207,7 +201,6 @@ class Recorder:
                 self._begin(f"{HEADER}{dump(header)}answers:\n")
         except OSError as error:
             raise UsageError(f"the cassette {str(path)!r} cannot be written: {error}.") from error
-        self._volatile = (*volatile, *Cassette.load(path).volatile)
 
     def add(self, call: ToolCall, observation: Observation) -> None:
         """Records one call, redacted. Safe to call from several tasks and threads."""
@@ -217,9 +210,6 @@ class Recorder:
         del answer["provenance"]
         text = dump([Entry(Key("real", call.name, arguments), answer).to_json()])
         with self._lock:
-            for path in sorted(self._differing(call.name, arguments, answer)):
-                # Stands where people who read the file find it.
-                text += f"# {path} differs in answers to equal calls: name it with --volatile?\n"
             self._append(text.encode())
 
     def _begin(self, header: str) -> None:
@@ -247,23 +237,6 @@ class Recorder:
                 written += os.write(descriptor, data[written:])
         finally:
             os.close(descriptor)
-
-    def _differing(
-        self, tool: str, arguments: Mapping[str, Any], answer: Mapping[str, Any]
-    ) -> set[str]:
-        """Fields that differ from the answer to an equal call before, and were not noticed yet."""
-        key = canonical_json([tool, without_volatile(tool, arguments, self._volatile)])
-        said = answer.get("structured") or _json_in(answer["text"])
-        now = dict(_leaves(tool, without_volatile(tool, said, self._volatile)))
-        before = self._answers.get(key)
-        if len(self._answers) < MAX_REMEMBERED:
-            self._answers[key] = now
-        if before is None or before.keys() != now.keys():
-            return set()
-        new = {path for path in now if path != tool and before[path] != now[path]}
-        new -= self._noticed
-        self._noticed |= new
-        return new
 
 
 def write_file(path: Path, text: str) -> None:
@@ -423,25 +396,6 @@ def _line(text: str, key: str, number: int | None = None) -> int:
 def _without_torn(text: str) -> str:
     """Without the last answer: what is above it ends with its line."""
     return text[: text.rfind("\n- ") + 1]
-
-
-def _leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
-    """The values in a JSON value that hold no others, with their paths; lists hold many of one path."""
-    if isinstance(value, Mapping):
-        for key, one in cast("Mapping[str, object]", value).items():
-            yield from _leaves(f"{path}.{key}", one)
-    elif isinstance(value, list):
-        for one in cast("list[object]", value):
-            yield from _leaves(path, one)
-    else:
-        yield path, value
-
-
-def _json_in(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _format_error(path: Path, line: int, reason: str) -> UsageError:

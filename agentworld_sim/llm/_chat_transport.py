@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from agentworld_sim.errors import ModelFailure, ModelRefused, ModelUnavailable, nearest
@@ -30,9 +30,13 @@ from agentworld_sim.llm.failures import (
     display_url,
     looks_like,
     refusal_in,
+    whole,
 )
 from agentworld_sim.llm.settings import MODEL_VARIABLE, URL_VARIABLE, ModelSettings
-from agentworld_sim.llm.transport import Response, Transport
+from agentworld_sim.llm.transport import Transport
+
+if TYPE_CHECKING:
+    import httpx2
 
 FIRST_PAUSE = 0.5
 """Seconds; each further pause may be twice as long."""
@@ -144,7 +148,7 @@ class ChatTransport:
             async with self.transport.send(
                 self._chat_url, body, silence=self._silence, seconds=self._seconds, session=session
             ) as response:
-                if response.status != 200:
+                if response.status_code != 200:
                     return await self._refusal(response)
                 await read_reply(response, reader, self._silence)
                 if reader.refusal is None and not reader.interruption:
@@ -194,9 +198,9 @@ class ChatTransport:
         try:
             # Nothing of it can be used before all is there, so it is silent until then.
             async with self.transport.send(url, body, silence=seconds, seconds=seconds) as response:
-                if response.status != 200:
+                if response.status_code != 200:
                     return await self._refusal(response)
-                received = await response.read()
+                received = await whole(response.aiter_bytes())
         except TransportError as error:
             problem = self._transport_failure(error)
         else:
@@ -237,18 +241,18 @@ class ChatTransport:
         final = ("tls", "silent", "late", "too large")
         return failure if error.cause in final else Temporary(failure)
 
-    async def _refusal(self, response: Response) -> Refusal:
+    async def _refusal(self, response: httpx2.Response) -> Refusal:
         """What an answer other than 200 says.
 
         Raises:
             Temporary: a 5xx or a 429.
             ModelFailure: a redirect.
         """
-        status = response.status
+        status = response.status_code
         location = response.headers.get("location")
         if 300 <= status < 400 and location is not None:
             raise self.failures.redirect(status, location)
-        body = await response.read()
+        body = await whole(response.aiter_bytes())
         refusal = _refusal_from_body(body, status)
         if status == 429 or status >= 500:
             failure = self.failures.unavailable(status, refusal.message)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.llm.chat import Listener, Watch
 from agentworld_sim.llm.failures import (
@@ -17,8 +17,11 @@ from agentworld_sim.llm.failures import (
     TransportError,
     looks_like,
     refusal_in,
+    whole,
 )
-from agentworld_sim.llm.transport import Response
+
+if TYPE_CHECKING:
+    import httpx2
 
 WATCH_EVERY = 2_048
 """Characters between two looks at a reply, or a tenth of it when that is more: looking at all of a
@@ -229,7 +232,7 @@ class ReplyReader:
             self.interruption, self.finish_reason = reason, "interrupted"
 
 
-async def read_reply(response: Response, reader: ReplyReader, silence: float) -> None:
+async def read_reply(response: httpx2.Response, reader: ReplyReader, silence: float) -> None:
     """Reads the reply to a chat request to its end.
 
     Args:
@@ -243,11 +246,11 @@ async def read_reply(response: Response, reader: ReplyReader, silence: float) ->
         TransportError: it broke off, or no text came any more.
     """
     if "event-stream" not in response.headers.get("content-type", ""):
-        reader.whole(await response.read())
+        reader.whole(await whole(response.aiter_bytes()))
         return
     events = EventReader()
     size, heard = 0, time.monotonic()
-    async with aclosing(response.pieces()) as received:
+    async with aclosing(cast("AsyncGenerator[bytes]", response.aiter_bytes())) as received:
         async for data in received:
             _take_all(events.feed(data), reader)
             if reader.ended:

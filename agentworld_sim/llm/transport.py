@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -18,33 +18,12 @@ from urllib.request import getproxies, proxy_bypass
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.llm._sharing import SingleFlight
-from agentworld_sim.llm.failures import TransportError, whole
+from agentworld_sim.llm.failures import TransportError
 from agentworld_sim.llm.settings import KEY_VARIABLE, ModelSettings
 
 if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """What came back, whatever its status."""
-
-    status: int
-    headers: Mapping[str, str]
-    _http: httpx2.Response
-
-    def pieces(self) -> AsyncGenerator[bytes]:
-        """The body as it comes."""
-        return self._http.aiter_bytes()
-
-    async def read(self) -> bytes:
-        """The whole body.
-
-        Raises:
-            TransportError: it broke off, or is larger than `LARGEST_ANSWER`.
-        """
-        return await whole(self.pieces())
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +64,7 @@ class Transport:
         silence: float,
         seconds: float,
         session: str = "",
-    ) -> AsyncGenerator[Response]:
+    ) -> AsyncGenerator[httpx2.Response]:
         """Sends a request once; gives the response, whatever its status, to be read within the block.
 
         Args:
@@ -114,7 +93,7 @@ class Transport:
                     silence=silence,
                 )
                 try:
-                    yield Response(response.status_code, response.headers, response)
+                    yield response
                     return
                 finally:
                     await response.aclose()

@@ -260,16 +260,3 @@ async def test_what_was_redacted_matches_any_secret(tmp_path: Path) -> None:
     world = await world_of(cassette)
     asked = {"password": "quite another", "header": "Bearer zyxwvuts987"}
     assert await said(world, "send", asked) == "sent"
-
-
-def test_fields_that_differ_between_equal_calls_are_suggested(tmp_path: Path) -> None:
-    recorded(
-        tmp_path,
-        ("read", {}, '{"name": "a", "at": "10:00", "items": [{"etag": "x"}]}'),
-        ("read", {}, '{"name": "a", "at": "10:01", "items": [{"etag": "y"}]}'),
-        ("read", {}, '{"name": "a", "at": "10:02", "items": [{"etag": "y"}]}'),
-        ("send", {}, '{"at": 1}'),
-    )
-    lines = (tmp_path / "calls.yaml").read_text(encoding="utf-8").splitlines()
-    differ = [line.split()[1] for line in lines if "differs in answers to equal calls" in line]
-    assert differ == ["read.at", "read.items.etag"]

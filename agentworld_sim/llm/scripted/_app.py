@@ -118,31 +118,83 @@ class HttpResponse:
         await asyncio.Event().wait()
 
 
-class App:
+class ScriptedApp:
     """Answers requests; its counters are read from other threads under `changed`."""
 
     def __init__(self, script: Script, settings: Settings, *, keep_requests: int | None) -> None:
-        self.settings = settings
+        self._settings = settings
         self.healthy = True
-        self.cache = PrefixCache(block_size=settings.block_size)
-        self.changed = threading.Condition()
-        self.requests: deque[ModelRequest] = deque(maxlen=keep_requests)
-        self.access_log: deque[str] = deque(maxlen=keep_requests)
-        self.received = self.answered = self.abandoned = 0
-        self.running = self.peak_running = 0
-        self.generated_tokens = 0
-        self.failures: list[ScriptError] = []
+        """Whether `/health` says so; set it to `False` for a server that is still starting."""
+        self.running = 0
+        """Chat requests being answered now."""
+        self.peak_running = 0
+        """The most chat requests that were being answered at the same time."""
+        self.abandoned = 0
+        """Chat requests whose client left before the end of the answer."""
+        self._cache = PrefixCache(block_size=settings.block_size)
+        self._changed = threading.Condition()
+        self._requests: deque[ModelRequest] = deque(maxlen=keep_requests)
+        self._access_log: deque[str] = deque(maxlen=keep_requests)
+        self._received = self._answered = self._generated_tokens = 0
+        self._failures: list[ScriptError] = []
         self._script = script if callable(script) else _replies_of(script)
         self._scripted = 0
 
     @property
+    def requests(self) -> list[ModelRequest]:
+        """The chat requests so far, in the order in which they arrived."""
+        with self._changed:
+            return list(self._requests)
+
+    @property
+    def access_log(self) -> list[str]:
+        """Every request so far as `METHOD /path`."""
+        with self._changed:
+            return list(self._access_log)
+
+    @property
     def remaining(self) -> int | None:
-        """Replies of a sequence that no request has had yet."""
+        """Scripted replies that no request has had yet; `None` where a function answers."""
         if callable(self._script):
             return None
         return max(len(self._script) - self._scripted, 0)
 
-    async def serve(
+    def wait_for(
+        self, *, requests: int = 0, answered: int = 0, abandoned: int = 0, timeout_s: float = 30.0
+    ) -> None:
+        """Block until at least so many chat requests came, were answered or were abandoned.
+
+        From async code: `await asyncio.to_thread(server.wait_for, requests=2)`.
+
+        Raises:
+            TimeoutError: they did not in time.
+        """
+
+        def is_reached() -> bool:
+            return (
+                self._received >= requests
+                and self._answered >= answered
+                and self.abandoned >= abandoned
+            )
+
+        with self._changed:
+            if not self._changed.wait_for(is_reached, timeout_s):
+                raise TimeoutError(
+                    f"Waited {timeout_s:g} s for {requests} requests, {answered} answered and "
+                    f"{abandoned} abandoned; there were {self._received}, {self._answered} "
+                    f"and {self.abandoned}."
+                )
+
+    def check(self) -> None:
+        """Raise what the script could not answer. The end of a `with` block does this.
+
+        Raises:
+            ScriptError: the first failure of the script.
+        """
+        if self._failures:
+            raise self._failures[0]
+
+    async def _serve(
         self, transport: asyncio.Transport, scope: Any, receive: Receive, send: Send
     ) -> None:
         """Answers a request, as an ASGI application that knows the connection, until the client leaves."""
@@ -168,9 +220,9 @@ class App:
             work.result()
 
     async def _answer(self, http: HttpResponse, request: HttpRequest) -> None:
-        with self.changed:
-            self.access_log.append(f"{request.method} {request.path}")
-            self.changed.notify_all()
+        with self._changed:
+            self._access_log.append(f"{request.method} {request.path}")
+            self._changed.notify_all()
         if request.path == CHAT and request.method == "POST":
             return await self._chat(http, request)
         if request.path.startswith("/v1") and self._authorization(request) in ("wrong", "missing"):
@@ -196,7 +248,7 @@ class App:
         return pages[request.path]()
 
     def _models(self) -> dict[str, Any]:
-        settings = self.settings
+        settings = self._settings
         cards = [
             {
                 "id": name,
@@ -214,12 +266,12 @@ class App:
     def _metrics(self) -> bytes:
         """The counters of vLLM's Prometheus page that a prefix-cache check reads."""
         counters = {
-            "vllm:prefix_cache_queries_total": self.cache.queries,
-            "vllm:prefix_cache_hits_total": self.cache.hits,
-            "vllm:prompt_tokens_total": self.cache.queries,
-            "vllm:generation_tokens_total": self.generated_tokens,
+            "vllm:prefix_cache_queries_total": self._cache.queries,
+            "vllm:prefix_cache_hits_total": self._cache.hits,
+            "vllm:prompt_tokens_total": self._cache.queries,
+            "vllm:generation_tokens_total": self._generated_tokens,
         }
-        labels = f'{{engine="0",model_name="{self.settings.models[0]}"}}'
+        labels = f'{{engine="0",model_name="{self._settings.models[0]}"}}'
         return "".join(
             f"# TYPE {name} counter\n{name}{labels} {float(value)}\n"
             for name, value in counters.items()
@@ -235,11 +287,11 @@ class App:
                 await self._reply(http, request)
             done = True
         finally:
-            with self.changed:
+            with self._changed:
                 self.running -= 1
-                self.answered += done
+                self._answered += done
                 self.abandoned += not done
-                self.changed.notify_all()
+                self._changed.notify_all()
 
     def _read(self, received: HttpRequest) -> tuple[ModelRequest, Refusal | None]:
         """The request as it is kept, and why it is refused."""
@@ -251,46 +303,46 @@ class App:
             name: value for name, value in received.headers.items() if name not in SECRET_HEADERS
         }
         request = ModelRequest(
-            index=self.received,
+            index=self._received,
             body=body,
             headers={**headers, "authorization": authorization},
             authorization=authorization,
         )
         prompt = render_prompt(request.messages)
         request = replace(request, prompt=prompt, prompt_tokens=count_tokens(prompt))
-        refusal = refusal or refusal_of(request, self.settings)
-        if refusal is None and self.settings.prefix_caching:
-            cached = self.cache.look_up(prompt, salt=_salt(body))
+        refusal = refusal or refusal_of(request, self._settings)
+        if refusal is None and self._settings.prefix_caching:
+            cached = self._cache.look_up(prompt, salt=_salt(body))
             request = replace(request, cached_tokens=cached)
-        with self.changed:
-            self.received += 1
-            self.requests.append(request)
+        with self._changed:
+            self._received += 1
+            self._requests.append(request)
             self.running += 1
             self.peak_running = max(self.peak_running, self.running)
-            self.changed.notify_all()
+            self._changed.notify_all()
         return request, refusal
 
     def _authorization(self, received: HttpRequest) -> Authorization:
-        if self.settings.api_key is None:
+        if self._settings.api_key is None:
             return "unchecked"
         scheme, _, key = received.headers.get("authorization", "").partition(" ")
         if not key:
             return "missing"
-        right = hmac.compare_digest(key.strip().encode(), self.settings.api_key.encode())
+        right = hmac.compare_digest(key.strip().encode(), self._settings.api_key.encode())
         return "right" if right and scheme.lower() == "bearer" else "wrong"
 
     async def _reply(self, http: HttpResponse, request: ModelRequest) -> None:
         try:
             reply = await self._next_reply(request)
         except ScriptError as error:
-            with self.changed:
-                self.failures.append(error)
+            with self._changed:
+                self._failures.append(error)
             return await self._refuse(http, Refusal(500, str(error)))
         match reply:
             case ScriptedReply():
                 generation = await self._complete(http, reply, request)
-                self.generated_tokens += generation.completion_tokens
-                self.cache.add(request.prompt + generation.text, salt=_salt(request.body))
+                self._generated_tokens += generation.completion_tokens
+                self._cache.add(request.prompt + generation.text, salt=_salt(request.body))
             case ErrorReply():
                 after = reply.retry_after_s
                 headers = {} if after is None else {"retry-after": f"{after:g}"}
@@ -332,14 +384,14 @@ class App:
         self, http: HttpResponse, refusal: Refusal, headers: Mapping[str, str] | None = None
     ) -> None:
         """Sends an error as this server writes it."""
-        body = json.dumps(refusal.body(self.settings.dialect)).encode()
+        body = json.dumps(refusal.body(self._settings.dialect)).encode()
         await http.whole(refusal.status, body, JSON, headers)
 
     async def _complete(
         self, http: HttpResponse, reply: ScriptedReply, request: ModelRequest
     ) -> Generation:
-        generation = generate(reply, request, self.settings)
-        envelope = Envelope.of(request, self.settings)
+        generation = generate(reply, request, self._settings)
+        envelope = Envelope.of(request, self._settings)
         chunks = _chunks(reply, generation, envelope)
         await _before_the_first_byte(reply)
         if not request.stream:
@@ -351,7 +403,7 @@ class App:
         for chunk in chunks:
             await http.send(chunk)
             await asyncio.sleep(reply.seconds_per_chunk)
-        bare = self.settings.reasoning_parser and self.settings.dialect != "vllm"
+        bare = self._settings.reasoning_parser and self._settings.dialect != "vllm"
         await http.send(envelope.chunk({} if bare else {"content": ""}, generation.finish_reason))
         if request.include_usage:
             await http.send(envelope.usage_chunk(generation))
@@ -365,8 +417,8 @@ class App:
         await _before_the_first_byte(reply)
         if chunks is None:
             return
-        generation = generate(reply, request, self.settings)
-        envelope = Envelope.of(request, self.settings)
+        generation = generate(reply, request, self._settings)
+        envelope = Envelope.of(request, self._settings)
         if request.stream:
             await http.start(200, EVENTS)
             for chunk in islice(_chunks(reply, generation, envelope), chunks):
@@ -385,13 +437,13 @@ class App:
             await _before_the_first_byte(reply.reply)
             return await self._refuse(http, refusal)
         await self._begin(http, reply.reply, reply.after_chunks, request)
-        body = refusal.body(self.settings.dialect)
+        body = refusal.body(self._settings.dialect)
         # Inside a stream all of them put the error under `error`.
         await http.send(event(body if "error" in body else {"error": body}))
         await http.send(DONE, more=False)
 
     def _overflow(self, request: ModelRequest) -> Refusal:
-        dialect, limit = self.settings.dialect, self.settings.max_model_len
+        dialect, limit = self._settings.dialect, self._settings.max_model_len
         refusal = over_the_limit(
             dialect,
             prompt_tokens=max(request.prompt_tokens, limit + 1),

@@ -10,16 +10,16 @@ from types import TracebackType
 from typing import Self, cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.llm.scripted._app import App
+from agentworld_sim.llm.scripted._app import ScriptedApp
 from agentworld_sim.llm.scripted._refusals import Dialect, ReasoningField, Settings
-from agentworld_sim.llm.scripted._script import ModelRequest, Script
+from agentworld_sim.llm.scripted._script import Script
 
 DEFAULT_MODEL = "Qwen/Qwen-AgentWorld-35B-A3B"
 BACKLOG = 4096
 """Connections that may wait to be accepted: a thousand clients can start at once."""
 
 
-class ScriptedModelServer:
+class ScriptedModelServer(ScriptedApp):
     """An OpenAI-compatible model server that answers from a script.
 
     ```python
@@ -90,7 +90,7 @@ class ScriptedModelServer:
             report_cached_tokens=report_cached_tokens,
             block_size=block_size,
         )
-        self._app = App(script, settings, keep_requests=keep_requests)
+        super().__init__(script, settings, keep_requests=keep_requests)
         self._host = host
         self._port = port
         self._thread: threading.Thread | None = None
@@ -109,72 +109,6 @@ class ScriptedModelServer:
         if self._thread is None:
             raise UsageError("The scripted model server is not running; use it in a `with` block.")
         return f"http://{self._host}:{self._port}"
-
-    @property
-    def requests(self) -> list[ModelRequest]:
-        """The chat requests so far, in the order in which they arrived."""
-        with self._app.changed:
-            return list(self._app.requests)
-
-    @property
-    def access_log(self) -> list[str]:
-        """Every request so far as `METHOD /path`."""
-        with self._app.changed:
-            return list(self._app.access_log)
-
-    @property
-    def remaining(self) -> int | None:
-        """Scripted replies that no request has had yet; `None` where a function answers."""
-        return self._app.remaining
-
-    @property
-    def running(self) -> int:
-        """Chat requests being answered now."""
-        return self._app.running
-
-    @property
-    def peak_running(self) -> int:
-        """The most chat requests that were being answered at the same time."""
-        return self._app.peak_running
-
-    @property
-    def abandoned(self) -> int:
-        """Chat requests whose client left before the end of the answer."""
-        return self._app.abandoned
-
-    @property
-    def healthy(self) -> bool:
-        """Whether `/health` says so; set it to `False` for a server that is still starting."""
-        return self._app.healthy
-
-    @healthy.setter
-    def healthy(self, value: bool) -> None:
-        self._app.healthy = value
-
-    def wait_for(
-        self, *, requests: int = 0, answered: int = 0, abandoned: int = 0, timeout_s: float = 30.0
-    ) -> None:
-        """Block until at least so many chat requests came, were answered or were abandoned.
-
-        From async code: `await asyncio.to_thread(server.wait_for, requests=2)`.
-
-        Raises:
-            TimeoutError: they did not in time.
-        """
-        app = self._app
-
-        def is_reached() -> bool:
-            return (
-                app.received >= requests and app.answered >= answered and app.abandoned >= abandoned
-            )
-
-        with app.changed:
-            if not app.changed.wait_for(is_reached, timeout_s):
-                raise TimeoutError(
-                    f"Waited {timeout_s:g} s for {requests} requests, {answered} answered and "
-                    f"{abandoned} abandoned; there were {app.received}, {app.answered} "
-                    f"and {app.abandoned}."
-                )
 
     def start(self) -> Self:
         """Listen. `with` and `async with` do this.
@@ -209,15 +143,6 @@ class ScriptedModelServer:
         thread.join()
         self._loop = self._stop = None
 
-    def check(self) -> None:
-        """Raise what the script could not answer. The end of a `with` block does this.
-
-        Raises:
-            ScriptError: the first failure of the script.
-        """
-        if self._app.failures:
-            raise self._app.failures[0]
-
     def __enter__(self) -> Self:
         return self.start()
 
@@ -248,17 +173,17 @@ class ScriptedModelServer:
         from uvicorn.protocols.http.h11_impl import H11Protocol
         from uvicorn.server import ServerState
 
-        app = self._app
+        serve = self._serve
 
         class Protocol(H11Protocol):
             """uvicorn's, with the connection handed to the application: a scripted fault breaks it."""
 
             def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
                 super().connection_made(transport)
-                self.app = partial(app.serve, transport)
+                self.app = partial(serve, transport)
 
         config = uvicorn.Config(
-            app.serve,  # each connection calls it with itself
+            serve,  # each connection calls it with itself
             interface="asgi3",
             lifespan="off",
             ws="none",
