@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -32,6 +32,12 @@ _JSON_STYLES: Mapping[str, dict[str, Any]] = {
     "!compact": {"separators": (",", ":"), "ensure_ascii": False},
     "!spaced": {"ensure_ascii": False},
 }
+
+
+_LIST, _MAPPING = "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"
+
+Convert = Callable[[Any, Any], Any]
+"""Takes the dumper or loader, and the value or node."""
 
 
 class Inline(dict[str, str]):
@@ -79,21 +85,23 @@ def _limit_depth(value: Any, depth: int = 0) -> Any:
 @cache
 def _dumper() -> type[Any]:
     base: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    kind: Any = type("CassetteDumper", (base,), {"ignore_aliases": lambda self, data: True})
-    kind.add_representer(str, _represent_text)
-    kind.add_representer(list, _represent_list)
-    kind.add_representer(
-        Block,
-        lambda dumper, items: dumper.represent_sequence("tag:yaml.org,2002:seq", items),
-    )
-    kind.add_representer(_Deep, lambda dumper, deep: _represent_json(dumper, deep.value))
-    kind.add_representer(
-        Inline,
-        lambda dumper, content: dumper.represent_mapping(
-            "tag:yaml.org,2002:map", content, flow_style=True
-        ),
-    )
+    kind: Any = type("CassetteDumper", (base,), {})
+    # Without anchors: equal values are written twice.
+    kind.ignore_aliases = _always
+    representers: dict[type, Convert] = {
+        str: _represent_text,
+        list: _represent_list,
+        Block: lambda dumper, items: dumper.represent_sequence(_LIST, items),
+        Inline: lambda dumper, pairs: dumper.represent_mapping(_MAPPING, pairs, flow_style=True),
+        _Deep: lambda dumper, deep: _represent_json(dumper, deep.value),
+    }
+    for one, represent in representers.items():
+        kind.add_representer(one, represent)
     return kind
+
+
+def _always(dumper: Any, data: Any) -> bool:
+    return True
 
 
 def _represent_text(dumper: Any, text: str) -> Any:
@@ -124,7 +132,7 @@ def _structures(text: str) -> list[tuple[str, Any]]:
 
 
 def _represent_list(dumper: Any, items: list[Any]) -> Any:
-    node = dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=False)
+    node = dumper.represent_sequence(_LIST, items, flow_style=False)
     if all(isinstance(one, str | int | float | None) for one in items):
         texts = [str(one) for one in items]
         node.flow_style = sum(map(len, texts)) + 2 * len(texts) <= WIDTH
@@ -153,7 +161,7 @@ def loader() -> type[Any]:
         construct = loader.construct_mapping if is_mapping else loader.construct_sequence
         return json.dumps(construct(node, deep=True), **_JSON_STYLES[node.tag])
 
-    readers: dict[str, Any] = {
+    readers: dict[str, Convert] = {
         "tag:yaml.org,2002:int": lambda loader, node: int(loader.construct_scalar(node)),
         "!json": lambda loader, node: json.loads(loader.construct_scalar(node)),
         "!lines": lambda loader, node: "\n".join(loader.construct_sequence(node)),

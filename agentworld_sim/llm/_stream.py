@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -250,7 +250,7 @@ async def read_reply(response: httpx2.Response, reader: ReplyReader, silence: fl
         return
     events = EventReader()
     size, heard = 0, time.monotonic()
-    async with aclosing(cast("AsyncGenerator[bytes]", response.aiter_bytes())) as received:
+    async with aclosing(response.aiter_bytes()) as received:
         async for data in received:
             _take_all(events.feed(data), reader)
             if reader.ended:

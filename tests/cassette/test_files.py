@@ -99,7 +99,11 @@ def test_whole_files_are_read_back(calls: list[tuple[str, dict[str, str], str]])
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
 def test_a_text_that_is_json_with_odd_names_is_read_back(separators: tuple[str, str]) -> None:
-    value = {"\x1b" * 60: 1, "b" * 300: {"\n": []}, "deep": [[[[[[[[[[[[[[0]]]]]]]]]]]]]]}
+    value: dict[str, Any] = {
+        "\x1b" * 60: 1,
+        "b" * 300: {"\n": []},
+        "deep": [[[[[[[[[[[[[[0]]]]]]]]]]]]]],
+    }
     text = json.dumps(value, separators=separators, ensure_ascii=False)
     assert yaml.load(dump([text]), loader()) == [text]
 
