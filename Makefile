@@ -18,7 +18,7 @@ TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train record-servers check lint types docs bench bench-train pocket soak fidelity clean
+.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train record-servers check lint types docs site bench bench-train pocket soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -170,8 +170,11 @@ types: $(READY) $(TRAIN_READY) ## pyright, strict
 	$(BIN)/pyright
 	$(TRAIN)/bin/pyright -p trainers/pyrightconfig.json
 
-docs: $(READY) ## snippets run, generated pages current, links whole
+docs: $(READY) site ## snippets run, generated pages current, links whole
 	$(BIN)/pytest -q tests/docs
+
+site: $(READY) ## the documentation site in build/site; a warning stops it
+	$(BIN)/zensical build --strict --clean
 
 bench: $(READY) ## the figures of the README, each beside its alternative
 	$(BIN)/python -m benchmarks
