@@ -21,9 +21,9 @@ from agentworld_sim.cassette._yaml import dump
 from agentworld_sim.cassette.file import Cassette, write_file, writing
 from agentworld_sim.errors import AgentworldError, UsageError
 from agentworld_sim.ports import (
-    Briefing,
     Imagined,
     Imaginer,
+    PromptContext,
     Question,
     TurnContext,
     WorldImaginer,
@@ -338,11 +338,13 @@ class RecordedModel:
         return "" if self._inner is None else self._inner.name
 
     def imaginer(
-        self, briefing: Briefing | None = None, limits: Mapping[str, Any] | None = None
+        self, prompt_context: PromptContext | None = None, limits: Mapping[str, Any] | None = None
     ) -> RecordedImaginer:
-        inner = None if self._inner is None else self._inner.imaginer(briefing, limits)
-        briefing = briefing or Briefing()
-        return RecordedImaginer(self._session, inner, StateParts(briefing.files_sum, briefing.seed))
+        inner = None if self._inner is None else self._inner.imaginer(prompt_context, limits)
+        prompt_context = prompt_context or PromptContext()
+        return RecordedImaginer(
+            self._session, inner, StateParts(prompt_context.files_sum, prompt_context.seed)
+        )
 
     def acquire(self, user: object) -> None:
         if self._inner is not None:

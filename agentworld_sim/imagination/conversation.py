@@ -15,7 +15,7 @@ from agentworld_sim.domains import Domain, domain
 from agentworld_sim.domains.text import fenced
 from agentworld_sim.imagination.prompt_set import COMMAND, PromptSet, escape_markers
 from agentworld_sim.llm.chat import ChatMessage
-from agentworld_sim.ports import Briefing, Part, Prompt
+from agentworld_sim.ports import Part, Prompt, PromptContext
 from agentworld_sim.redaction.environment import masked
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Turn
@@ -222,14 +222,14 @@ def _line(text: str) -> str:
 class PromptWriter:
     """Writes the conversations of the worlds of one scenario."""
 
-    def __init__(self, prompts: PromptSet, briefing: Briefing | None = None) -> None:
+    def __init__(self, prompts: PromptSet, prompt_context: PromptContext | None = None) -> None:
         """
         Args:
             prompts: What the model is told about its part.
-            briefing: What the scenario tells it.
+            prompt_context: What the scenario tells it.
         """
         self._prompts = prompts
-        self._briefing = briefing or Briefing()
+        self._prompt_context = prompt_context or PromptContext()
         self._told: tuple[list[ToolSpec], tuple[str, bool], str] | None = None
 
     def conversation(self, prompt: Prompt, instruction: str = "") -> Conversation:
@@ -237,17 +237,17 @@ class PromptWriter:
 
         Args:
             prompt: What is asked.
-            instruction: How the world shall behave, beside what the briefing says of it.
+            instruction: How the world shall behave, beside what the context says of it.
         """
-        briefing, subject = self._briefing, prompt.subject
-        instruction = "\n".join(filter(None, (briefing.instruction, instruction)))
+        prompt_context, subject = self._prompt_context, prompt.subject
+        instruction = "\n".join(filter(None, (prompt_context.instruction, instruction)))
         memory = prompt.memory.setdefault(subject, {})
         if subject == COMMAND:
             return Conversation(
                 domain=_COMMANDS,
                 system=self._command_system(instruction),
                 parts=prompt.parts,
-                secrets=briefing.secrets | prompt.secrets,
+                secrets=prompt_context.secrets | prompt.secrets,
                 memory=memory,
             )
         return Conversation(
@@ -255,9 +255,9 @@ class PromptWriter:
             system=self._system(subject, prompt.tools, instruction, bool(prompt.records)),
             records=prompt.records,
             parts=prompt.parts,
-            task=briefing.task if subject in TOLD_THE_TASK else "",
-            initial_state=briefing.initial_state.get(subject, ""),
-            secrets=briefing.secrets | prompt.secrets,
+            task=prompt_context.task if subject in TOLD_THE_TASK else "",
+            initial_state=prompt_context.initial_state.get(subject, ""),
+            secrets=prompt_context.secrets | prompt.secrets,
             # One world may have tools of several domains; each is a conversation of its own.
             memory=memory,
         )
@@ -275,14 +275,14 @@ class PromptWriter:
         told, rest = self._told, (instruction, with_records)
         if told and told[1] == rest and list(map(id, told[0])) == list(map(id, tools)):
             return told[2]
-        briefing = self._briefing
-        initial_state = briefing.initial_state.get(name, "")
+        prompt_context = self._prompt_context
+        initial_state = prompt_context.initial_state.get(name, "")
         system = self._prompts.system(
             name,
             tools=tools,
             # What a first turn tells as its state is not said twice.
             initial_state=initial_state if domain(name).state == "never" else "",
-            demonstrations=briefing.demonstrations.get(name, ""),
+            demonstrations=prompt_context.demonstrations.get(name, ""),
             instruction=instruction,
         )
         if with_records:

@@ -29,7 +29,7 @@ from agentworld_sim.imagination.reply_validation import loop_watch, reply_fault
 from agentworld_sim.llm.chat import ChatMessage, ChatReply, ChatRequest, Watch
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import ModelSettings
-from agentworld_sim.ports import Briefing, Imagined, OnDelta, Question, TurnContext
+from agentworld_sim.ports import Imagined, OnDelta, PromptContext, Question, TurnContext
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import BlobId, blob_id
 from agentworld_sim.types.turns import Turn
@@ -60,14 +60,14 @@ _SEEDS = 2**31
 class ModelImaginer:
     """Implements `Imaginer`: asks a language world model until a reply can be used."""
 
-    def __init__(self, model: WorldModel, briefing: Briefing | None = None) -> None:
+    def __init__(self, model: WorldModel, prompt_context: PromptContext | None = None) -> None:
         """
         Args:
             model: The model; shared by any number of imaginers.
-            briefing: What the scenario tells it.
+            prompt_context: What the scenario tells it.
         """
         self._model = model
-        self._writer = PromptWriter(model.prompts, briefing)
+        self._writer = PromptWriter(model.prompts, prompt_context)
 
     async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
         loop = AskLoop(
@@ -372,15 +372,15 @@ class WorldModel:
         return other
 
     def imaginer(
-        self, briefing: Briefing | None = None, limits: Mapping[str, Any] | None = None
+        self, prompt_context: PromptContext | None = None, limits: Mapping[str, Any] | None = None
     ) -> ModelImaginer:
         """What answers with it in the worlds of a scenario.
 
         Args:
-            briefing: What the scenario tells it.
+            prompt_context: What the scenario tells it.
             limits: The scenario's; see `limited`.
         """
-        return ModelImaginer(self.limited(**(limits or {})), briefing)
+        return ModelImaginer(self.limited(**(limits or {})), prompt_context)
 
     def acquire(self, user: object) -> None:
         """Says that `user` uses it."""

@@ -24,11 +24,11 @@ from agentworld_sim.ports.engines import (
     unjudged,
 )
 from agentworld_sim.ports.questions import (
-    Briefing,
     Imagined,
     Imaginer,
     Part,
     Prompt,
+    PromptContext,
     Question,
     QuestionKey,
     WorldImaginer,
@@ -39,7 +39,6 @@ from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStor
 __all__ = [
     "Answer",
     "BindsTogether",
-    "Briefing",
     "Check",
     "CheckInput",
     "Control",
@@ -54,6 +53,7 @@ __all__ = [
     "Origin",
     "Part",
     "Prompt",
+    "PromptContext",
     "Question",
     "QuestionKey",
     "Step",

@@ -51,7 +51,7 @@ def documents_of(source: SourceTrajectory, *, prompts: PromptSet | None = None) 
         source: The trajectory.
         prompts: As for `samples_of`.
     """
-    writer = PromptWriter(prompts or PromptSet.shipped(), source.briefing)
+    writer = PromptWriter(prompts or PromptSet.shipped(), source.prompt_context)
     turns = told_as(source)
     last: dict[str, int] = {}
     for index, turn in enumerate(turns):
@@ -98,7 +98,7 @@ def _samples(
     prompt_tokens: int,
     evidence_bytes: int,
 ) -> Iterator[PredictionSample]:
-    writer = PromptWriter(prompts or PromptSet.shipped(), source.briefing)
+    writer = PromptWriter(prompts or PromptSet.shipped(), source.prompt_context)
     turns = told_as(source)
     state = source.before
     memory: dict[str, Any] = {}
@@ -117,7 +117,7 @@ def _samples(
             asked = writer.conversation(prompt)
             messages = _messages(asked, prompt_tokens)
             observation = masked(
-                escape_markers(asked.domain.write(turn.observation)), source.briefing.secrets
+                escape_markers(asked.domain.write(turn.observation)), source.prompt_context.secrets
             )
             yield PredictionSample(
                 id=_id(messages, observation),
