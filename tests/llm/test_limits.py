@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from agentworld_sim.errors import ModelRefused, ModelUnavailable
 from agentworld_sim.llm import failures
-from agentworld_sim.llm._chat_transport import LONGEST_PAUSE, pause, seconds_until
+from agentworld_sim.llm.client import LONGEST_PAUSE, pause
 from agentworld_sim.llm.scripted import RawReply, ScriptedModelServer
+from agentworld_sim.llm.transport import seconds_until
 from tests.llm.harness import DONE, Connect, asked, chunk, raw_server, response
 
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"

@@ -9,8 +9,8 @@ import re
 import pytest
 
 from agentworld_sim.errors import ModelRefused, ModelUnavailable
-from agentworld_sim.llm._chat_transport import models_in
 from agentworld_sim.llm.chat import ServedModel
+from agentworld_sim.llm.client import models_in
 from agentworld_sim.llm.scripted import ScriptedModelServer
 from tests.llm.harness import MODEL, Connect, asked, raw_server, response
 
