@@ -92,8 +92,9 @@ def test_whole_files_are_read_back(calls: list[tuple[str, dict[str, str], str]])
         path = Path(folder) / "c.yaml"
         write_file(path, Cassette(model=True, entries=entries).text())
         found = Cassette.load(path)
-    assert [(one.key.text, one.answer) for one in found.entries] == [
-        (one.key.text, one.answer) for one in entries
+    # Two halves of a pair side by side are one character to JSON.
+    assert [(one.key.text, _exact(one.answer)) for one in found.entries] == [
+        (one.key.text, _exact(one.answer)) for one in entries
     ]
 
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from agentworld_sim.cassette import Cassette
 from tests.cassette.lab import Studio, numbered
 
@@ -50,16 +52,17 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(studio: Studio) -> None:
     root = Path(__file__).resolve().parents[2]
     writers = [
         subprocess.Popen(
             [sys.executable, "-c", WRITER, str(studio.path), name], cwd=root, stderr=subprocess.PIPE
         )
-        for name in ("a", "b", "c", "d")
+        for name in ("a", "b", "c")
     ]
     for writer in writers:
         _, error = writer.communicate(timeout=120)
         assert writer.returncode == 0, error.decode()
     found = Cassette.load(studio.path)
-    assert len(found.entries) == 20
+    assert len(found.entries) == 15
