@@ -245,12 +245,12 @@ async def test_a_miss_says_what_there_is_when_nothing_is_alike(studio: Studio) -
 
 
 async def test_volatile_arguments_are_left_out(studio: Studio) -> None:
-    taping = {"volatile": ["book.password"]}
-    async with studio.open("once", numbered, taping=taping) as one:
+    cassette = {"volatile": ["book.password"]}
+    async with studio.open("once", numbered, cassette=cassette) as one:
         await one.call("book", city="Bern", password=1)
         await one.end()
     assert "password" not in studio.text
-    async with studio.open("replay", taping=taping) as one:
+    async with studio.open("replay", cassette=cassette) as one:
         turn = await one.call("book", city="Bern", password=2)
         assert turn.observation.text == "answer 0"
 

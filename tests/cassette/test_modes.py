@@ -65,7 +65,7 @@ async def test_without_model_and_without_recording_worlds_compute_as_without_a_m
 
 async def test_what_was_recorded_without_a_model_is_replayed_without_one(studio: Studio) -> None:
     async with studio.open("once") as one:
-        await one.taping.real(ToolCall("clock"), one.world, real("noon"))
+        await one.cassette.real(ToolCall("clock"), one.world, real("noon"))
         await one.end()
     assert "model: false" in studio.text
     async with studio.open("once", numbered) as one:
@@ -117,10 +117,10 @@ async def test_calls_that_a_control_answered_are_replayed_with_the_model_they_ha
 async def test_a_shared_world_that_only_computed_is_replayed_with_the_model_it_had(
     studio: Studio,
 ) -> None:
-    async with studio.open("once", numbered, taping={"shared": True}, tools=()) as one:
+    async with studio.open("once", numbered, cassette={"shared": True}, tools=()) as one:
         found = await one.bash("which kubectl")
         await one.end()
-    async with studio.open("replay", taping={"shared": True}, tools=()) as one:
+    async with studio.open("replay", cassette={"shared": True}, tools=()) as one:
         assert await one.bash("which kubectl") == found == "/usr/bin/kubectl"
 
 

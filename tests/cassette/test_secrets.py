@@ -22,7 +22,7 @@ async def test_no_secret_is_written(studio: Studio) -> None:
     scenario = Scenario.parse(
         "name: s\ndomains: [swe]\nmachine: {env: {DB_PASSWORD: hunter2hunter2}}\n"
     )
-    options = {"scenario": scenario, "taping": {"secrets": ["zephyr-9000"]}}
+    options = {"scenario": scenario, "cassette": {"secrets": ["zephyr-9000"]}}
     said: list[str] = []
     for mode, answering in (("once", _leaking), ("replay", None)):
         async with studio.open(mode, answering, **options) as one:  # pyright: ignore[reportArgumentType]
@@ -43,7 +43,7 @@ async def test_no_secret_is_written(studio: Studio) -> None:
 
 async def test_another_secret_finds_the_answer(studio: Studio) -> None:
     """A colleague's key is not the one it was recorded with."""
-    async with studio.open("once", _leaking, taping={"secrets": ["zephyr-9000"]}) as one:
+    async with studio.open("once", _leaking, cassette={"secrets": ["zephyr-9000"]}) as one:
         first = await one.call("book", city="Bern", password="correct-horse")
         again = await one.call("book", city="for zephyr-9000 only")
         await one.end()

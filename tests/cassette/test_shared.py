@@ -16,12 +16,12 @@ SHARED = {"shared": True}
 
 async def test_what_others_recorded_stays(studio: Studio) -> None:
     for city in ("Bern", "Basel", "Bern"):
-        async with studio.open("once", numbered, taping={**SHARED, "began": 0.0}) as one:
+        async with studio.open("once", numbered, cassette={**SHARED, "began": 0.0}) as one:
             await one.ask(city)
             await one.end()
     found = Cassette.load(studio.path)
     assert sorted(one.key.about["city"] for one in found.entries) == ["Basel", "Bern"]
-    async with studio.open("live", numbered, taping=SHARED) as one:
+    async with studio.open("live", numbered, cassette=SHARED) as one:
         await one.ask("Chur")
         await one.end()
     found = Cassette.load(studio.path)
@@ -30,9 +30,9 @@ async def test_what_others_recorded_stays(studio: Studio) -> None:
 
 
 async def test_a_cassette_of_an_earlier_run_is_replayed(studio: Studio) -> None:
-    await studio.record(taping=SHARED)
+    await studio.record(cassette=SHARED)
     began = studio.path.stat().st_mtime + 1
-    async with studio.open("once", numbered, taping={**SHARED, "began": began}) as one:
+    async with studio.open("once", numbered, cassette={**SHARED, "began": began}) as one:
         assert (await one.call("weather", city="Bern")).observation.provenance == "replayed"
 
 
@@ -43,7 +43,7 @@ from tests.cassette.lab import Studio, numbered
 
 async def main():
     studio = Studio(Path(sys.argv[1]))
-    async with studio.open("once", numbered, taping={"shared": True, "began": 0.0}) as one:
+    async with studio.open("once", numbered, cassette={"shared": True, "began": 0.0}) as one:
         for number in range(5):
             await one.ask(f"{sys.argv[2]}-{number}")
         await one.end()
