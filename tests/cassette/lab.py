@@ -105,14 +105,14 @@ class Studio:
             self.requests.append(request)
             return answering(request)
 
-        cassette = CassetteSession(self.path, mode, **(cassette or {}))
+        session = CassetteSession(self.path, mode, **(cassette or {}))
         with ScriptedModelServer(script) as server:
             settings = ModelSettings(url=server.url, retries=0)
-            model = cassette.model(WorldModel(settings) if answering else None)
+            model = session.model(WorldModel(settings) if answering else None)
             made = await World.create(scenario, model=model or False, **world)
             async with made:
                 made.add_tools(tools)
-                yield Recording(made, cassette)
+                yield Recording(made, session)
 
     async def record(self, *scripts: str, answering: Answering = numbered, **options: Any) -> None:
         """A cassette of a session that asks for the weather, and runs scripts."""

@@ -8,7 +8,7 @@ vLLM 0.9 (vllm-project/vllm issue 20409), SGLang (`srt/managers/tokenizer_manage
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from json import JSONDecodeError
@@ -165,21 +165,64 @@ OPENAI_FIELDS = frozenset(
 
 def refusal_of(request: ModelRequest, settings: Settings) -> Refusal | None:
     """Why the server would not answer this request, or `None`."""
-    return (
-        _invalid_messages(request)
-        or _unknown_model(request, settings)
-        or _unknown_fields(request.body, settings)
-        or _structured_output(request.body, settings)
-        or _several_choices(request.body)
-        or _empty_conversation(request)
-        or _bad_numbers(request.body, settings)
-        or over_the_limit(
-            settings.dialect,
-            prompt_tokens=request.prompt_tokens,
-            max_tokens=request.max_tokens,
-            limit=settings.max_model_len,
+    return next(_refusals(request, settings), None)
+
+
+def _refusals(request: ModelRequest, settings: Settings) -> Iterator[Refusal]:
+    body, vllm = request.body, settings.dialect == "vllm"
+    sent: object = body.get("messages")
+    if not isinstance(sent, list) or len(request.messages) != len(cast(list[object], sent)):
+        kind, text = "missing", "Field required"
+        if sent is not None:
+            kind, text = "list_type", "Input should be a list of messages"
+        message = (
+            f"1 validation error:\n  {{'type': '{kind}', 'loc': 'body.messages', 'msg': '{text}',"
+            f" 'input': '<dict of {len(body)} items>'}}"
         )
+        yield Refusal(400, message, type="Bad Request", param="body.messages")
+    model: object = body.get("model")
+    # vLLM takes a missing name for its own; SGLang does not look at the name.
+    if model and model not in settings.models and settings.dialect != "sglang":
+        text = f"The model `{model}` does not exist."
+        if vllm:
+            text += f" Valid aliases: {', '.join(settings.models)}."
+        yield Refusal(404, text, param="model")
+    unknown = sorted(set(body) - OPENAI_FIELDS) if settings.strict_fields else []
+    if not settings.structured_output and body.get("structured_outputs") is not None:
+        unknown = unknown or ["structured_outputs"]
+    if unknown:
+        noun = "argument" if len(unknown) == 1 else "arguments"
+        message = f"Unrecognized request {noun} supplied: {', '.join(unknown)}"
+        yield Refusal(400, message, type="invalid_request_error", openai=True)
+    wanted: object = body.get("response_format")
+    kind = cast(dict[str, object], wanted).get("type") if isinstance(wanted, dict) else None
+    if not settings.structured_output and kind == "json_schema":
+        message = (
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this "
+            "model."
+        )
+        named = "response_format"
+        yield Refusal(400, message, type="invalid_request_error", param=named, openai=True)
+    if body.get("n") not in (None, 1):
+        text = "This scripted server answers with one choice: leave `n` out."
+        yield Refusal(400, text, param="n")
+    if not request.messages:
+        text = "Cannot apply chat template to an empty conversation. Provide at least one message."
+        yield Refusal(400, text)
+    # What vLLM checks of the sampling; the others are not imitated in this.
+    temperature, budget = body.get("temperature"), body.get("thinking_token_budget")
+    if vllm and isinstance(temperature, int | float) and temperature < 0:
+        value = float(temperature)
+        yield _bad_value(f"temperature must be non-negative, got {value}.", "temperature", value)
+    if vllm and isinstance(budget, int) and budget < -1:
+        text = "`thinking_token_budget` must be a non-negative integer or -1 for unlimited."
+        yield _bad_value(text, "thinking_token_budget", budget)
+    limit, tokens = settings.max_model_len, request.prompt_tokens
+    overflow = over_the_limit(
+        settings.dialect, prompt_tokens=tokens, max_tokens=request.max_tokens, limit=limit
     )
+    if overflow is not None:
+        yield overflow
 
 
 def invalid_body(reason: str, error: JSONDecodeError | None = None) -> Refusal:
@@ -190,86 +233,6 @@ def invalid_body(reason: str, error: JSONDecodeError | None = None) -> Refusal:
         more = f", 'input': '<dict of 0 items>', 'ctx': {{'error': {error.msg!r}}}"
     message = f"1 validation error:\n  {{'type': 'json_invalid', 'loc': '{where}', 'msg': {reason!r}{more}}}"
     return Refusal(400, message, type="Bad Request", param=where)
-
-
-def _invalid_messages(request: ModelRequest) -> Refusal | None:
-    sent: object = request.body.get("messages")
-    if isinstance(sent, list) and len(request.messages) == len(cast(list[object], sent)):
-        return None
-    kind, text = "missing", "Field required"
-    if sent is not None:
-        kind, text = "list_type", "Input should be a list of messages"
-    message = (
-        f"1 validation error:\n  {{'type': '{kind}', 'loc': 'body.messages', 'msg': '{text}',"
-        f" 'input': '<dict of {len(request.body)} items>'}}"
-    )
-    return Refusal(400, message, type="Bad Request", param="body.messages")
-
-
-def _unknown_model(request: ModelRequest, settings: Settings) -> Refusal | None:
-    model: object = request.body.get("model")
-    # vLLM takes a missing name for its own; SGLang does not look at the name.
-    if not model or model in settings.models or settings.dialect == "sglang":
-        return None
-    text = f"The model `{model}` does not exist."
-    if settings.dialect == "vllm":
-        text += f" Valid aliases: {', '.join(settings.models)}."
-    return Refusal(404, text, param="model")
-
-
-def _unknown_fields(body: Mapping[str, Any], settings: Settings) -> Refusal | None:
-    unknown = sorted(set(body) - OPENAI_FIELDS)
-    if not unknown or not settings.strict_fields:
-        return None
-    noun = "argument" if len(unknown) == 1 else "arguments"
-    message = f"Unrecognized request {noun} supplied: {', '.join(unknown)}"
-    return Refusal(400, message, type="invalid_request_error", openai=True)
-
-
-def _structured_output(body: Mapping[str, Any], settings: Settings) -> Refusal | None:
-    if settings.structured_output:
-        return None
-    if body.get("structured_outputs") is not None:
-        message = "Unrecognized request argument supplied: structured_outputs"
-        return Refusal(400, message, type="invalid_request_error", openai=True)
-    wanted: object = body.get("response_format")
-    if not isinstance(wanted, dict):
-        return None
-    if cast(dict[str, object], wanted).get("type") != "json_schema":
-        return None
-    message = (
-        "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this "
-        "model."
-    )
-    return Refusal(400, message, type="invalid_request_error", param="response_format", openai=True)
-
-
-def _several_choices(body: Mapping[str, Any]) -> Refusal | None:
-    if body.get("n") in (None, 1):
-        return None
-    return Refusal(400, "This scripted server answers with one choice: leave `n` out.", param="n")
-
-
-def _empty_conversation(request: ModelRequest) -> Refusal | None:
-    if request.messages:
-        return None
-    text = "Cannot apply chat template to an empty conversation. Provide at least one message."
-    return Refusal(400, text)
-
-
-def _bad_numbers(body: Mapping[str, Any], settings: Settings) -> Refusal | None:
-    """What vLLM checks of the sampling; the others are not imitated in this."""
-    if settings.dialect != "vllm":
-        return None
-    temperature, budget = body.get("temperature"), body.get("thinking_token_budget")
-    if isinstance(temperature, int | float) and temperature < 0:
-        value = float(temperature)
-        text = f"temperature must be non-negative, got {value}."
-        return _bad_value(text, "temperature", value)
-    if isinstance(budget, int) and budget < -1:
-        text = "`thinking_token_budget` must be a non-negative integer or -1 for unlimited."
-        return _bad_value(text, "thinking_token_budget", budget)
-    return None
 
 
 def _bad_value(text: str, name: str, value: float) -> Refusal:

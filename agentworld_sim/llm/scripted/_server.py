@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -96,7 +97,6 @@ class ScriptedModelServer(ScriptedApp):
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
-        self._start_error: OSError | None = None
 
     @property
     def url(self) -> str:
@@ -118,29 +118,32 @@ class ScriptedModelServer(ScriptedApp):
         """
         if self._thread is not None:
             raise UsageError("This scripted model server runs already; make another one.")
-        ready = threading.Event()
-        self._start_error = None
+        try:
+            listening = socket.create_server((self._host, self._port), backlog=BACKLOG)
+        except OSError as error:
+            raise UsageError(
+                f"Cannot listen on {self._host}:{self._port}: {error.strerror}. "
+                "Use port=0 for a free one."
+            ) from error
+        self._port = listening.getsockname()[1]
+        self._loop, self._stop = asyncio.new_event_loop(), asyncio.Event()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._run(ready)), name="scripted-model-server", daemon=True
+            target=self._loop.run_until_complete,
+            args=(self._run(listening, self._stop),),
+            name="scripted-model-server",
+            daemon=True,
         )
         self._thread.start()
-        ready.wait()
-        if self._start_error is not None:
-            self.close()
-            raise UsageError(
-                f"Cannot listen on {self._host}:{self._port}: {self._start_error.strerror}. "
-                "Use port=0 for a free one."
-            ) from self._start_error
         return self
 
     def close(self) -> None:
         """Drop every connection, stop listening and end the thread. Calling it twice is fine."""
         thread, self._thread = self._thread, None
-        if thread is None:
+        if thread is None or self._loop is None or self._stop is None:
             return
-        if self._loop is not None and self._stop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
+        self._loop.call_soon_threadsafe(self._stop.set)
         thread.join()
+        self._loop.close()
         self._loop = self._stop = None
 
     def __enter__(self) -> Self:
@@ -167,7 +170,7 @@ class ScriptedModelServer(ScriptedApp):
     ) -> None:
         self.__exit__(kind, error, trace)
 
-    async def _run(self, ready: threading.Event) -> None:
+    async def _run(self, listening: socket.socket, stop: asyncio.Event) -> None:
         # Here, because it takes a tenth of a second, and most who import the replies start no server.
         import uvicorn
         from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -195,18 +198,10 @@ class ScriptedModelServer(ScriptedApp):
         )
         state = ServerState()
         loop = asyncio.get_running_loop()
-        try:
-            listener = await loop.create_server(
-                lambda: Protocol(config, state, {}), self._host, self._port, backlog=BACKLOG
-            )
-        except OSError as error:
-            self._start_error = error
-            ready.set()
-            return
-        self._port = listener.sockets[0].getsockname()[1]
-        self._loop, self._stop = loop, asyncio.Event()
-        ready.set()
-        await self._stop.wait()
+        listener = await loop.create_server(
+            lambda: Protocol(config, state, {}), sock=listening, backlog=BACKLOG
+        )
+        await stop.wait()
         listener.close()
         for connection in list(state.connections):
             cast("Protocol", connection).transport.abort()
