@@ -16,7 +16,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
-    Iterator,
     Mapping,
     MutableMapping,
     Sequence,
@@ -25,14 +24,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast, get_args
 
-from agentworld_sim.llm.scripted._generation import (
-    DONE,
-    Envelope,
-    Generation,
-    deltas_of,
-    event,
-    generate,
-)
+from agentworld_sim.llm.scripted._generation import DONE, Generation, event
 from agentworld_sim.llm.scripted._refusals import (
     VERSION,
     Refusal,
@@ -390,23 +382,21 @@ class ScriptedApp:
     async def _complete(
         self, http: HttpResponse, reply: ScriptedReply, request: ModelRequest
     ) -> Generation:
-        generation = generate(reply, request, self._settings)
-        envelope = Envelope.of(request, self._settings)
-        chunks = _chunks(reply, generation, envelope)
+        generation = Generation.of(reply, request, self._settings)
         await _before_the_first_byte(reply)
         if not request.stream:
-            await asyncio.sleep(reply.seconds_per_chunk * len(list(chunks)))
-            body = json.dumps(envelope.completion(generation)).encode()
+            await asyncio.sleep(reply.seconds_per_chunk * len(list(generation.chunks())))
+            body = json.dumps(generation.completion()).encode()
             await http.whole(200, body, JSON)
             return generation
         await http.start(200, EVENTS)
-        for chunk in chunks:
+        for chunk in generation.chunks():
             await http.send(chunk)
             await asyncio.sleep(reply.seconds_per_chunk)
         bare = self._settings.reasoning_parser and self._settings.dialect != "vllm"
-        await http.send(envelope.chunk({} if bare else {"content": ""}, generation.finish_reason))
+        await http.send(generation.chunk({} if bare else {"content": ""}, generation.finish_reason))
         if request.include_usage:
-            await http.send(envelope.usage_chunk(generation))
+            await http.send(generation.usage_chunk())
         await http.send(DONE, more=False)
         return generation
 
@@ -417,15 +407,14 @@ class ScriptedApp:
         await _before_the_first_byte(reply)
         if chunks is None:
             return
-        generation = generate(reply, request, self._settings)
-        envelope = Envelope.of(request, self._settings)
+        generation = Generation.of(reply, request, self._settings)
         if request.stream:
             await http.start(200, EVENTS)
-            for chunk in islice(_chunks(reply, generation, envelope), chunks):
+            for chunk in islice(generation.chunks(), chunks):
                 await http.send(chunk)
                 await asyncio.sleep(reply.seconds_per_chunk)
             return
-        body = json.dumps(envelope.completion(generation)).encode()
+        body = json.dumps(generation.completion()).encode()
         await http.start(200, JSON, {"content-length": str(len(body))})
         await http.send(body[: min(chunks * (reply.chunk_size or len(body)), len(body) - 1)])
 
@@ -463,12 +452,6 @@ async def _before_the_first_byte(reply: ScriptedReply) -> None:
     if reply.gate is not None:
         await reply.gate.wait()
     await asyncio.sleep(reply.delay_s)
-
-
-def _chunks(reply: ScriptedReply, generation: Generation, envelope: Envelope) -> Iterator[bytes]:
-    yield envelope.chunk({"role": "assistant", "content": ""})
-    for delta in deltas_of(generation, envelope.settings, reply.chunk_size):
-        yield envelope.chunk(delta)
 
 
 def _error(reply: ErrorReply) -> Refusal:
