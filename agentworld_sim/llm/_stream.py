@@ -38,12 +38,14 @@ BROKEN_OFF = frozenset({"abort", "error"})
 
 
 class MalformedReply(Exception):
-    """The server sends what is no reply. Trying again would not help."""
+    """The server sends what is no reply."""
 
-    def __init__(self, what: str, hint: str = "") -> None:
+    def __init__(self, what: str, hint: str = "", *, temporary: bool = False) -> None:
         super().__init__(what)
         self.hint = hint
         """What to do about it, when that is particular."""
+        self.temporary = temporary
+        """Whether trying again may help."""
 
 
 def too_large(what: str) -> MalformedReply:
@@ -54,8 +56,9 @@ def too_large(what: str) -> MalformedReply:
     )
 
 
-class BrokenReply(Exception):
-    """The reply ended before its end."""
+def broken_off(how: str) -> MalformedReply:
+    """A reply that ended before its end."""
+    return MalformedReply(how, " Look into the server's log.", temporary=True)
 
 
 class FilteredReply(Exception):
@@ -180,15 +183,15 @@ class ReplyReader:
         """Makes sure that the reply came to its own end.
 
         Raises:
-            BrokenReply: it did not.
+            MalformedReply: it did not.
             FilteredReply: a filter of the server ended it.
         """
         if self.finish_reason == "content_filter":
             raise FilteredReply
         if self.finish_reason in BROKEN_OFF:
-            raise BrokenReply(f"broke off its reply (finish_reason {self.finish_reason!r})")
+            raise broken_off(f"broke off its reply (finish_reason {self.finish_reason!r})")
         if not self.finish_reason and not (self.done and self.size):
-            raise BrokenReply("closed the connection in the middle of a reply")
+            raise broken_off("closed the connection in the middle of a reply")
 
     def _take(self, chunk: Mapping[str, Any], part: str) -> None:
         if chunk.get("usage"):

@@ -317,9 +317,6 @@ class Failures:
             " server's filter, or ask a server without one."
         )
 
-    def broken_reply(self, what: str) -> ModelUnavailable:
-        return ModelUnavailable(f"{self.place} {what}. Look into the server's log.")
-
     def closed_client(self) -> ModelUnavailable:
         return ModelUnavailable(
             f"{self.place} was not waited for: the client was closed. Close it when all is answered."

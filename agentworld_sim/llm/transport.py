@@ -23,7 +23,6 @@ from urllib.request import getproxies, proxy_bypass
 from agentworld_sim.errors import ModelFailure, ModelUnavailable, UsageError
 from agentworld_sim.llm._sharing import SingleFlight
 from agentworld_sim.llm._stream import (
-    BrokenReply,
     FilteredReply,
     MalformedReply,
     ReplyReader,
@@ -123,9 +122,8 @@ class ChatTransport:
                     reader.check()
         except MalformedReply as error:
             nonsense = error
-            problem = self.failures.nonsense(str(error), error.hint)
-        except BrokenReply as error:
-            problem = Temporary(self.failures.broken_reply(str(error)))
+            failure = self.failures.nonsense(str(error), error.hint)
+            problem = Temporary(failure) if error.temporary else failure
         except FilteredReply:
             problem = self.failures.content_filter()
         except TransportError as error:
