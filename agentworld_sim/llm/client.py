@@ -181,8 +181,8 @@ class ChatClient:
         Raises:
             ModelUnavailable: the last attempt failed too.
         """
-        retries = self.settings.retries
-        for count in range(retries + 1):
+        retries, count = self.settings.retries, 0
+        while True:
             try:
                 return await attempt()
             except Temporary as error:
@@ -190,7 +190,8 @@ class ChatClient:
             if count == retries:
                 break
             seconds = pause(count, after)
-            logger.debug("attempt %d failed, the next one comes in %.2f s", count + 1, seconds)
+            count += 1
+            logger.debug("attempt %d failed, the next one comes in %.2f s", count, seconds)
             await self._sleep(seconds)
         if retries:
             failure.args = (f"{failure.args[0]} It was tried {retries + 1} times.",)

@@ -104,7 +104,7 @@ def is_pattern(pattern: str) -> bool:
     if _matcher(pattern) is not None:
         return True
     try:
-        re.compile(_ELSEWHERE.sub(r"\\w", _in_python(pattern)))
+        re.compile(_ELSEWHERE.sub(r"\\w", in_python(pattern)))
     except (re.error, RecursionError, OverflowError):
         return False
     return True
@@ -128,7 +128,7 @@ _ELSEWHERE = re.compile(r"\\[pP]\{\^?[\w=]+\}|\\c[A-Za-z]|\\u\{[0-9A-Fa-f]+\}")
 """What JavaScript knows and Python does not."""
 
 
-def _in_python(pattern: str) -> str:
+def in_python(pattern: str) -> str:
     named = re.sub(r"\(\?<(?![=!])", "(?P<", pattern)
     return re.sub(r"\\k<(\w+)>", r"(?P=\1)", named)
 
@@ -151,7 +151,7 @@ def _fits_looking_around(pattern: str, text: str) -> bool:
     if _ELSEWHERE.search(pattern):
         return True
     try:
-        return re.search(_in_python(pattern), text) is not None
+        return re.search(in_python(pattern), text) is not None
     except re.error:
         return True
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,8 @@ def test_importing_reads_no_environment_and_sets_up_no_logging(tmp_path: Path) -
 def test_packages_are_typed(package: str, tmp_path: Path) -> None:
     code = f"import importlib.resources as r\nprint((r.files({package!r}) / 'py.typed').is_file())"
     assert python(code, tmp_path).strip() == "True"
+
+
+def test_pytest_leaves_the_modules_of_the_library_as_they_are() -> None:
+    # It rewrites those of every wheel with a plugin, which took seconds at the first test.
+    assert isinstance(import_module("agentworld_sim.world").__loader__, SourceFileLoader)

@@ -16,7 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PORTABLE = (
     *(f"tests/{name}" for name in ("core", "diff", "ingest", "runtime", "scenario", "schema")),
-    *(f"tests/{name}" for name in ("data", "packaging/test_installed.py", "store", "types")),
+    *(
+        f"tests/{name}"
+        for name in ("data", "packaging/test_installed.py", "properties.py", "store", "types")
+    ),
     *(f"tests/engines/table/{name}" for name in ("__init__.py", "desk.py")),
     *(f"tests/engines/shell/{name}" for name in ("__init__.py", "imagining.py")),
     "docs",

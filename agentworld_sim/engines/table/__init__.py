@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agentworld_sim.engines.table._engine import TableEngine
-from agentworld_sim.engines.table._inference import infer, plan_of
+from agentworld_sim.engines.table.engine import TableEngine
+from agentworld_sim.engines.table.inference import infer, plan_of
 from agentworld_sim.engines.table.operation import (
     Argument,
     Does,
@@ -18,8 +18,8 @@ from agentworld_sim.engines.table.operation import (
 )
 
 if TYPE_CHECKING:
-    from agentworld_sim.engines.table._records import record_changes, records_in, records_view
     from agentworld_sim.engines.table.layout import tables_in
+    from agentworld_sim.engines.table.table_changes import record_changes, records_in, records_view
     from agentworld_sim.engines.table.seeds import records_from, with_records
 
 __all__ = [
@@ -42,10 +42,10 @@ __all__ = [
 ]
 
 _LATE = {
-    "record_changes": "_records",
+    "record_changes": "table_changes",
     "records_from": "seeds",
-    "records_in": "_records",
-    "records_view": "_records",
+    "records_in": "table_changes",
+    "records_view": "table_changes",
     "tables_in": "layout",
     "with_records": "seeds",
 }

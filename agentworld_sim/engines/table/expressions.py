@@ -9,7 +9,7 @@ from decimal import Context, Decimal, DecimalException
 from functools import lru_cache
 from typing import Any, cast
 
-from agentworld_sim.engines.table._matching import number, same
+from agentworld_sim.engines.table.query import number, same
 from agentworld_sim.errors import UsageError
 
 MAX_CHARACTERS = 2000

@@ -11,18 +11,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentworld_sim.engines.table import _times
-from agentworld_sim.engines.table._database import counted
-from agentworld_sim.engines.table._drawing import Draw
-from agentworld_sim.engines.table._errors import singular
-from agentworld_sim.engines.table._generate import Maker
-from agentworld_sim.engines.table._keys import next_key
-from agentworld_sim.engines.table._ordering import in_order
-from agentworld_sim.engines.table._paths import MISSING, get, put
-from agentworld_sim.engines.table._plausible import PEOPLE, made_us
-from agentworld_sim.engines.table._schemas import Schema, nullable, resolved, types_of
-from agentworld_sim.engines.table.layout import BEGUN, Stored, key_of, record_path, table_path
+from agentworld_sim.engines.table import times
+from agentworld_sim.engines.table.database import counted
+from agentworld_sim.engines.table.errors import singular
+from agentworld_sim.engines.table.generate import Maker
+from agentworld_sim.engines.table.json_schemas import Schema, nullable, resolved, types_of
+from agentworld_sim.engines.table.keys import next_key
+from agentworld_sim.engines.table.layout import (
+    BEGUN,
+    MISSING,
+    Stored,
+    get,
+    key_of,
+    put,
+    record_path,
+    table_path,
+)
 from agentworld_sim.engines.table.operation import Plan, Table
+from agentworld_sim.engines.table.plausible import PEOPLE, Draw, made_us
+from agentworld_sim.engines.table.query import in_order
 from agentworld_sim.errors import UsageError
 
 USUAL = 5
@@ -248,7 +255,7 @@ class _Beginning:
         }
 
     def _reference(self, table: Table, name: str) -> Table | None:
-        bare = _times.snake(name)
+        bare = times.snake(name)
         for end in _ENDS:
             if bare.endswith(end) and bare != end[1:]:
                 bare = bare.removesuffix(end)
@@ -270,7 +277,7 @@ class _Beginning:
         states = {value for value in record.values() if isinstance(value, str)}
         roots = roots_of(self.plan, table.name)
         for name, schema in table.fields.items():
-            happened = _AFTERWARDS.fullmatch(_times.snake(name))
+            happened = _AFTERWARDS.fullmatch(times.snake(name))
             if happened and happened[1] not in states and nullable(schema, roots):
                 record[name] = None
 
@@ -283,7 +290,7 @@ def _shared(scope: Sequence[str], other: Table) -> dict[str, str]:
         if name in (*other.key, *other.scope) and name not in ("id", "name", "key", "number"):
             found[name] = name
             continue
-        bare = _times.snake(name)
+        bare = times.snake(name)
         for end in _ENDS:
             bare = bare.removesuffix(end)
         if bare in (thing, other.name) or (len(bare) > 3 and thing.startswith(bare)):

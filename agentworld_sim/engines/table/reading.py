@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from agentworld_sim.engines.table._shapes import (
+from agentworld_sim.engines.table.json_schemas import (
     enum_of,
     kind_of,
     properties,
@@ -14,7 +14,8 @@ from agentworld_sim.engines.table._shapes import (
     shape,
     unsaid_result,
 )
-from agentworld_sim.engines.table._verbs import (
+from agentworld_sim.engines.table.operation import Does
+from agentworld_sim.engines.table.verbs import (
     ACTIONS,
     ADJECTIVES,
     AMBIGUOUS,
@@ -26,7 +27,6 @@ from agentworld_sim.engines.table._verbs import (
     SWITCHES,
     VERBS,
 )
-from agentworld_sim.engines.table.operation import Does
 from agentworld_sim.engines.table.words import is_plural, singular, snake, words
 from agentworld_sim.types.tools import ToolSpec
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.table._drawing import Draw
-from agentworld_sim.engines.table._generate import Maker
-from agentworld_sim.engines.table._regular import text_for
+from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.initial_rows import beginning
 from agentworld_sim.engines.table.operation import Plan, Table
+from agentworld_sim.engines.table.plausible import Draw
+from agentworld_sim.engines.table.regex_text import text_for
 from agentworld_sim.schema.validate import schema_problem
 from tests.properties import examples
 

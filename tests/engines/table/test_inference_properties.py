@@ -68,6 +68,8 @@ def test_tools_about_something_else_do_not_matter(listing: str, other: str) -> N
     plan = plan_of(tools)
     nouns = {part for tool in tools for part in map(singular, words(tool.name))}
     own = {name for tool in tools for name in tool.input_schema.get("properties", {})}
+    # `contact_id` is about contacts: their tools are not about something else.
+    nouns |= {singular(name.removesuffix("_id")) for name in own if name.endswith("_id")}
     beside = [
         tool
         for tool in specs(other)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.table._describing import IGNORED, keys_of
-from agentworld_sim.engines.table._groups import STRONG, Group
-from agentworld_sim.engines.table._shapes import item_of, kind_of, properties
+from agentworld_sim.engines.table.describing import IGNORED, keys_of
+from agentworld_sim.engines.table.json_schemas import item_of, kind_of, properties
 from agentworld_sim.engines.table.reading import READS, Reading
+from agentworld_sim.engines.table.tool_groups import STRONG, Group
 from agentworld_sim.engines.table.words import snake
 
 _SUMS = frozenset(

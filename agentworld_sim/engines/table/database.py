@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.engines.table._matching import SAME, Filter, matches, texts
-from agentworld_sim.engines.table._paths import get
-from agentworld_sim.engines.table.layout import Stored, scope_of
+from agentworld_sim.engines.table.layout import Stored, get, scope_of
 from agentworld_sim.engines.table.operation import Table
+from agentworld_sim.engines.table.query import SAME, Filter, matches, texts
 
 WORTH_INDEXING = 2000
 """Tables with fewer records are read from end to end as fast."""

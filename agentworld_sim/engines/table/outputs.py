@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentworld_sim.engines.table._shapes import (
+from agentworld_sim.engines.table.json_schemas import (
     enum_of,
     is_object,
     is_records,

@@ -1,15 +1,126 @@
-"""Plausible texts and numbers for a field, by its name."""
+"""Random choices that are the same in every process and release: hashes of where they are made."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from agentworld_sim.engines.table import _times
-from agentworld_sim.engines.table import _vocabulary as words
-from agentworld_sim.engines.table._drawing import Draw
+from agentworld_sim.engines.table import times
+
+T = TypeVar("T")
+
+
+class Draw:
+    """A source of choices. Each choice is named, so that it does not depend on those before it."""
+
+    __slots__ = ("_where",)
+
+    def __init__(self, *where: object) -> None:
+        self._where = "\n".join(map(str, where))
+
+    def at(self, *where: object) -> Draw:
+        """A source of its own."""
+        return Draw(self._where, *where)
+
+    def number(self, name: object = "") -> int:
+        """64 random bits."""
+        text = f"{self._where}\n{name}".encode(errors="surrogatepass")
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())
+
+    def below(self, limit: int, name: object = "") -> int:
+        """A number from 0 to `limit` - 1."""
+        return self.number(name) % limit
+
+    def one_of(self, values: Sequence[T], name: object = "") -> T:
+        """One of `values`."""
+        return values[self.below(len(values), name)]
+
+    def uuid(self, name: object = "") -> str:
+        """A version 4 UUID."""
+        high, low = self.number((name, "high")), self.number((name, "low"))
+        return str(uuid.UUID(int=high << 64 | low, version=4))
+
+    def hex(self, digits: int, name: object = "") -> str:
+        """So many hexadecimal digits."""
+        parts = [f"{self.number((name, part)):016x}" for part in range(digits // 16 + 1)]
+        return "".join(parts)[:digits]
+
+
+FIRST_NAMES = (
+    "Ada Amir Anna Ben Carla Chen Dana Diego Elif Emma Farah Felix Grace Hana Hugo Ines Ivan Jana Jonas"
+    " Kofi Lena Lucas Maya Milan Nadia Noah Olga Omar Priya Rosa Samir Sofia Tomas Uma Vera Yuki"
+).split()
+
+LAST_NAMES = (
+    "Adler Berg Castro Diaz Ekman Fischer Garcia Haddad Ito Jensen Kaya Lind Moreau Novak Okafor Park"
+    " Quist Rossi Silva Tanaka Urban Varga Weber Xu Yilmaz Zhang"
+).split()
+
+TITLES = (
+    "Fix the login timeout",
+    "Update the onboarding guide",
+    "Review the quarterly budget",
+    "Add export to CSV",
+    "Search is slow on large projects",
+    "Prepare the release notes",
+    "Replace the old logo",
+    "Plan the spring workshop",
+    "Clean up unused settings",
+    "Answer open questions from support",
+    "Rename the staging server",
+    "Collect feedback on the new menu",
+    "Check the backup schedule",
+    "Document the import format",
+    "Remove duplicate entries",
+    "Translate the welcome message",
+)
+
+SENTENCES = (
+    "This came up again in the last review.",
+    "Two teams have asked for it since spring.",
+    "The steps to see it are in the comments.",
+    "It should be finished before the next release.",
+    "Nothing else depends on it.",
+    "We agreed on the short version.",
+    "The details are in the shared notes.",
+    "It works on the first try and fails on the second.",
+    "Please look at it when there is time.",
+    "The old behaviour stays available for a while.",
+)
+
+THINGS = (
+    "Atlas Beacon Cedar Delta Ember Falcon Grove Harbor Indigo Juniper Kestrel Lumen Meadow Nimbus"
+    " Orchard Pioneer Quarry Ridge Summit Tundra Umbra Valley Willow Zephyr"
+).split()
+
+COMPANIES = tuple(
+    f"{name} {kind}"
+    for name in ("Northwind", "Bluebird", "Stonebridge", "Fairfield", "Riverton", "Oakley")
+    for kind in ("Labs", "Group", "Works")
+)
+
+TAGS = "urgent design backend docs planning research billing mobile cleanup feedback".split()
+
+STATES = ("open", "in_progress", "done")
+
+CITIES = "Lisbon Oslo Kyoto Nairobi Toronto Porto Ghent Leipzig Tampere Cusco Hobart Izmir".split()
+
+COUNTRIES = "Portugal Norway Japan Kenya Canada Belgium Germany Finland Peru Turkey".split()
+
+STREETS = ("Harbour Street", "Mill Lane", "Station Road", "Garden Row", "Hill Avenue", "Park Way")
+
+COLORS = "blue green red orange purple teal gray yellow".split()
+
+FILES = ("docs/guide.md", "src/main.py", "README.md", "config/settings.yaml", "notes/plan.txt")
+
+WORDS = (
+    "amber brook cobalt dune elm fern glade heron iris jade kelp lark moss nova opal pine".split()
+)
+
 
 PEOPLE = frozenset(
     "user users member members person people author authors assignee assignees owner customer customers"
@@ -53,8 +164,8 @@ def moment_us(place: Place) -> int:
     """When something of a record was: it was made before it was changed, and both before today."""
     day = place.clock_us // _DAY_US * _DAY_US
     made = made_us(place.draw, place.clock_us)
-    name = _times.snake(place.name)
-    if name in _times.MADE:
+    name = times.snake(place.name)
+    if name in times.MADE:
         return made
     later = place.own.below(max((day - made) // 1_000_000, 1), "later") * 1_000_000
     if name.startswith(("due", "deadline", "end", "expir", "until", "next", "start")):
@@ -74,24 +185,24 @@ def text(place: Place, style: str = "") -> str:
     maker = _FORMATS.get(style)
     if maker is not None:
         return maker(place)
-    name = _times.snake(place.name)
+    name = times.snake(place.name)
     tokens = name.split("_")
     for pattern, make in _TEXTS:
         if pattern.fullmatch(name):
             return make(place)
     if tokens[-1] == "name":
         return _thing_name(place)
-    if _times.is_moment(place.name):
-        return str(_times.written(moment_us(place), place.name, {"type": "string"}))
+    if times.is_moment(place.name):
+        return str(times.written(moment_us(place), place.name, {"type": "string"}))
     return _words(place)
 
 
 def number(place: Place) -> float:
     """A number for a field, with two decimals where that is usual."""
-    name = _times.snake(place.name)
+    name = times.snake(place.name)
     tokens = set(name.split("_"))
     own = place.own
-    if _times.is_moment(place.name):
+    if times.is_moment(place.name):
         return moment_us(place) // 1_000_000
     if tokens & {
         "price",
@@ -134,7 +245,7 @@ def slug(text: str) -> str:
 def _person(place: Place) -> tuple[str, str]:
     # An object of its own (an assignee) is somebody else than the record's.
     whom = place.draw.at(place.about)
-    return whom.one_of(words.FIRST_NAMES, "first"), whom.one_of(words.LAST_NAMES, "last")
+    return whom.one_of(FIRST_NAMES, "first"), whom.one_of(LAST_NAMES, "last")
 
 
 def _full_name(place: Place) -> str:
@@ -152,41 +263,41 @@ def _email(place: Place) -> str:
 
 
 def _thing_name(place: Place) -> str:
-    around = set(_times.snake(place.about).split("_"))
-    mine = set(_times.snake(place.name).split("_"))
+    around = set(times.snake(place.about).split("_"))
+    mine = set(times.snake(place.name).split("_"))
     if (around | mine) & PEOPLE:
         return _full_name(place)
     if (around | mine) & {"company", "companies", "organization", "organizations", "customer"}:
-        return place.own.one_of(words.COMPANIES)
+        return place.own.one_of(COMPANIES)
     if (around | mine) & {"label", "labels", "tag", "tags", "category", "categories"}:
-        return place.own.one_of(words.TAGS)
+        return place.own.one_of(TAGS)
     if (around | mine) & {"file", "files"}:
-        return place.own.one_of(words.FILES).rpartition("/")[2]
-    return place.own.one_of(words.THINGS)
+        return place.own.one_of(FILES).rpartition("/")[2]
+    return place.own.one_of(THINGS)
 
 
 def _title(place: Place) -> str:
-    return place.draw.one_of(words.TITLES, "title")
+    return place.draw.one_of(TITLES, "title")
 
 
 def _body(place: Place) -> str:
-    first = place.own.one_of(words.SENTENCES, "first")
-    second = place.own.one_of(words.SENTENCES, "second")
+    first = place.own.one_of(SENTENCES, "first")
+    second = place.own.one_of(SENTENCES, "second")
     return first if first == second else f"{first} {second}"
 
 
 def _url(place: Place) -> str:
-    about = slug(_times.snake(place.about)) or "items"
+    about = slug(times.snake(place.about)) or "items"
     return f"https://example.com/{about}/{place.draw.hex(8, 'url')}"
 
 
 def _words(place: Place) -> str:
-    return f"{place.own.one_of(words.WORDS, 'first')} {place.own.one_of(words.THINGS, 'second').lower()}"
+    return f"{place.own.one_of(WORDS, 'first')} {place.own.one_of(THINGS, 'second').lower()}"
 
 
 def _time(kind: str) -> Callable[[Place], str]:
     schema: Mapping[str, Any] = {"type": "string", "format": kind}
-    return lambda place: str(_times.written(moment_us(place), place.name, schema))
+    return lambda place: str(times.written(moment_us(place), place.name, schema))
 
 
 _FORMATS: Mapping[str, Callable[[Place], str]] = {
@@ -196,8 +307,8 @@ _FORMATS: Mapping[str, Callable[[Place], str]] = {
     "duration": lambda place: f"PT{1 + place.own.below(59)}M",
     "email": _email,
     "idn-email": _email,
-    "hostname": lambda place: f"{place.own.one_of(words.WORDS)}.example.com",
-    "idn-hostname": lambda place: f"{place.own.one_of(words.WORDS)}.example.com",
+    "hostname": lambda place: f"{place.own.one_of(WORDS)}.example.com",
+    "idn-hostname": lambda place: f"{place.own.one_of(WORDS)}.example.com",
     "ipv4": lambda place: f"192.0.2.{1 + place.own.below(254)}",
     "ipv6": lambda place: f"2001:db8::{1 + place.own.below(65534):x}",
     "uri": _url,
@@ -206,7 +317,7 @@ _FORMATS: Mapping[str, Callable[[Place], str]] = {
     "uri-reference": _url,
     "iri-reference": _url,
     "uuid": lambda place: place.own.uuid(),
-    "json-pointer": lambda place: f"/{place.own.one_of(words.WORDS)}",
+    "json-pointer": lambda place: f"/{place.own.one_of(WORDS)}",
     "regex": lambda place: "^[a-z]+$",
     "byte": lambda place: "YWdlbnQ=",
 }
@@ -241,31 +352,31 @@ _TEXTS = (
     _rule(
         r"(.*_)?phone(_number)?|mobile|fax", lambda place: f"+1-202-555-01{place.own.below(100):02}"
     ),
-    _rule(r"(.*_)?city|location", lambda place: place.own.one_of(words.CITIES)),
-    _rule(r"(.*_)?country(_name)?", lambda place: place.own.one_of(words.COUNTRIES)),
+    _rule(r"(.*_)?city|location", lambda place: place.own.one_of(CITIES)),
+    _rule(r"(.*_)?country(_name)?", lambda place: place.own.one_of(COUNTRIES)),
     _rule(r"country_code", lambda place: place.own.one_of(("PT", "NO", "JP", "KE", "CA"))),
     _rule(
         r"(.*_)?(street|address(_line_?1)?)",
-        lambda place: f"{1 + place.own.below(98)} {place.own.one_of(words.STREETS, 'street')}",
+        lambda place: f"{1 + place.own.below(98)} {place.own.one_of(STREETS, 'street')}",
     ),
     _rule(r"(.*_)?(zip|postal|post)_?(code)?", lambda place: f"{10000 + place.own.below(89999)}"),
     _rule(
         r"(.*_)?(company|organi[sz]ation|org|employer|team|workspace|vendor)(_name)?",
-        lambda place: place.own.one_of(words.COMPANIES),
+        lambda place: place.own.one_of(COMPANIES),
     ),
-    _rule(r"(.*_)?colou?r", lambda place: place.own.one_of(words.COLORS)),
+    _rule(r"(.*_)?colou?r", lambda place: place.own.one_of(COLORS)),
     _rule(r"(.*_)?currency(_code)?", lambda place: place.own.one_of(("EUR", "USD", "GBP", "JPY"))),
     _rule(r"(.*_)?(lang(uage)?|locale)", lambda place: place.own.one_of(("en", "de", "fr", "pt"))),
     _rule(r"time_?zone|tz", lambda place: "UTC"),
-    _rule(r"(.*_)?(status|state)", lambda place: place.own.one_of(words.STATES)),
+    _rule(r"(.*_)?(status|state)", lambda place: place.own.one_of(STATES)),
     _rule(r"(due|deadline|start|end|expires|expiry|until|reminder)(_on|_day)?", _time("date")),
     _rule(
         r"(.*_)?(priority|severity|urgency|impact)",
         lambda place: place.own.one_of(("low", "medium", "high")),
     ),
-    _rule(r"(.*_)?(tags?|labels?|category|topics?)", lambda place: place.own.one_of(words.TAGS)),
-    _rule(r"(.*_)?(path|file|file_?path)", lambda place: place.own.one_of(words.FILES)),
-    _rule(r"file_?name", lambda place: place.own.one_of(words.FILES).rpartition("/")[2]),
+    _rule(r"(.*_)?(tags?|labels?|category|topics?)", lambda place: place.own.one_of(TAGS)),
+    _rule(r"(.*_)?(path|file|file_?path)", lambda place: place.own.one_of(FILES)),
+    _rule(r"file_?name", lambda place: place.own.one_of(FILES).rpartition("/")[2]),
     _rule(r"(.*_)?branch", lambda place: place.own.one_of(("main", "develop", "release"))),
     _rule(r"(.*_)?(sha|commit|hash|digest|checksum|etag)", lambda place: place.own.hex(40)),
     _rule(r"(.*_)?(uuid|guid)", lambda place: place.own.uuid()),
@@ -275,9 +386,7 @@ _TEXTS = (
     _rule(r"(.*_)?slug", lambda place: slug(_title(place))),
     _rule(r"(.*_)?id", lambda place: place.own.hex(8)),
     _rule(r"mime_?type|content_type", lambda place: "text/plain"),
-    _rule(
-        r"(repo|repository|project)(_name)?", lambda place: place.own.one_of(words.THINGS).lower()
-    ),
+    _rule(r"(repo|repository|project)(_name)?", lambda place: place.own.one_of(THINGS).lower()),
     _rule(r"(price|amount|total|cost|balance|fee)", lambda place: f"{number(place):.2f}"),
 )
 """The first that fits a field's name in snake case makes its text."""

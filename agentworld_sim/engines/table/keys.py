@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentworld_sim.engines.table import _plausible as plausible
-from agentworld_sim.engines.table._database import split_number
-from agentworld_sim.engines.table._drawing import Draw
-from agentworld_sim.engines.table._generate import fitting_text
-from agentworld_sim.engines.table._matching import texts
-from agentworld_sim.engines.table._regular import text_for
-from agentworld_sim.engines.table._schemas import Schema, types_of
-from agentworld_sim.engines.table._times import snake
+from agentworld_sim.engines.table import plausible
+from agentworld_sim.engines.table.database import split_number
+from agentworld_sim.engines.table.generate import fitting_text
+from agentworld_sim.engines.table.json_schemas import Schema, types_of
+from agentworld_sim.engines.table.plausible import Draw
+from agentworld_sim.engines.table.query import texts
+from agentworld_sim.engines.table.regex_text import text_for
+from agentworld_sim.engines.table.times import snake
 from agentworld_sim.schema.limits import pattern_fits
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -149,6 +149,6 @@ def _named(record: Mapping[str, Any], path: str) -> str:
 
 
 def _one_word(table: str) -> str:
-    from agentworld_sim.engines.table._errors import singular
+    from agentworld_sim.engines.table.errors import singular
 
     return singular(table).replace(" ", "-").lower() or "record"

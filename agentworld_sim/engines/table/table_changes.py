@@ -6,12 +6,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from agentworld_sim.engines.table._matching import same
-from agentworld_sim.engines.table._ordering import in_order
-from agentworld_sim.engines.table._paths import get
 from agentworld_sim.engines.table.initial_rows import beginning, begun_values, roots_of
 from agentworld_sim.engines.table.layout import (
     Stored,
+    get,
     joined,
     key_of,
     record_path,
@@ -22,6 +20,7 @@ from agentworld_sim.engines.table.layout import (
     tables_in,
 )
 from agentworld_sim.engines.table.operation import Plan, Table
+from agentworld_sim.engines.table.query import in_order, same
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.state import WorldState
@@ -238,7 +237,7 @@ def _problem(schema: Mapping[str, Any], value: Any) -> str | None:
 
 def _named_in(tool: ToolSpec, plan: Plan, state: WorldState) -> str | None:
     """The table that a tool's name speaks of."""
-    from agentworld_sim.engines.table._errors import singular
+    from agentworld_sim.engines.table.errors import singular
 
     name = f"_{tool.name.lower().replace('-', '_')}_"
     for table in (*plan.tables, *tables_in(state.values)):

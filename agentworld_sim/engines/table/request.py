@@ -11,14 +11,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
-from agentworld_sim.engines.table import _times
-from agentworld_sim.engines.table._errors import invalid, written
-from agentworld_sim.engines.table._matching import SAME, Filter
-from agentworld_sim.engines.table._schemas import Schema, alternative_types, properties_of, resolved
+from agentworld_sim.engines.table import times
+from agentworld_sim.engines.table.errors import invalid, written
 from agentworld_sim.engines.table.expressions import names_in
 from agentworld_sim.engines.table.initial_rows import roots_of
+from agentworld_sim.engines.table.json_schemas import (
+    Schema,
+    alternative_types,
+    properties_of,
+    resolved,
+)
 from agentworld_sim.engines.table.layout import joined
 from agentworld_sim.engines.table.operation import SAID, Argument, Operation, Plan, Role, Table
+from agentworld_sim.engines.table.query import SAME, Filter
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import ToolSpec
 
@@ -37,7 +42,7 @@ _SYNTAX = re.compile(
 )
 """What a search text has that says more than words: `state:open`, `a OR b`, `"the very words"`, `*`."""
 
-_INSERTED = _times.MADE | {"relevance", "best_match", "default", "natural", "position"}
+_INSERTED = times.MADE | {"relevance", "best_match", "default", "natural", "position"}
 """What `sort` may be where no field says so: records are in the order in which they were made."""
 
 _SHAPING: frozenset[Role] = frozenset(("limit", "offset", "page", "cursor"))
@@ -283,7 +288,7 @@ class Asked:
             if shown in ("true", "false") and "asc" in name.lower():
                 down = not down
             if path is None:
-                path = next((one for one in known if _times.snake(one) in _times.MADE), None)
+                path = next((one for one in known if times.snake(one) in times.MADE), None)
         return path, down
 
     def _sorting(
@@ -309,7 +314,7 @@ class Asked:
         path = _nearest_field(text, known)
         if path is None and not self._lists_values(name):
             raise invalid(name, value)
-        plain = value == self._input(name).get("default") or _times.snake(text) in _INSERTED
+        plain = value == self._input(name).get("default") or times.snake(text) in _INSERTED
         if path is None and not plain:
             raise NotComputed(f"no field of its records says what to sort by for {value!r}")
         return path, down
@@ -386,8 +391,8 @@ def _nearest_field(text: str, known: Sequence[str]) -> str | None:
         return text
     if re.fullmatch(r"\w[\w -]*", text) is None:
         return None
-    by_word = {_times.snake(one): one for one in known}
-    word = _times.snake(text)
+    by_word = {times.snake(one): one for one in known}
+    word = times.snake(text)
     for form in (word, f"{word}_at", f"{word}_on", f"{word}_date", f"{word}_time", f"date_{word}"):
         if form in by_word:
             return by_word[form]

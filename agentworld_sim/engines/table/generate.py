@@ -8,12 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, cast
 
-from agentworld_sim.engines.table import _plausible as plausible
-from agentworld_sim.engines.table import _times
-from agentworld_sim.engines.table._drawing import Draw
-from agentworld_sim.engines.table._matching import number, same
-from agentworld_sim.engines.table._regular import text_for
-from agentworld_sim.engines.table._schemas import (
+from agentworld_sim.engines.table import plausible, times
+from agentworld_sim.engines.table.json_schemas import (
     Schema,
     alternative_types,
     alternatives,
@@ -22,7 +18,9 @@ from agentworld_sim.engines.table._schemas import (
     resolved,
     types_of,
 )
-from agentworld_sim.engines.table._vocabulary import STATES
+from agentworld_sim.engines.table.plausible import STATES, Draw
+from agentworld_sim.engines.table.query import number, same
+from agentworld_sim.engines.table.regex_text import text_for
 from agentworld_sim.schema.limits import pattern_fits
 
 _DEEPEST = 6
@@ -65,7 +63,7 @@ class Maker:
         told = self._told(own, place)
         if told is not _ABSENT:
             return told
-        if self.new and nullable(own, self.roots) and not _times.is_moment(name):
+        if self.new and nullable(own, self.roots) and not times.is_moment(name):
             return None
         own = self._chosen(own)
         told = self._told(own, place)
@@ -123,7 +121,7 @@ class Maker:
         return self._text(schema, place)
 
     def _any(self, place: plausible.Place) -> Any:
-        if place.name.endswith("s") and _times.snake(place.name) in ("tags", "labels", "topics"):
+        if place.name.endswith("s") and times.snake(place.name) in ("tags", "labels", "topics"):
             return []
         return self._text({}, place)
 
@@ -178,17 +176,17 @@ class Maker:
         return made
 
     def _number(self, kind: str, schema: Schema, place: plausible.Place) -> int | float:
-        name = _times.snake(place.name)
+        name = times.snake(place.name)
         if name == "id":
             # Not the key, so it says nothing; it only must not be another's.
             guess: float = 100_000_000 + place.own.below(900_000_000)
-        elif self.new and not _times.is_moment(name) and not name.endswith("_id"):
+        elif self.new and not times.is_moment(name) and not name.endswith("_id"):
             guess = 0
-        elif _times.is_moment(name) and name not in ("time", "date"):
+        elif times.is_moment(name) and name not in ("time", "date"):
             example = self.moments.get(place.name)
             form = schema if types_of(schema) else {"type": kind}
             moment = self.clock_us if self.new else plausible.moment_us(place)
-            shown = _times.written(moment, place.name, form, example)
+            shown = times.written(moment, place.name, form, example)
             guess = shown if isinstance(shown, int | float) else 0
         else:
             guess = plausible.number(place)
@@ -199,8 +197,8 @@ class Maker:
         style = style if isinstance(style, str) else ""
         if self.new and (style in ("date", "date-time") or _is_stamp(place.name, style)):
             example = self.moments.get(place.name)
-            guess = str(_times.written(self.clock_us, place.name, schema, example))
-        elif self.new and _times.snake(place.name) in ("status", "state"):
+            guess = str(times.written(self.clock_us, place.name, schema, example))
+        elif self.new and times.snake(place.name) in ("status", "state"):
             guess = STATES[0]
         else:
             guess = plausible.text(place, style)
@@ -257,7 +255,7 @@ def _bound(schema: Schema, name: str) -> Decimal | None:
 
 
 def _is_stamp(name: str, style: str) -> bool:
-    return not style and _times.snake(name) in _times.MADE | _times.CHANGED
+    return not style and times.snake(name) in times.MADE | times.CHANGED
 
 
 def _says_text(schema: Schema) -> bool:

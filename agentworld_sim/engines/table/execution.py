@@ -7,27 +7,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from agentworld_sim.engines.table import _errors as errors
-from agentworld_sim.engines.table import _times
-from agentworld_sim.engines.table._asked import Asked
-from agentworld_sim.engines.table._database import Database, Query, counted
-from agentworld_sim.engines.table._drawing import Draw
-from agentworld_sim.engines.table._generate import Maker
-from agentworld_sim.engines.table._keys import next_key, project_of
-from agentworld_sim.engines.table._matching import SAME, Filter
-from agentworld_sim.engines.table._ordering import in_order
-from agentworld_sim.engines.table._paths import MISSING, get, put
-from agentworld_sim.engines.table._schemas import alternative_types, not_null, resolved
+from agentworld_sim.engines.table import errors, times
+from agentworld_sim.engines.table.database import Database, Query, counted
 from agentworld_sim.engines.table.expressions import CannotEvaluate, evaluate, filled, truth
+from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.initial_rows import roots_of
+from agentworld_sim.engines.table.json_schemas import alternative_types, not_null, resolved
+from agentworld_sim.engines.table.keys import next_key, project_of
 from agentworld_sim.engines.table.layout import (
     HIGHEST,
+    MISSING,
     Stored,
+    get,
     joined,
     key_of,
+    put,
     record_path,
     scope_of,
 )
+from agentworld_sim.engines.table.plausible import Draw
+from agentworld_sim.engines.table.query import SAME, Filter, in_order
+from agentworld_sim.engines.table.request import Asked
 
 MAPS = frozenset("fields properties attributes data custom_fields customFields values".split())
 """Fields that hold the caller's own fields: an update changes those of them that it mentions."""
@@ -235,7 +235,7 @@ class Execution:
             own = resolved(schema, roots)
             if self._is_stamp(name):
                 form = not_null(own, roots)
-                record[name] = _times.written(self.clock_us, name, form, latest.get(name))
+                record[name] = times.written(self.clock_us, name, form, latest.get(name))
             elif "default" in own:
                 record[name] = copy.deepcopy(own["default"])
             elif name in table.required:
@@ -245,7 +245,7 @@ class Execution:
                 put(record, path, self._next_key(path, record, draw.at("key", path)))
 
     def _is_stamp(self, name: str) -> bool:
-        if _times.snake(name) not in _times.MADE | _times.CHANGED:
+        if times.snake(name) not in times.MADE | times.CHANGED:
             return False
         roots = roots_of(self.asked.plan, self._table)
         kinds = alternative_types(self.asked.table.fields.get(name, {}), roots)
@@ -347,11 +347,11 @@ class Execution:
                 raise errors.ToolError(f"{shown}: cannot change {path}: {error}") from None
             put(record, path, value)
         for name in dict.fromkeys([*table.fields, *record]):
-            stamped = _times.snake(name) in _times.CHANGED and self._is_stamp(name)
+            stamped = times.snake(name) in times.CHANGED and self._is_stamp(name)
             if stamped and name not in changes and name not in self.asked.operation.changes:
                 form = not_null(table.fields.get(name, {}), roots_of(self.asked.plan, self._table))
                 example = before.record.get(name)
-                record[name] = _times.written(self.clock_us, name, form, example)
+                record[name] = times.written(self.clock_us, name, form, example)
         if any(get(record, path) != get(before.record, path) for path in table.parents):
             self._require_parents(record)
         key = key_of(record, table, before.number)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentworld_sim.engines.table._outputs import Answers, answers_of
-from agentworld_sim.engines.table._shapes import enum_of, item_of, kind_of, properties
+from agentworld_sim.engines.table.json_schemas import enum_of, item_of, kind_of, properties
+from agentworld_sim.engines.table.outputs import Answers, answers_of
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.words import plural, singulars, snake, words
 

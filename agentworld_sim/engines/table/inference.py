@@ -1,8 +1,4 @@
-"""What tools do to records, inferred from their names, schemas and annotations.
-
-A wrong guess is a wrong answer that an agent learns from, so a tool is only understood where other
-tools of the same listing bear it out, and where nothing that a call must say is left unclear.
-"""
+"""What a scenario's corrections leave unsaid, filled in from the tables they are about."""
 
 from __future__ import annotations
 
@@ -10,28 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast, get_args
 
-from agentworld_sim.engines.table._actions import fixed_values, has_state
-from agentworld_sim.engines.table._corrections import with_key
-from agentworld_sim.engines.table._describing import (
+from agentworld_sim.engines.table.argument_roles import fixed_values, has_state, roles
+from agentworld_sim.engines.table.corroboration import support_problem, worked_out
+from agentworld_sim.engines.table.describing import (
     describe,
     keys_of,
     record_shape,
     records_argument,
     table_name_of,
 )
-from agentworld_sim.engines.table._groups import (
-    STRONG,
-    WEAK,
-    Group,
-    grouped,
-    key_arguments,
-    link_problem,
-)
-from agentworld_sim.engines.table._linking import link
-from agentworld_sim.engines.table._reasons import reasons_of
-from agentworld_sim.engines.table._roles import roles
-from agentworld_sim.engines.table._shapes import kind_of, properties
-from agentworld_sim.engines.table._support import support_problem, worked_out
+from agentworld_sim.engines.table.json_schemas import kind_of, properties
 from agentworld_sim.engines.table.operation import (
     DEFAULT_KEY,
     EVERY,
@@ -43,9 +27,152 @@ from agentworld_sim.engines.table.operation import (
     Plan,
     Table,
 )
+from agentworld_sim.engines.table.outputs import answers_of
 from agentworld_sim.engines.table.reading import READS, Reading, reading
+from agentworld_sim.engines.table.tool_groups import (
+    STRONG,
+    WEAK,
+    Group,
+    grouped,
+    key_arguments,
+    link_problem,
+)
 from agentworld_sim.engines.table.words import singulars, snake
 from agentworld_sim.types.tools import ToolSpec
+
+
+def with_key(operation: Operation, table: Table) -> Operation:
+    """The operation, its key arguments naming the table's key.
+
+    `ticket_id: key` says that the argument names a record, and no field. Where the records have no
+    `ticket_id`, it names them by their only key; looked for under its own name, none would be found.
+    """
+    if len(table.key) != 1:
+        return operation
+    [key] = table.key
+    known = {*table.fields, *table.scope, key}
+    own = {
+        name: Argument("key", field=key, compare=one.compare, values=one.values)
+        for name, one in operation.arguments.items()
+        if one.role == "key" and one.field in ("", name) and name not in known
+    }
+    if len(own) != 1 or any(
+        one.role == "key" and one.field == key for one in operation.arguments.values()
+    ):
+        return operation
+    return replace(operation, arguments={**operation.arguments, **own})
+
+
+__all__ = ["with_key"]
+
+
+def reasons_of(read: Reading, operation: Operation, *, beside: list[str]) -> tuple[str, ...]:
+    """Short sentences, the most important first.
+
+    Args:
+        read: The tool.
+        operation: What it was understood to do.
+        beside: The tools of the same table.
+    """
+    reasons = [f"{read.verb!r} in the name"]
+    by_role: dict[str, list[str]] = {}
+    for name, argument in operation.arguments.items():
+        by_role.setdefault(argument.role, []).append(name)
+    if keys := by_role.get("key"):
+        fields = sorted({operation.arguments[name].field for name in keys})
+        reasons.append(f"{_list(keys)} names a record by its {_list(fields)}")
+    if scope := by_role.get("scope"):
+        reasons.append(f"{_list(scope)} says to what it belongs, as in the table's other tools")
+    if fields := by_role.get("field"):
+        what = "are compared with" if operation.does in ("list", "search", "count") else "become"
+        reasons.append(f"{_list(fields)} {what} fields")
+    if records := by_role.get("records"):
+        reasons.append(f"{_list(records)} holds whole records")
+    for name, value in operation.fixed.items():
+        reasons.append(f"the name says {name} = {value!r}")
+    if operation.output.schema is not None and operation.output.records:
+        reasons.append(f"its output has the records at {operation.output.records!r}")
+    others = [name for name in beside if name != read.name]
+    if others:
+        shown = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
+        reasons.append(f"borne out by {shown}")
+    if unknown := by_role.get("unknown"):
+        reasons.append(f"calls that give {_list(unknown)} cannot be computed")
+    return tuple(reasons)
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names)
+
+
+def link(groups: list[Group]) -> None:
+    """Moves such tools to the table whose records they list: `read_graph` lists `entities`."""
+    made = {_bare(group): group for group in groups if group.doing("create", "upsert")}
+    for group in [one for one in groups if _bare(one) not in made]:
+        for read in list(group.readings):
+            if read.does not in ("read", "list", "search"):
+                continue
+            target = _listed(read, group, made)
+            if target is None:
+                continue
+            group.readings.remove(read)
+            if read.does == "read" and not read.required:
+                read.does = "list"
+            read.told = target.noun
+            target.readings.append(read)
+            target.readings.sort(key=lambda one: one.name)
+            target.answers[read.name] = answers_of(read)
+    for group in groups:
+        for read in group.doing("list"):
+            shown = {
+                snake(path.rpartition(".")[2])
+                for path in group.answers[read.name].lists
+                if not read.arguments
+            }
+            for other in made.values():
+                other.shown = other.shown or (other is not group and _bare(other) in shown)
+    _facets(groups)
+    groups[:] = [group for group in groups if group.readings]
+
+
+def _bare(group: Group) -> str:
+    return group.name.rpartition("__")[2]
+
+
+def _facets(groups: list[Group]) -> None:
+    """`get_order_status` reads an order, if its output has nothing but an order's fields."""
+    by_noun = {(group.space, group.noun): group for group in groups}
+    for group in groups:
+        whole = by_noun.get((group.space, group.noun[:-1]))
+        if whole is None or any(read.does != "read" for read in group.readings):
+            continue
+        records = [answers.record for answers in whole.answers.values() if answers.record]
+        known = {snake(name) for record in records for name in properties(record)}
+        for read in list(group.readings):
+            record = group.answers[read.name].record
+            if record is not None and {snake(name) for name in properties(record)} <= known:
+                group.readings.remove(read)
+                whole.readings.append(read)
+                whole.answers[read.name] = group.answers[read.name]
+
+
+def _listed(read: Reading, group: Group, made: dict[str, Group]) -> Group | None:
+    """The table whose name stands first over a list in the output, if its records look alike."""
+    for path, item in group.answers[read.name].lists.items():
+        target = made.get(snake(path.rpartition(".")[2]))
+        if target is None:
+            continue
+        taken = {
+            snake(name)
+            for maker in target.doing("create", "upsert")
+            for shape in maker.arguments.values()
+            for name in (properties(shape) or properties(shape.get("items") or {}))
+        } | {snake(name) for maker in target.doing("create", "upsert") for name in maker.arguments}
+        shown = {snake(name) for name in properties(item)}
+        if len(taken & shown) > 1:
+            return target
+    return None
+
 
 PREFIX = "table/"
 """Of the table engine's bindings: `table/create:issues`."""
