@@ -7,7 +7,7 @@ those of packages with an entry point in the group `agentworld.engines` that nam
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -91,26 +91,47 @@ def engines_and_model(
     scenario: Scenario,
     engines: Sequence[Engine] | None,
     model: WorldImaginer | str | Literal[False] | None,
+    answers: Mapping[str, object] | None = None,
 ) -> tuple[Sequence[Engine], WorldImaginer | None]:
-    """What answers in a world.
+    """What answers in a world: first the stubs, then the engines.
 
     Args:
         scenario: The world's.
         engines: What answers; by default `default_engines`. Engines that are given bring their model.
         model: As for `World.create`.
+        answers: Stubs beside the scenario's.
 
     Raises:
-        UsageError: both are given.
+        UsageError: both are given, or an answer is nothing that can be answered with.
     """
+    from agentworld_sim.engines.stubs import StubEngine
+
+    stubs = StubEngine({name: one.data() for name, one in scenario.answers.items()})
+    stubs = stubs.with_answers(answers or {})
     if engines is None:
         found = model_for(scenario, model)
-        return default_engines(scenario, found), found
+        return [stubs, *default_engines(scenario, found)], found
     if model:
         raise UsageError(
             "engines=… and model=… both say what answers. Put `ModelEngine(model.imaginer())`"
             " among the engines."
         )
-    return engines, None
+    return [stubs, *engines], None
+
+
+def with_answers(scenario: Scenario, answers: Mapping[str, object]) -> Scenario:
+    """The scenario with more answers, of functions their names.
+
+    Raises:
+        UsageError: one is nothing that can be answered with.
+    """
+    from agentworld_sim.engines.stubs import stub_data
+    from agentworld_sim.scenario import AnswerSpec
+
+    if not answers:
+        return scenario
+    more = {name: AnswerSpec(**stub_data(name, one)) for name, one in answers.items()}
+    return scenario.model_copy(update={"answers": {**scenario.answers, **more}})
 
 
 GUESSING = ("table", "model")

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from agentworld_sim.errors import AccessRefused, ArgumentsError, UsageError, nearest
 from agentworld_sim.supports_world import HoldsWorld, world_in
-from agentworld_sim.toolkits.tool_specs import field_of, spec_of
+from agentworld_sim.toolkits.tool_specs import chat_tool, field_of, spec_of
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
 from agentworld_sim.world import World
@@ -98,17 +98,7 @@ def bind(
 
 def openai_tools(bound: Iterable[BoundTool]) -> list[dict[str, Any]]:
     """The tools as the chat completions of OpenAI and of compatible servers take them: `tools=…`."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.spec.name,
-                "description": tool.spec.description,
-                "parameters": dict(tool.spec.input_schema),
-            },
-        }
-        for tool in bound
-    ]
+    return [chat_tool(tool.spec) for tool in bound]
 
 
 async def openai_answers(

@@ -16,7 +16,7 @@ from agentworld_sim.runtime.commit import off_loop
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward
-from agentworld_sim.scoring.reward import Reward
+from agentworld_sim.scoring.samples import Reward
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
 from agentworld_sim.world import World

@@ -120,6 +120,7 @@ class World:
         checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
         access: Mapping[str, Access] | None = None,
+        answers: Mapping[str, object] | None = None,
     ) -> World:
         """A new world.
 
@@ -135,17 +136,18 @@ class World:
             checks: Rules that every answer must pass.
             controls: Perturbations of this process, around those that the scenario declares.
             access: Rules that go before the scenario's: of this process, not of the world's history.
+            answers: Stubs, by tool name, as for `answer`; part of the scenario, a function by its name.
 
         Raises:
-            UsageError: the id is taken, an access rule may not stand, or a tool of the scenario cannot be bound as it asks.
+            UsageError: the id is taken, an access rule or answer may not stand, or a tool of the scenario cannot be bound as it asks.
             ScenarioError: a file of the scenario cannot be read.
         """
         from agentworld_sim import assembly
 
-        scenario = scenario or empty_scenario()
+        scenario = assembly.with_answers(scenario or empty_scenario(), answers or {})
         if seed is not None:
             scenario = scenario.model_copy(update={"seed": seed})
-        engines, model = assembly.engines_and_model(scenario, engines, model)
+        engines, model = assembly.engines_and_model(scenario, engines, model, answers)
         store = store or MemoryStore()
         world_id = new_world_id() if id is None else id
         check_world_id(world_id)
@@ -183,18 +185,15 @@ class World:
         checks: Sequence[Check] = DEFAULT_CHECKS,
         controls: Sequence[Control] = (),
         access: Mapping[str, Access] | None = None,
+        answers: Mapping[str, object] | None = None,
     ) -> World:
         """The world `id` of `store`, as any process left it.
 
         Args:
-            id: The world's id.
-            store: Where it lives.
             at: A point of its history to stand at; its head by default.
-            engines: As for `create`.
-            model: As for `create`.
-            checks: As for `create`.
-            controls: As for `create`.
-            access: As for `create`.
+            answers: As for `create`, beside the scenario's; functions must be given again.
+
+        The other arguments are those of `create`.
 
         Raises:
             UnknownWorldError: no such world, or no such point.
@@ -203,7 +202,7 @@ class World:
 
         record = await off_loop(store, lambda: store.world(id))
         scenario = restored_scenario(record.scenario)
-        engines, model = assembly.engines_and_model(scenario, engines, model)
+        engines, model = assembly.engines_and_model(scenario, engines, model, answers)
         world = cls(
             record,
             scenario,
@@ -236,8 +235,7 @@ class World:
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
-        """The tools as bound, by name. One whose access is `refuse` is never answered. What an agent is
-        offered of them at a point of history says `listing`."""
+        """The tools as bound, by name. One whose access is `refuse` is never answered. See `listing`, too."""
         return {name: tool for name, (tool, _) in self._tools.items()}
 
     async def listing(self, at: WorldRef | None = None) -> Mapping[str, ToolSpec]:
@@ -252,8 +250,7 @@ class World:
         """
         asked: list[tuple[ToolSpec, Route | None]] = []
         for tool in in_domains(tools, self.scenario):
-            access = self._rule(tool)
-            tool = replace(tool, access=access) if access else tool
+            tool = replace(tool, access=self._rule(tool) or tool.access)
             asked.append((tool, rule_for(tool.name, self.scenario.routes.tools)))
         new = {tool.name for tool, _ in asked}
         beside = [tool for name, (tool, _) in self._tools.items() if name not in new]
@@ -261,19 +258,32 @@ class World:
         self._tools.update((spec.name, (spec, engine)) for spec, engine in bound)
         return [spec for spec, _ in bound]
 
-    def refusal(self, name: str) -> str:
-        """Why the tool `name` is refused, for people."""
+    def answer(self, name: str, value: object) -> None:
+        """Answers further calls of the tool `name` with a stub, in this object and its later forks: a text, a
+        JSON value, a function of the call's arguments (may be async) that gives one of these, or an exception,
+        with whose text the tool fails. The tool may be added later.
+
+        Raises:
+            UsageError: it is none of these, or the name misspells a tool's.
+            AccessRefused: access rules say that the world does not answer the tool.
+        """
+        tool = self._tools[name][0] if name in self._tools else None
+        if tool is not None and (tool.access == "real" or self._rule(tool) == "refuse"):
+            raise AccessRefused(self.refusal(name))
+        self._router, self._tools = self._router.with_answers({name: value}, self._tools)
+        self._discard()
+
+    def refusal(self, name: str, *, brief: bool = False) -> str:
+        """Why the tool `name` is refused, with what to do about it for people, or `brief` for agents."""
         tool = self._find(name)[0]
         if self._rule(tool) == "refuse":
             whose = "" if access_for(tool, self._access) else "scenario's "
             return f"{name!r} is refused: the {whose}access rules say so."
         if tool.access == "real":
-            return (
-                f"{name!r} is set to 'real': the adapter that holds the real tool calls it, the"
-                " world does not."
-            )
-        why = self._router.refusal(tool, rule_for(name, self.scenario.routes.tools))
-        return f"{name!r} is refused, because it binds to nothing. {why}"
+            return f"{name!r} is set to 'real': the adapter that holds it calls it, the world does not."
+        route = rule_for(name, self.scenario.routes.tools)
+        why = "" if brief else f" {self._router.refusal(tool, route)}"
+        return f"{name!r} is refused, because it binds to nothing.{why}"
 
     async def state(self, at: WorldRef | None = None) -> WorldState:
         """The content of the world at a point; at its own by default."""
@@ -301,8 +311,7 @@ class World:
         return [turn for turn in turns if turn.merged]
 
     async def asked(self, batch: str) -> list[tuple[str, Turn]]:
-        """The turns that this world gave in one batch of an `Origin`: its `call` and the turn, oldest
-        first."""
+        """The turns of one batch of an `Origin`: its `call` and the turn, oldest first."""
         return await off_loop(self._store, lambda: self._store.asked(self.id, batch))
 
     async def failures(self) -> list[FailedStep]:
@@ -325,8 +334,8 @@ class World:
         )
 
     def on_turn(self, tell: Callable[[Turn], None]) -> None:
-        """Calls `tell` with every turn that answers a call and that this object commits from now on, also at
-        other points than the head, in the order of the commits. Merges and forks are not watched."""
+        """Calls `tell` with every turn that answers a call and that this object commits from now on, in the
+        order of the commits. Merges and forks are not watched."""
         self._told.append(tell)
 
     async def step(
@@ -337,7 +346,7 @@ class World:
         origin: Origin | None = None,
         on_delta: OnDelta | None = None,
     ) -> Turn:
-        """Answers one call and moves the world on.
+        """Answers one call, moves the world on, and gives the turn.
 
         Args:
             call: The call.
@@ -346,9 +355,6 @@ class World:
             origin: Who asks, for `asked`; kept with the turn, and no part of it.
             on_delta: Is given the text of an imagined observation piece by piece while a model
                 writes it. Provisional: only the turn says what was answered.
-
-        Returns:
-            The turn, with its observation and its ref.
 
         Raises:
             UnknownToolError: the world has no such tool.
@@ -359,6 +365,7 @@ class World:
         at = at and await self._point(at)
         async with self._lock:
             self._require_open()
+            self._router.require_answers_named(self._tools)
             for failed in range(COMMIT_TRIES):
                 base = at or self._head
                 turn = await self._answered(call, base, origin, on_delta)
@@ -407,7 +414,7 @@ class World:
             seed: A new seed of the random source; inherited by default.
             at: The point to begin at.
             id: As for `create`.
-            controls: Perturbations of this process; inherited by default, as declared ones always are.
+            controls: Of this process; inherited by default, as answers and declared controls always are.
         """
         ref = await self._point(at)
         state = await self._kept.state(ref)
@@ -438,11 +445,8 @@ class World:
         """Puts the world back to an earlier point, for everybody who has it open. All turns stay: their
         refs can be read, forked and gone back to.
 
-        Args:
-            to: A point of this world's history; the root by default.
-
         Raises:
-            UnknownWorldError: the point is not of its history.
+            UnknownWorldError: the point (the root by default) is not of its history.
         """
         ref = await self._point(to or self._root)
         async with self._lock:
@@ -452,11 +456,8 @@ class World:
             self._head = record.head
 
     def rest(self) -> bool:
-        """Frees the live engines until the next step, which brings them up again.
-
-        Returns:
-            Whether it did; a world that is answering a call does not rest.
-        """
+        """Frees the live engines until the next step brings them up again; whether it did: a world that is
+        answering a call does not rest."""
         if not self._lock.try_acquire():
             return False
         try:
@@ -581,7 +582,10 @@ class World:
         """A tool that may be answered, and what answers it."""
         tool, engine = self._find(name)
         if engine is None or tool.access != "simulate":
-            raise AccessRefused(self.refusal(name))
+            refused = AccessRefused(self.refusal(name, brief=True))
+            # Shown in tracebacks, not to the agent.
+            refused.add_note(self.refusal(name))
+            raise refused
         return tool, engine
 
     def _discard(self) -> None:

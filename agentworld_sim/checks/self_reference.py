@@ -1,4 +1,4 @@
-"""Finding sentences in which an observation speaks of itself."""
+"""Checks of sentences in which an observation speaks of itself."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import ClassVar, Literal
 
-from agentworld_sim.checks.paths import named_texts
+from agentworld_sim.checks.file_calls import named_texts
 from agentworld_sim.ports.checks import CheckInput
 from agentworld_sim.types.turns import Observation
 
@@ -18,42 +19,51 @@ Known = str | Callable[[], str]
 """What was said in the world before; a function where it costs something to collect."""
 
 
-def first_said(
-    text: str, pattern: re.Pattern[str], roots: Sequence[str], known: Known
-) -> str | None:
-    """The first match of `pattern` that says something new.
+class SelfReferenceCheck:
+    """A kind of sentence that is refused, unless it was said in the world before.
 
-    A match is exempt when every one of the roots in it is part of what was said before, or all of it
-    is.
-
-    Args:
-        text: What is judged, in any case.
-        pattern: Matches lower-case text; every match holds at least one root.
-        roots: Beginnings of words, in lower case.
-        known: What was said before.
+    Words that stand in the call, in the tool's description, in an earlier turn or in a file that the call names are
+    exempt: a file about simulators may be read, and searched for them.
     """
-    if len(text) > 2 * END_CHARS:
-        text = f"{text[:END_CHARS]}\n{text[-END_CHARS:]}"
-    lowered = text.lower()
-    if not any(root in lowered for root in roots):
+
+    name: str = ""
+    scope: Literal["imagined"] = "imagined"
+    pattern: ClassVar[re.Pattern[str]]
+    """Matches lower-case text; every match holds at least one root."""
+    roots: ClassVar[Sequence[str]]
+    """Beginnings of words, in lower case."""
+    reason: ClassVar[str]
+    """Written for whoever must answer again, with a place for what was said."""
+
+    def judge(self, given: CheckInput) -> str | None:
+        return self.problem(all_text(given.observation), lambda: known_words(given))
+
+    @classmethod
+    def problem(cls, text: str, known: Known = "") -> str | None:
+        """Why a text is refused; `None` if it is not.
+
+        Args:
+            text: An observation, or what a command wrote.
+            known: What was said in the world before; words that stand there may be used.
+        """
+        if len(text) > 2 * END_CHARS:
+            text = f"{text[:END_CHARS]}\n{text[-END_CHARS:]}"
+        lowered = text.lower()
+        if not any(root in lowered for root in cls.roots):
+            return None
+
+        @cache
+        def before() -> str:
+            return (known if isinstance(known, str) else known()).lower()
+
+        for found in cls.pattern.finditer(lowered):
+            used = [root for root in cls.roots if root in found[0]]
+            if not all(root in before() for root in used) and found[0].strip() not in before():
+                return cls.reason.format(" ".join(found[0].split())[:80])
         return None
 
-    @cache
-    def before() -> str:
-        return (known if isinstance(known, str) else known()).lower()
 
-    @cache
-    def is_known(words: str) -> bool:
-        return words in before()
-
-    for found in pattern.finditer(lowered):
-        used = [root for root in roots if root in found[0]]
-        if not (used and all(map(is_known, used))) and not is_known(found[0].strip()):
-            return " ".join(found[0].split())
-    return None
-
-
-def told(observation: Observation) -> str:
+def all_text(observation: Observation) -> str:
     """All that an observation tells, as one text."""
     if observation.structured is None:
         return observation.text
@@ -65,6 +75,6 @@ def known_words(given: CheckInput) -> str:
     parts = [given.tool.name, given.tool.description, given.call.name]
     parts.append(json.dumps(dict(given.call.arguments), ensure_ascii=False, default=str))
     for turn in given.history:
-        parts += [turn.action.text, told(turn.observation)]
+        parts += [turn.action.text, all_text(turn.observation)]
     parts += named_texts(given)
     return "\n".join(parts)

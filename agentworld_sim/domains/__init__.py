@@ -52,6 +52,10 @@ class Domain:
     """Language of the fence around an action in a prompt; empty for none."""
     state: Literal["never", "first", "always"] = "never"
     """On which turns of a prompt **Current State:** is told, beside the first after a cut."""
+    is_screen: bool = False
+    """Whether what it shows is the state of a screen, which an action changes."""
+    tells_task: bool = False
+    """Whether the first turn of a prompt carries **Task Instruction**."""
     toolkits: tuple[str, ...] = ()
     """What a scenario of this domain offers when it names no tools."""
     checks: tuple[Check, ...] = ()

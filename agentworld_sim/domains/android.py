@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._screens import ROW, SameRepresentation
-from agentworld_sim.domains.text import action_json, sendable
+from agentworld_sim.domains.screen_forms import ROW, SameRepresentation
+from agentworld_sim.domains.text import action_json, plain_text, read_screen
 from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Action, Observation
+from agentworld_sim.types.turns import Action
 
 _ACTIONS_BY_INDEX = frozenset(
     "click double_tap long_press input_text scroll open_app navigate_back navigate_home"
@@ -31,16 +31,6 @@ def action(call: ToolCall, tool: ToolSpec) -> Action:
     by_index = "coordinate" not in arguments and name in _ACTIONS_BY_INDEX
     value: dict[str, Any] = {"action_type" if by_index else "action": name}
     return Action(action_json(value | arguments))
-
-
-def write(observation: Observation) -> str:
-    """The screen as it is."""
-    return sendable(observation.text)
-
-
-def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
-    """The screen as it is."""
-    return Observation(text=sendable(text).strip("\n"), provenance="imagined")
 
 
 class ElementRows:
@@ -75,9 +65,11 @@ class ElementRows:
 DOMAIN = Domain(
     name="android",
     action=action,
-    write=write,
-    read=read,
+    write=plain_text,
+    read=read_screen,
     fence="json",
     state="always",
+    is_screen=True,
+    tells_task=True,
     checks=(ElementRows(), SameRepresentation(lambda name: name)),
 )

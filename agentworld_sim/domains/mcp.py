@@ -7,27 +7,10 @@ from typing import Literal
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._results import read_result, write_result
-from agentworld_sim.domains.text import called, json_value
-from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Action, Observation
+from agentworld_sim.domains.text import json_action, json_value
+from agentworld_sim.domains.tool_results import read_answer, write_result
 
 _BEGINS_LIKE_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")
-
-
-def action(call: ToolCall, tool: ToolSpec) -> Action:
-    """The call as JSON."""
-    return Action(called(call))
-
-
-def write(observation: Observation) -> str:
-    """The result as the tool sent it."""
-    return write_result(observation)
-
-
-def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
-    """A plain text, a JSON value, or an envelope."""
-    return read_result(text, tool)
 
 
 class JsonStaysJson:
@@ -60,5 +43,10 @@ def _problem(text: str) -> str | None:
 
 
 DOMAIN = Domain(
-    name="mcp", action=action, write=write, read=read, fence="json", checks=(JsonStaysJson(),)
+    name="mcp",
+    action=json_action,
+    write=write_result,
+    read=read_answer,
+    fence="json",
+    checks=(JsonStaysJson(),),
 )

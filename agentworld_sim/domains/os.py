@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._screens import SameRepresentation
-from agentworld_sim.domains.text import sendable
+from agentworld_sim.domains.screen_forms import SameRepresentation
+from agentworld_sim.domains.text import plain_text, read_screen, sendable
 from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Action, Observation
+from agentworld_sim.types.turns import Action
 
 _CODE_ARGUMENTS = ("code", "python_code", "python", "script", "actions", "action", "command")
 _FENCE = re.compile(r"\s*```(?:python|py)?[ \t]*\n(?P<code>.*?)\n?```\s*", re.DOTALL)
@@ -49,22 +49,14 @@ def _call(call: ToolCall) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in call.arguments.items())})"
 
 
-def write(observation: Observation) -> str:
-    """The tree as it is."""
-    return sendable(observation.text)
-
-
-def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
-    """The tree as it is."""
-    return Observation(text=sendable(text).strip("\n"), provenance="imagined")
-
-
 DOMAIN = Domain(
     name="os",
     action=action,
-    write=write,
-    read=read,
+    write=plain_text,
+    read=read_screen,
     fence="python",
+    is_screen=True,
+    tells_task=True,
     # The state before a later action is the observation before it; it is not told twice.
     state="first",
     checks=(SameRepresentation(lambda name: name),),

@@ -8,31 +8,14 @@ from typing import Any, Literal, cast
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._results import read_result, write_result
-from agentworld_sim.domains.text import called
-from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Action, Observation
+from agentworld_sim.domains.text import json_action
+from agentworld_sim.domains.tool_results import read_answer, write_result
 
 RESULTS_PER_QUERY = 10
 
 _HEADER = re.compile(r"(?m)^\[(?P<number>\d+)\][ \t]*(?P<address>[^\n]*)$")
 _ADDRESS = re.compile(r"(?:https?://)?[^\s/.]+\.[^\s/]+(?:/\S*)?\Z", re.IGNORECASE)
 _FIELDS = ("Title", "Snippet", "Date")
-
-
-def action(call: ToolCall, tool: ToolSpec) -> Action:
-    """The call as JSON."""
-    return Action(called(call))
-
-
-def write(observation: Observation) -> str:
-    """The result as the tool sent it."""
-    return write_result(observation)
-
-
-def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
-    """The text as it is, JSON for a tool with an output schema, or an envelope."""
-    return read_result(text, tool)
 
 
 class SearchResults:
@@ -88,5 +71,10 @@ def _block_problem(header: re.Match[str], body: str, last: int) -> str | None:
 
 
 DOMAIN = Domain(
-    name="search", action=action, write=write, read=read, fence="json", checks=(SearchResults(),)
+    name="search",
+    action=json_action,
+    write=write_result,
+    read=read_answer,
+    fence="json",
+    checks=(SearchResults(),),
 )

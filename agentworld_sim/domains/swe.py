@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._results import read_result
-from agentworld_sim.domains.text import called, sendable
+from agentworld_sim.domains.text import json_action, sendable
+from agentworld_sim.domains.tool_results import read_result
 from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Action, Observation
+from agentworld_sim.types.turns import Observation
 
 _ERROR = re.compile(r"<tool_use_error>|Error (?:executing|calling) tool ")
 """How coding agents begin the text of a call that failed."""
@@ -22,16 +22,11 @@ _ERROR_LINE = re.compile(r"Error: .+\Z")
 """How tools that are no shells say that they could not do it. A shell's output may begin so too."""
 
 
-def action(call: ToolCall, tool: ToolSpec) -> Action:
-    """The call as JSON."""
-    return Action(called(call))
-
-
 def write(observation: Observation) -> str:
     """The text as it is; for a picture or document, which file it was."""
     structured: Any = observation.structured
     if not observation.text and isinstance(structured, list):
-        return "\n".join(_shown(block) for block in cast("list[object]", structured))
+        return "\n".join(_block_label(block) for block in cast("list[object]", structured))
     return sendable(observation.text)
 
 
@@ -48,7 +43,7 @@ def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
     return Observation(text=text, is_error=failed, provenance="imagined")
 
 
-def _shown(block: object) -> str:
+def _block_label(block: object) -> str:
     """What stands in a prompt for content that is no text."""
     if isinstance(block, Mapping):
         fields = cast("Mapping[str, Any]", block)
@@ -65,7 +60,7 @@ def _shown(block: object) -> str:
 
 DOMAIN = Domain(
     name="swe",
-    action=action,
+    action=json_action,
     write=write,
     read=read,
     fence="json",

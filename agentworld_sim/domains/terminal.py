@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains.text import action_json, sendable
+from agentworld_sim.domains.text import action_json, plain_text, sendable
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation
 
@@ -50,11 +50,6 @@ def action(call: ToolCall, tool: ToolSpec) -> Action:
             {"keystrokes": f"{line}\n", "duration": TYPED_SECONDS} for line in _commands(call)
         ] or [{"keystrokes": "", "duration": TYPED_SECONDS}]
     return Action(action_json(cast("list[object]", keystrokes)))
-
-
-def write(observation: Observation) -> str:
-    """The text as it is."""
-    return sendable(observation.text)
 
 
 def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
@@ -149,7 +144,7 @@ def _plain_command(keystrokes: Any) -> str | None:
 DOMAIN = Domain(
     name="terminal",
     action=action,
-    write=write,
+    write=plain_text,
     read=read,
     fence="json",
     state="first",

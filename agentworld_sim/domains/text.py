@@ -7,7 +7,8 @@ import re
 from math import isfinite
 from typing import Any, cast
 
-from agentworld_sim.types.tools import ToolCall
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _DEEPEST = 100
@@ -24,35 +25,45 @@ def sendable(text: str) -> str:
 
 
 # `json.dumps` would make an encoder for every value.
-_encoded = json.JSONEncoder(ensure_ascii=False).encode
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def action_json(value: object) -> str:
     """An action's JSON, indented as in the examples of the released model's prompts."""
-    return sendable(_indented(value, "\n"))
+    return sendable(_indent(value, "\n"))
 
 
-def _indented(value: object, line: str) -> str:
+def _indent(value: object, line: str) -> str:
     """As `json.dumps(…, ensure_ascii=False, indent=2)`, which is far slower than without `indent`."""
     if isinstance(value, dict) and value:
         entries = cast("dict[Any, object]", value)
         if all(isinstance(key, str) for key in entries):
             inner = line + "  "
             parts = [
-                f"{inner}{_encoded(key)}: {_indented(one, inner)}" for key, one in entries.items()
+                f"{inner}{_encode(key)}: {_indent(one, inner)}" for key, one in entries.items()
             ]
             return f"{{{','.join(parts)}{line}}}"
         return json.dumps(entries, ensure_ascii=False, indent=2).replace("\n", line)
     if isinstance(value, (list, tuple)) and value:
         inner = line + "  "
-        items = [f"{inner}{_indented(one, inner)}" for one in cast("list[object]", value)]
+        items = [f"{inner}{_indent(one, inner)}" for one in cast("list[object]", value)]
         return f"[{','.join(items)}{line}]"
-    return _encoded(value)
+    return _encode(value)
 
 
-def called(call: ToolCall) -> str:
-    """A call as JSON: `{"name": …, "arguments": …}`."""
-    return action_json({"name": call.name, "arguments": dict(call.arguments)})
+def json_action(call: ToolCall, tool: ToolSpec) -> Action:
+    """Implements `WriteAction`: `{"name": …, "arguments": …}`."""
+    return Action(action_json({"name": call.name, "arguments": dict(call.arguments)}))
+
+
+def plain_text(observation: Observation) -> str:
+    """Implements `WriteObservation`: the text as it is."""
+    return sendable(observation.text)
+
+
+def read_screen(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
+    """Implements `ReadObservation`: the text as it is."""
+    return Observation(text=sendable(text).strip("\n"), provenance="imagined")
 
 
 def json_value(text: str) -> Any:
@@ -69,7 +80,7 @@ def json_value(text: str) -> Any:
         ) from None
     except RecursionError:
         raise ValueError("not usable JSON: it is nested too deeply") from None
-    return _cleaned(value, 0)
+    return _clean(value, 0)
 
 
 def _number(digits: str) -> float:
@@ -81,7 +92,7 @@ def _no_number(name: str) -> float:
     raise ValueError(f"not valid JSON: {name} is no JSON value")
 
 
-def _cleaned(value: Any, depth: int) -> Any:
+def _clean(value: Any, depth: int) -> Any:
     """The value without lone surrogates, which JSON can escape and nobody can send."""
     if depth > _DEEPEST:
         raise ValueError(f"not usable JSON: it is nested deeper than {_DEEPEST} levels")
@@ -89,9 +100,9 @@ def _cleaned(value: Any, depth: int) -> Any:
         return sendable(value)
     if isinstance(value, dict):
         pairs = cast("dict[str, Any]", value).items()
-        return {sendable(key): _cleaned(one, depth + 1) for key, one in pairs}
+        return {sendable(key): _clean(one, depth + 1) for key, one in pairs}
     if isinstance(value, list):
-        return [_cleaned(one, depth + 1) for one in cast("list[Any]", value)]
+        return [_clean(one, depth + 1) for one in cast("list[Any]", value)]
     return value
 
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import Domain
-from agentworld_sim.domains._screens import SameRepresentation
-from agentworld_sim.domains.text import sendable
+from agentworld_sim.domains.screen_forms import SameRepresentation
+from agentworld_sim.domains.text import plain_text, sendable
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation
 
@@ -84,11 +84,6 @@ def _short(name: str) -> str:
     return name.rpartition("__")[2] or name
 
 
-def write(observation: Observation) -> str:
-    """The text as it is."""
-    return sendable(observation.text)
-
-
 def read(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
     """The state as it is; Playwright's section `### Error` marks an error."""
     text = sendable(text).strip("\n")
@@ -128,7 +123,9 @@ def _family(name: str) -> str:
 DOMAIN = Domain(
     name="web",
     action=action,
-    write=write,
+    write=plain_text,
+    is_screen=True,
+    tells_task=True,
     read=read,
     # The state before a later action is the observation before it; it is not told twice.
     state="first",

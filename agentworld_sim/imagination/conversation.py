@@ -32,9 +32,6 @@ MESSAGE_TOKENS = 8
 KEEP_AFTER_CUT = 0.5
 """Share of the budget that a cut leaves. Cutting much and seldom keeps the prefix equal in between."""
 
-TOLD_THE_TASK = frozenset(("web", "android", "os"))
-"""Domains whose first turn carries **Task Instruction**."""
-
 DIGEST_SHARE = 0.1
 """Share of the budget that the digest of turns left out may take."""
 
@@ -255,7 +252,7 @@ class PromptWriter:
             system=self._system(subject, prompt.tools, instruction, bool(prompt.records)),
             records=prompt.records,
             parts=prompt.parts,
-            task=prompt_context.task if subject in TOLD_THE_TASK else "",
+            task=prompt_context.task if domain(subject).tells_task else "",
             initial_state=prompt_context.initial_state.get(subject, ""),
             secrets=prompt_context.secrets | prompt.secrets,
             # One world may have tools of several domains; each is a conversation of its own.

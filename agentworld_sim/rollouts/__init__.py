@@ -12,15 +12,22 @@ if TYPE_CHECKING:
     from agentworld_sim.rollouts.engine import RolloutEngine, RolloutFailed
     from agentworld_sim.rollouts.hermes import tool_objects, write_call
     from agentworld_sim.rollouts.http_policy import HttpPolicy, HttpPolicySettings
-    from agentworld_sim.rollouts.log import RolloutLog, read_rollouts, show
-    from agentworld_sim.rollouts.policy import Completion, Policy
-    from agentworld_sim.rollouts.policy_check import PolicyDrifted, verify_policy
+    from agentworld_sim.rollouts.policies import (
+        Completion,
+        Policy,
+        PolicyDrifted,
+        ScriptedPolicy,
+        verify_policy,
+    )
     from agentworld_sim.rollouts.prediction_task import UNFINISHED, PredictionTask, opening_tag
-    from agentworld_sim.rollouts.progress import Progress
-    from agentworld_sim.rollouts.record import RolloutRecord, StopReason
-    from agentworld_sim.rollouts.rollout import seed_of
-    from agentworld_sim.rollouts.scripted_policy import ScriptedPolicy
-    from agentworld_sim.rollouts.settings import RolloutSettings
+    from agentworld_sim.rollouts.rollout import Progress, RolloutSettings, seed_of
+    from agentworld_sim.rollouts.rollout_log import (
+        RolloutLog,
+        RolloutRecord,
+        StopReason,
+        read_rollouts,
+        show,
+    )
     from agentworld_sim.rollouts.tasks import (
         AgentTasks,
         Environment,
@@ -31,39 +38,18 @@ if TYPE_CHECKING:
     from agentworld_sim.rollouts.turn_tokens import ChatTokenizer, TurnTokens
     from agentworld_sim.rollouts.world_task import WorldTask, WorldTaskSettings
 
-_MODULES = {
-    "UNFINISHED": "prediction_task",
-    "AgentTasks": "tasks",
-    "ChatTokenizer": "turn_tokens",
-    "Completion": "policy",
-    "Environment": "tasks",
-    "EnvironmentReply": "tasks",
-    "HttpPolicy": "http_policy",
-    "HttpPolicySettings": "http_policy",
-    "Opening": "tasks",
-    "Policy": "policy",
-    "PolicyDrifted": "policy_check",
-    "PredictionTask": "prediction_task",
-    "Progress": "progress",
-    "RolloutEngine": "engine",
-    "RolloutFailed": "engine",
-    "RolloutLog": "log",
-    "RolloutRecord": "record",
-    "RolloutSettings": "settings",
-    "ScriptedPolicy": "scripted_policy",
-    "StopReason": "record",
-    "Task": "tasks",
-    "TurnTokens": "turn_tokens",
-    "WorldTask": "world_task",
-    "WorldTaskSettings": "world_task",
-    "opening_tag": "prediction_task",
-    "read_rollouts": "log",
-    "seed_of": "rollout",
-    "show": "log",
-    "tool_objects": "hermes",
-    "verify_policy": "policy_check",
-    "write_call": "hermes",
-}
+_MODULES = """
+engine: RolloutEngine RolloutFailed
+hermes: tool_objects write_call
+http_policy: HttpPolicy HttpPolicySettings
+policies: Completion Policy PolicyDrifted ScriptedPolicy verify_policy
+prediction_task: PredictionTask UNFINISHED opening_tag
+rollout: Progress RolloutSettings seed_of
+rollout_log: RolloutLog RolloutRecord StopReason read_rollouts show
+tasks: AgentTasks Environment EnvironmentReply Opening Task
+turn_tokens: ChatTokenizer TurnTokens
+world_task: WorldTask WorldTaskSettings
+"""
 
 __all__ = [
     "UNFINISHED",
@@ -101,6 +87,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    for line in _MODULES.split("\n"):
+        module, _, names = line.partition(": ")
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,11 +9,18 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 from agentworld_sim.errors import UsageError, WorldFailure
-from agentworld_sim.rollouts.policy import Policy
-from agentworld_sim.rollouts.progress import OnHeartbeat, Progress, slowest_of
-from agentworld_sim.rollouts.record import RolloutRecord
-from agentworld_sim.rollouts.rollout import Rollout, RolloutPlan, WaitsForAll, seed_of
-from agentworld_sim.rollouts.settings import RolloutSettings
+from agentworld_sim.rollouts.policies import Policy
+from agentworld_sim.rollouts.rollout import (
+    OnHeartbeat,
+    Progress,
+    Rollout,
+    RolloutPlan,
+    RolloutSettings,
+    WaitsForAll,
+    seed_of,
+    slowest_of,
+)
+from agentworld_sim.rollouts.rollout_log import RolloutRecord
 from agentworld_sim.rollouts.tasks import Task
 from agentworld_sim.rollouts.turn_tokens import ChatTokenizer, TurnTokens
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from agentworld_sim.toolkits.tool_specs import chat_tool
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -52,17 +53,7 @@ def write_call(call: ToolCall) -> str:
 
 def tool_objects(tools: Iterable[ToolSpec]) -> tuple[dict[str, Any], ...]:
     """Tools as chat templates take them."""
-    return tuple(
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": dict(tool.input_schema),
-            },
-        }
-        for tool in tools
-    )
+    return tuple(map(chat_tool, tools))
 
 
 def tools_text(tools: Sequence[Mapping[str, Any]]) -> str:

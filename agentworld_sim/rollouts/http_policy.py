@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from agentworld_sim.errors import ModelFailure, UsageError
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import KEY_VARIABLE, MODEL_VARIABLE, URL_VARIABLE, ModelSettings
-from agentworld_sim.rollouts.policy import Completion
+from agentworld_sim.rollouts.policies import Completion
 
 NO_TOKEN_IDS = (
     "A policy is trained on exactly the tokens that it sampled: serve it with vLLM 0.10.2 or newer,"
@@ -92,7 +92,7 @@ class HttpPolicy:
     async def complete(
         self, prompt_ids: Sequence[int], *, max_tokens: int, seed: int
     ) -> Completion:
-        choice = await self._asked(
+        choice = await self._choice_of(
             {
                 "prompt": list(prompt_ids),
                 "max_tokens": max_tokens,
@@ -135,7 +135,7 @@ class HttpPolicy:
         Raises:
             ModelFailure: the server is down, or does not tell.
         """
-        choice = await self._asked(
+        choice = await self._choice_of(
             {"prompt": list(ids), "max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0}
         )
         told: object = choice.get("prompt_logprobs")
@@ -157,7 +157,7 @@ class HttpPolicy:
         """Closes the connections of the running event loop. The policy can be used again."""
         await self._client.close()
 
-    async def _asked(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _choice_of(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """The only choice of an answer."""
         try:
             return await self._client.complete(fields)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from agentworld_sim.imagination.parsing import THINKING_TAG
 from agentworld_sim.rollouts.tasks import EnvironmentReply, Opening
 from agentworld_sim.scoring.prediction_reward import RewardFunction
-from agentworld_sim.scoring.reward import Reward
-from agentworld_sim.scoring.samples import PredictionSample
+from agentworld_sim.scoring.samples import PredictionSample, Reward
 
 UNFINISHED = Reward(
     0.0,

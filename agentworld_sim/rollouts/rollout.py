@@ -1,4 +1,4 @@
-"""One rollout: a policy and an environment take turns until something ends it."""
+"""One rollout: a policy and an environment take turns until something ends it. With its limits, and how far it is."""
 
 from __future__ import annotations
 
@@ -8,19 +8,102 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, WorldFailure
-from agentworld_sim.rollouts.policy import Completion, Policy
-from agentworld_sim.rollouts.progress import UnderWay
-from agentworld_sim.rollouts.record import RolloutRecord, StopReason
-from agentworld_sim.rollouts.settings import RolloutSettings
+from agentworld_sim.rollouts.policies import Completion, Policy
+from agentworld_sim.rollouts.rollout_log import RolloutRecord, StopReason
 from agentworld_sim.rollouts.tasks import Environment, EnvironmentReply, Opening, Task
 from agentworld_sim.rollouts.turn_tokens import TurnTokens
-from agentworld_sim.scoring.reward import Reward
-from agentworld_sim.scoring.samples import Message
+from agentworld_sim.scoring.samples import Message, Reward
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutSettings:
+    """Limits of rollouts, and how many there are at a time."""
+
+    max_turns: int = 8
+    """Turns of the policy. The environment still answers the last one: it takes effect."""
+    max_turn_tokens: int = 1024
+    """Tokens of one turn. A turn that reaches them ends its rollout with `max_tokens` and is not
+    answered: what was cut off says nothing that could be acted on."""
+    max_rollout_tokens: int = 8192
+    """Tokens of the prompt and of everything after it."""
+    in_flight: int = 64
+    """Rollouts under way at a time."""
+    rollout_seconds: float = 600.0
+    """Deadline of one rollout, on the host's clock."""
+    heartbeat_seconds: float = 30.0
+    """How often a batch reports how far it is."""
+    template: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Variables of the chat template, for example `{"enable_thinking": False}`."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_turns", "max_turn_tokens", "max_rollout_tokens", "in_flight"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be 1 or more, not {getattr(self, name)!r}.")
+        for name in ("rollout_seconds", "heartbeat_seconds"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} must be more than 0, not {getattr(self, name)!r}.")
+
+
+@dataclass(slots=True, eq=False)
+class UnderWay:
+    """A rollout that has begun and not ended."""
+
+    task: str
+    index: int
+    began: float = field(default_factory=time.monotonic)
+    """Host time, seconds."""
+    waits_for: Literal["environment", "policy"] = "environment"
+    since: float = field(default_factory=time.monotonic)
+    """When it began to wait for that."""
+    turns: int = 0
+
+    def waiting(self, what: Literal["environment", "policy"]) -> None:
+        """Notes what it waits for from now on."""
+        self.waits_for = what
+        self.since = time.monotonic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a batch of rollouts stands."""
+
+    finished: int
+    failed: int
+    """Of those, with `env_error`."""
+    total: int
+    seconds: float
+    """Since it began."""
+    slowest: tuple[str, ...]
+    """The rollouts that have been waiting longest, in words."""
+
+    def __str__(self) -> str:
+        text = f"batch: {self.finished} of {self.total} rollouts after {self.seconds:.0f} s"
+        if self.failed:
+            text += f", {self.failed} failed"
+        if self.slowest:
+            text += "; waiting: " + ", ".join(self.slowest)
+        return text
+
+
+OnHeartbeat = Callable[[Progress], None]
+
+_SHOWN = 3
+
+
+def slowest_of(under_way: list[UnderWay]) -> tuple[str, ...]:
+    """Those that have been waiting longest."""
+    now = time.monotonic()
+    return tuple(
+        f"{one.task} number {one.index} (turn {one.turns + 1}, for the {one.waits_for},"
+        f" {now - one.since:.0f} s)"
+        for one in sorted(under_way, key=lambda one: one.since)[:_SHOWN]
+    )
+
 
 T = TypeVar("T")
 
@@ -101,12 +184,12 @@ class Rollout:
         """
         try:
             stop = await self._converse()
-            reward = await self._judged()
+            reward = await self._final_reward()
             return self._record(stop, reward)
         except UsageError:
             raise
         except Exception as error:  # noqa: BLE001 -- one rollout's failure, whatever it is, is not the others'
-            return self._record("env_error", None, self._told(error))
+            return self._record("env_error", None, self._error_text(error))
         finally:
             await self._close()
 
@@ -117,10 +200,10 @@ class Rollout:
     async def _converse(self) -> StopReason:
         await self._open()
         for turn in range(1, self._settings.max_turns + 1):
-            completion = await self._completed(turn)
+            completion = await self._complete_turn(turn)
             if completion.finish == "length":
                 return "max_tokens"
-            reply = await self._answered()
+            reply = await self._ask_environment()
             self.under_way.turns = turn
             self._messages += reply.messages
             for name, value in reply.metrics.items():
@@ -136,7 +219,7 @@ class Rollout:
         return "max_turns"
 
     async def _open(self) -> None:
-        opening = await self._waited("environment", self._begun())
+        opening = await self._wait_for("environment", self._begin())
         self._messages += opening.messages
         self._prompt = self._tokens.opening_ids(opening)
         if self._room <= 0:
@@ -145,15 +228,15 @@ class Rollout:
                 f" have {self._settings.max_rollout_tokens}. Set max_rollout_tokens higher."
             )
 
-    async def _begun(self) -> Opening:
+    async def _begin(self) -> Opening:
         self._environment = await self.plan.task.environment(seed=self.plan.seed)
         return await self._environment.open()
 
-    async def _completed(self, turn: int) -> Completion:
+    async def _complete_turn(self, turn: int) -> Completion:
         most = min(self._settings.max_turn_tokens, self._room)
         context = (*self._prompt, *self._response)
         asked = self._policy.complete(context, max_tokens=most, seed=seed_of(self.plan.seed, turn))
-        completion = await self._waited("policy", asked)
+        completion = await self._wait_for("policy", asked)
         ids, logprobs = completion.token_ids, completion.logprobs
         if not ids or len(ids) != len(logprobs):
             raise EngineFailure(
@@ -166,16 +249,16 @@ class Rollout:
         self._messages.append({"role": "assistant", "content": self._tokens.text(ids)})
         return completion
 
-    async def _answered(self) -> EnvironmentReply:
+    async def _ask_environment(self) -> EnvironmentReply:
         try:
             text = self._messages[-1]["content"]
-            return await self._waited("environment", self._opened.answer(text))
+            return await self._wait_for("environment", self._running_environment.answer(text))
         except UsageError as error:
             # What a policy writes is no mistake of the user's.
             raise EngineFailure(f"the environment did not take the turn: {error}") from error
 
-    async def _judged(self) -> Reward | None:
-        reward = await self._waited("environment", self._opened.reward())
+    async def _final_reward(self) -> Reward | None:
+        reward = await self._wait_for("environment", self._running_environment.reward())
         if reward is not None and not math.isfinite(reward.value):
             raise EngineFailure(
                 f"the reward is {reward.value}, not a number to train on ({reward.reason})"
@@ -183,7 +266,7 @@ class Rollout:
         return reward
 
     @property
-    def _opened(self) -> Environment:
+    def _running_environment(self) -> Environment:
         assert self._environment is not None
         return self._environment
 
@@ -198,7 +281,7 @@ class Rollout:
         self._mask += [wrote] * len(ids)
         self._logprobs += logprobs
 
-    async def _waited(self, what: Literal["environment", "policy"], answer: Awaitable[T]) -> T:
+    async def _wait_for(self, what: Literal["environment", "policy"], answer: Awaitable[T]) -> T:
         """The answer. Counts the time, and ends the wait at the deadline."""
         timed = what == "environment" or self._policy_is_timed
         self.under_way.waiting(what)
@@ -221,7 +304,7 @@ class Rollout:
             if timed:
                 self._left -= taken
 
-    def _told(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         """What is kept of a failure. A mistake in somebody's code is shown with its trace."""
         ours = isinstance(error, (WorldFailure, AccessRefused))
         logger.log(

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agentworld_sim.scoring.reward import Reward
-from agentworld_sim.scoring.samples import Message
+from agentworld_sim.scoring.samples import Message, Reward
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

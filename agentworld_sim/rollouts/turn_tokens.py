@@ -87,16 +87,16 @@ class TurnTokens:
         if ids is None:
             if len(self._openings) >= _MOST_OPENINGS:
                 self._openings.clear()
-            ids = self._openings[said] = self._opened(opening)
+            ids = self._openings[said] = self._render_opening(opening)
         return ids
 
-    def _opened(self, opening: Opening) -> tuple[int, ...]:
+    def _render_opening(self, opening: Opening) -> tuple[int, ...]:
         messages, tools = list(opening.messages), list(opening.tools)
         if tools and self._shows_tools(messages, tools):
             self._verify_calls()
         elif tools:
             messages, tools = _with_tools(messages, tools), []
-        return self._ids(self._rendered(messages, tools=tools or None))
+        return self._ids(self._render(messages, tools=tools or None))
 
     def reply_ids(self, messages: Sequence[Message], *, ended_by: int | None) -> tuple[int, ...]:
         """The tokens between a turn of the policy and its next.
@@ -125,7 +125,7 @@ class TurnTokens:
         """What a policy wrote, without the token that ended it."""
         if ids and ids[-1] in self._ends:
             ids = ids[:-1]
-        return self._decoded(ids)
+        return self._decode(ids)
 
     @cached_property
     def stop_ids(self) -> tuple[int, ...]:
@@ -143,8 +143,8 @@ class TurnTokens:
     def begin(self) -> str:
         """The text after which a policy begins to write."""
         question = _dummies()[:1]
-        closed = self._rendered(question, begins=False)
-        return self._rendered(question).removeprefix(closed)
+        closed = self._render(question, begins=False)
+        return self._render(question).removeprefix(closed)
 
     @cached_property
     def _turn_end(self) -> int | None:
@@ -155,8 +155,8 @@ class TurnTokens:
         last = self._ids(self._cut(_dummies(), begins=False))
         pairs = zip(followed, last, strict=False)
         both = [pair[0] for pair in takewhile(lambda pair: pair[0] == pair[1], pairs)]
-        written = self._decoded(both).strip()
-        return both[0] if written and written == self._decoded(both[:1]) else None
+        written = self._decode(both).strip()
+        return both[0] if written and written == self._decode(both[:1]) else None
 
     @cached_property
     def _ends(self) -> frozenset[int]:
@@ -188,7 +188,7 @@ class TurnTokens:
         turn: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": [call]}
         question = _dummies()[:1]
         try:
-            text = self._rendered([*question, cast("Message", turn)], begins=False)
+            text = self._render([*question, cast("Message", turn)], begins=False)
         except UsageError:
             return ""
         # Before it may stand what the template writes for thinking.
@@ -201,18 +201,18 @@ class TurnTokens:
         # Another end token than the template's stands in its place: it is what was sampled.
         return first == ended_by or (first == self._turn_end and ended_by in self._ends)
 
-    def _decoded(self, ids: Sequence[int]) -> str:
+    def _decode(self, ids: Sequence[int]) -> str:
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=False))
 
     def _ids(self, text: str) -> tuple[int, ...]:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
 
     def _shows_tools(self, messages: list[Message], tools: list[Mapping[str, Any]]) -> bool:
-        return self._rendered(messages, tools=tools) != self._rendered(messages)
+        return self._render(messages, tools=tools) != self._render(messages)
 
     def _cut(self, messages: list[Message], *, begins: bool = True) -> str:
         """What the template writes after the dummy turn."""
-        _, found, after = self._rendered(messages, begins=begins).rpartition(_DUMMY)
+        _, found, after = self._render(messages, begins=begins).rpartition(_DUMMY)
         if not found:
             raise UsageError(
                 "the chat template leaves out what the assistant said, so the tokens of an"
@@ -220,7 +220,7 @@ class TurnTokens:
             )
         return after
 
-    def _rendered(
+    def _render(
         self,
         messages: Sequence[Message],
         *,

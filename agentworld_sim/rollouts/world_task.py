@@ -13,8 +13,7 @@ from agentworld_sim.rollouts.hermes import Malformed, parse_calls, tool_objects
 from agentworld_sim.rollouts.tasks import EnvironmentReply, Opening
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward
-from agentworld_sim.scoring.reward import Reward
-from agentworld_sim.scoring.samples import Message
+from agentworld_sim.scoring.samples import Message, Reward
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World
@@ -93,7 +92,7 @@ class WorldTask:
         return task
 
     async def environment(self, *, seed: int) -> WorldEnvironment:
-        world = await self._opened()
+        world = await self._open_world()
         fork = await world.fork(at=self._at)
         tools = await offered_tools(fork, self.settings.tools)
         return WorldEnvironment(fork, world.scenario.instruction, self.settings, tools)
@@ -107,7 +106,7 @@ class WorldTask:
         self._world = None
         await (remove_world(world) if self._spec.id is None else world.close())
 
-    async def _opened(self) -> World:
+    async def _open_world(self) -> World:
         if self._world is None:
             async with self._lock:
                 if self._world is None:
@@ -145,7 +144,7 @@ class WorldEnvironment:
         messages: list[Message] = []
         invalid = 0
         for call in calls:
-            answer, valid = await self._answered(call)
+            answer, valid = await self._answer_call(call)
             messages.append({"role": "tool", "content": answer})
             self._invalid = 0 if valid else self._invalid + 1
             invalid += not valid
@@ -168,7 +167,7 @@ class WorldEnvironment:
     async def close(self) -> None:
         await remove_world(self.world)
 
-    async def _answered(self, call: ToolCall | Malformed) -> tuple[str, bool]:
+    async def _answer_call(self, call: ToolCall | Malformed) -> tuple[str, bool]:
         """What the agent reads, and whether the call was one."""
         if isinstance(call, Malformed):
             return call.problem, False

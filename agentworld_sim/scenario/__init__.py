@@ -3,6 +3,7 @@
 pydantic and YAML are imported here and nowhere else in the core, so that the rest stays light.
 """
 
+from agentworld_sim.scenario._answers import AnswerSpec
 from agentworld_sim.scenario._content import (
     Base64File,
     CommandGoal,
@@ -32,6 +33,7 @@ from agentworld_sim.scenario._stored import empty_scenario, restored_scenario, s
 from agentworld_sim.scenario.tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
 
 __all__ = [
+    "AnswerSpec",
     "ArgumentSpec",
     "Base64File",
     "CommandGoal",

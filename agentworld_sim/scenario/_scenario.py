@@ -24,6 +24,7 @@ from pydantic import (
 from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.ingest.folders import Ingested
 from agentworld_sim.runtime.access import access_problem
+from agentworld_sim.scenario._answers import AnswerSpec
 from agentworld_sim.scenario._checking import problems_of
 from agentworld_sim.scenario._content import FileSpec, Goal
 from agentworld_sim.scenario._controls import ControlSpec
@@ -111,6 +112,9 @@ class Scenario(Strict):
     access: Mapping[str, Access] = Field(default_factory=dict[str, Access])
     """How tools may be used, by name, pattern (`*`, `?`, `[…]`) or annotation (`@destructive`,
     `@read-only`, `@idempotent`, `@open-world`): simulate, real (whole names only) or refuse."""
+    answers: Mapping[ToolName, AnswerSpec] = Field(default_factory=dict[str, AnswerSpec])
+    """What tools answer, by tool name, before anything computes or imagines it: a text, or `value` (JSON),
+    or `error`."""
     tables: Mapping[DescribedTable, TableSpec] = Field(default_factory=dict[str, TableSpec])
     """Tables of records by name: what is in them at the start, and what is not left to inference."""
     operations: Mapping[ToolName, OperationSpec] = Field(default_factory=dict[str, OperationSpec])
@@ -273,7 +277,7 @@ class Scenario(Strict):
         )
         tree = self.initial_tree(NameOnlyBlobs())
         content["files"] = {path: entry.to_json() for path, entry in tree.items()}
-        for name in ("tables", "operations"):
+        for name in ("tables", "operations", "answers"):
             # A world without any keeps the name it had before there were any.
             if not content[name]:
                 del content[name]

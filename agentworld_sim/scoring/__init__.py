@@ -29,46 +29,34 @@ if TYPE_CHECKING:
         read_observation,
         turns_of_prompt,
     )
-    from agentworld_sim.scoring.judge import Judge, Unreadable
+    from agentworld_sim.scoring.judge import (
+        DIMENSIONS,
+        Judge,
+        Judgement,
+        Unreadable,
+        read_judgement,
+    )
     from agentworld_sim.scoring.judge_appeals import NoAppealCheck
-    from agentworld_sim.scoring.judgement import DIMENSIONS, Judgement, read_judgement
-    from agentworld_sim.scoring.prediction_reward import FULL, PredictionReward, RewardFunction
-    from agentworld_sim.scoring.prediction_text import is_computed
-    from agentworld_sim.scoring.reward import Reward
-    from agentworld_sim.scoring.samples import Message, PredictionSample
+    from agentworld_sim.scoring.prediction_reward import (
+        FULL,
+        PredictionReward,
+        RewardFunction,
+        is_computed,
+    )
+    from agentworld_sim.scoring.samples import Message, PredictionSample, Reward
     from agentworld_sim.scoring.similarity import agreement, is_exact
     from agentworld_sim.scoring.wire_text import parse_action, parse_call, strip_marker
 
-_MODULES = {
-    "BENCH_FIELDS": "bench_rows",
-    "DIMENSIONS": "judgement",
-    "EVIDENCE_BYTES": "evidence",
-    "FULL": "prediction_reward",
-    "BenchRow": "bench_rows",
-    "Judge": "judge",
-    "Judgement": "judgement",
-    "Message": "samples",
-    "NoAppealCheck": "judge_appeals",
-    "PredictionReward": "prediction_reward",
-    "PredictionSample": "samples",
-    "Reward": "reward",
-    "RewardFunction": "prediction_reward",
-    "Unreadable": "judge",
-    "agreement": "similarity",
-    "check_input": "evidence",
-    "checks_of": "evidence",
-    "domain_of_file": "bench_rows",
-    "evidence_of": "evidence",
-    "is_bench_row": "bench_rows",
-    "is_computed": "prediction_text",
-    "is_exact": "similarity",
-    "parse_action": "wire_text",
-    "parse_call": "wire_text",
-    "read_judgement": "judgement",
-    "read_observation": "evidence",
-    "turns_of_prompt": "evidence",
-    "strip_marker": "wire_text",
-}
+_MODULES = """
+bench_rows: BENCH_FIELDS BenchRow domain_of_file is_bench_row
+evidence: EVIDENCE_BYTES check_input checks_of evidence_of read_observation turns_of_prompt
+judge: DIMENSIONS Judge Judgement Unreadable read_judgement
+judge_appeals: NoAppealCheck
+prediction_reward: FULL PredictionReward RewardFunction is_computed
+samples: Message PredictionSample Reward
+similarity: agreement is_exact
+wire_text: parse_action parse_call strip_marker
+"""
 
 __all__ = [
     "BENCH_FIELDS",
@@ -104,6 +92,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Most of them bring the client of a model server; nobody who only reads rows should wait for it.
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    for line in _MODULES.split("\n"):
+        module, _, names = line.partition(": ")
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

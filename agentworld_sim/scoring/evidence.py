@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check, CheckInput
-from agentworld_sim.checks.paths import clean_path, path_of
+from agentworld_sim.checks.file_calls import clean_path, linked_paths, path_of
 from agentworld_sim.domains import domain
 from agentworld_sim.engines.model_binding import TURN_US
 from agentworld_sim.imagination.conversation import MARKER
@@ -25,7 +25,6 @@ from agentworld_sim.types.files import (
     FileEntry,
     FileTree,
     MemoryBlobs,
-    normal_path,
     parent_of,
 )
 from agentworld_sim.types.json import canonical_json
@@ -36,8 +35,6 @@ from agentworld_sim.types.turns import Action, Observation, Turn
 
 EVIDENCE_BYTES = 1_000_000
 """Most of one sample's evidence."""
-
-_LINKS = 40
 
 
 def evidence_of(
@@ -124,11 +121,13 @@ def turns_of_prompt(messages: Sequence[Message]) -> tuple[Turn, ...]:
     for asked, answer in zip(said[::2], said[1::2], strict=False):
         text = answer["content"].removeprefix(MARKER).removeprefix("\n")
         action = parse_action(asked["content"])
-        turns.append(_made(parse_call(action), action, Observation(text=text, provenance="real")))
+        turns.append(
+            _make_turn(parse_call(action), action, Observation(text=text, provenance="real"))
+        )
     return tuple(turns)
 
 
-def _made(
+def _make_turn(
     call: ToolCall,
     action: str,
     observation: Observation,
@@ -177,7 +176,9 @@ def _turn(value: Mapping[str, Any]) -> Turn:
         path: None if entry is None else FileEntry.from_json(entry)
         for path, entry in value.get("files", {}).items()
     }
-    return _made(_call(value), value["action"], Observation.from_json(value["observation"]), files)
+    return _make_turn(
+        _call(value), value["action"], Observation.from_json(value["observation"]), files
+    )
 
 
 def _state(value: Mapping[str, Any] | None) -> WorldState:
@@ -216,14 +217,14 @@ def _near(
     files: FileTree, call: ToolCall, history: Sequence[Turn]
 ) -> tuple[dict[str, FileEntry], set[BlobId]]:
     """The entries that a check may look at, and the contents it may read."""
-    named = set(_named(call))
+    named = set(_named_paths(call))
     for turn in history:
         if turn.observation.provenance not in ("computed", "enforced") and not turn.change.files:
-            named.update(_named(turn.call))
+            named.update(_named_paths(turn.call))
     contents: set[BlobId] = set()
     wanted: set[str] = {path for turn in history for path in turn.change.files}
     for path in named:
-        for one in _links(files, path):
+        for one in linked_paths(files, path):
             wanted.add(one)
             entry = files.get(one)
             if entry is not None and entry.kind == "file" and entry.content:
@@ -246,7 +247,7 @@ def _near(
     return near, contents
 
 
-def _named(call: ToolCall) -> Iterator[str]:
+def _named_paths(call: ToolCall) -> Iterator[str]:
     """The absolute paths among a call's arguments."""
     path = path_of(call.arguments)
     if path is not None and path.startswith("/"):
@@ -254,14 +255,3 @@ def _named(call: ToolCall) -> Iterator[str]:
     for value in call.arguments.values():
         if isinstance(value, str) and value.startswith(("/", "file://")) and "\n" not in value:
             yield clean_path(value)
-
-
-def _links(files: FileTree, path: str) -> Iterator[str]:
-    """A path, and where its symbolic links lead."""
-    for _ in range(_LINKS):
-        yield path
-        entry = files.get(path)
-        if entry is None or entry.kind != "symlink":
-            return
-        target = entry.content
-        path = normal_path(target if target.startswith("/") else f"{path}/../{target}")

@@ -8,7 +8,7 @@ from typing import Literal
 from agentworld_sim.errors import UsageError
 from agentworld_sim.goals import check_goals
 from agentworld_sim.scenario import Scenario
-from agentworld_sim.scoring.reward import Reward
+from agentworld_sim.scoring.samples import Reward
 from agentworld_sim.world import World
 
 WorldReward = Literal["all", "share"] | Callable[[World], Awaitable[Reward | None]]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Literal
 
-from agentworld_sim.checks import CheckInput
-from agentworld_sim.checks.self_reference import Known, first_said, known_words, told
+from agentworld_sim.checks.self_reference import SelfReferenceCheck
 
 _ROOTS = (
     *("judge", "grader", "evaluator", "assessor", "rater", "reviewer"),
@@ -36,30 +34,13 @@ _LOOK_ALIKES = str.maketrans("аеорсухіѕјԁһԛԝοαеνρτυικ", "
 """Cyrillic and Greek letters that look like Latin ones."""
 
 
-def appeal(text: str, known: Known = "") -> str | None:
-    """Why a text speaks to its judge; `None` if it does not.
-
-    Args:
-        text: An observation.
-        known: What was said in the world before; words that stand there may be used.
-    """
-    said = first_said(text, _APPEAL, _ROOTS, known)
-    if said is None:
-        return None
-    return f"it speaks to whoever judges it: {said[:80]!r}. Give what the real environment returns"
-
-
-class NoAppealCheck:
-    """The observation gives its judge no instructions, no verdict and no truth of its own.
-
-    The exemptions are those of `NoPretenceCheck`: what was said in the world before may be said again.
-    """
+class NoAppealCheck(SelfReferenceCheck):
+    """The observation gives its judge no instructions, no verdict and no truth of its own."""
 
     name = "no-appeal"
-    scope: Literal["imagined"] = "imagined"
-
-    def judge(self, given: CheckInput) -> str | None:
-        return appeal(told(given.observation), lambda: known_words(given))
+    pattern = _APPEAL
+    roots = _ROOTS
+    reason = "it speaks to whoever judges it: {!r}. Give what the real environment returns"
 
 
 def fold_text(text: str) -> str:

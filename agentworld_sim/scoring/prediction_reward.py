@@ -16,7 +16,7 @@ After Qwen-AgentWorld's report (arXiv 2606.24597): rule 0 or 25, rubric the mean
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agentworld_sim.checks import (
     Check,
@@ -25,24 +25,93 @@ from agentworld_sim.checks import (
     NoPretenceCheck,
     judge_all,
 )
-from agentworld_sim.scoring.evidence import check_input, checks_of, turns_of_prompt
-from agentworld_sim.scoring.judge import Judge, Unreadable
-from agentworld_sim.scoring.judge_appeals import NoAppealCheck, fold_text
-from agentworld_sim.scoring.judgement import DIMENSIONS
-from agentworld_sim.scoring.prediction_text import (
-    Refused,
-    answer_of,
-    is_computed,
-    last_observation,
-    observation_of,
+from agentworld_sim.imagination.parsing import ANSWER_TAG, MARKER, THINKING_TAG, parse_reply
+from agentworld_sim.imagination.reply_validation import reply_fault
+from agentworld_sim.llm.chat import ChatReply
+from agentworld_sim.scoring.evidence import (
+    check_input,
+    checks_of,
+    read_observation,
+    turns_of_prompt,
 )
-from agentworld_sim.scoring.reward import Reward
-from agentworld_sim.scoring.samples import PredictionSample
+from agentworld_sim.scoring.judge import DIMENSIONS, Judge, Unreadable
+from agentworld_sim.scoring.judge_appeals import NoAppealCheck, fold_text
+from agentworld_sim.scoring.samples import PredictionSample, Reward
 from agentworld_sim.scoring.similarity import agreement, is_exact
 from agentworld_sim.types.files import FileTree, MemoryBlobs
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
+
+LENGTH_FACTOR, LENGTH_FLOOR = 4, 2_000
+"""An answer may have four times the characters of the truth and 2,000 more. Longer ones earn nothing and
+reach no judge: one that overflows the judge's context would not be judged at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a text earns nothing."""
+
+    name: str
+    """`no-tag`, `cut`, `unreadable`, `form`, `too-long`, `empty`, `copied`, or a check's name."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
+
+
+def answer_of(sample: PredictionSample, text: str) -> str | Refused:
+    """The text inside the answer's tag, the last one that was opened.
+
+    Stricter than a world is: the tag must be there and closed, and thinking must have ended before it.
+    A policy is trained on the whole form, where a world takes what it can get.
+
+    Args:
+        sample: What was asked.
+        text: What the policy wrote, thinking included.
+    """
+    if _is_lost_in_thought(text):
+        return Refused("cut", "the thinking does not end")
+    known = "\n".join(one["content"] for one in sample.messages if one["role"] != "system")
+    parsed = parse_reply(text, known=known)
+    if not parsed.tagged:
+        return Refused("no-tag", f"nothing stands inside <{ANSWER_TAG}>")
+    if not parsed.closed:
+        return Refused("cut", f"<{ANSWER_TAG}> is not closed")
+    fault = reply_fault(ChatReply(content=text, finish_reason="stop"), parsed, known=known)
+    if fault is not None:
+        return Refused("unreadable", fault)
+    most = LENGTH_FACTOR * len(sample.observation) + LENGTH_FLOOR
+    if len(parsed.text) > most:
+        return Refused("too-long", f"{len(parsed.text)} characters, and {most} are enough")
+    return parsed.text
+
+
+def _is_lost_in_thought(text: str) -> bool:
+    lowered = text.lstrip()[: len(THINKING_TAG) + 2].lower()
+    return lowered == f"<{THINKING_TAG}>" and f"</{THINKING_TAG}>" not in text.lower()
+
+
+def observation_of(sample: PredictionSample, text: str) -> Observation | Refused:
+    """A text as the domain reads it: its normalisation is the one that a world's answers get."""
+    try:
+        return read_observation(sample, text)
+    except ValueError as error:
+        return Refused("form", str(error))
+
+
+def last_observation(sample: PredictionSample) -> str | None:
+    """What the environment said on the turn before; `None` on the first."""
+    for message in reversed(sample.messages):
+        if message["role"] == "assistant":
+            return message["content"].removeprefix(MARKER).removeprefix("\n")
+    return None
+
+
+def is_computed(sample: PredictionSample) -> bool:
+    """Whether an engine computed the truth: all of its content is deterministic."""
+    return sample.evidence is not None and sample.evidence.get("provenance") == "computed"
+
 
 FULL = 25.0
 """The most that a prediction can earn."""
@@ -91,12 +160,12 @@ class PredictionReward:
         Raises:
             ModelFailure: the judge's server is down or refuses.
         """
-        reward, prediction = self._ruled(sample, text)
+        reward, prediction = self._rule_reward(sample, text)
         if self._judge is None:
             return reward
         if prediction is None:
             return replace(reward, parts={**reward.parts, "rubric": 0.0})
-        return await self._rated(self._judge, sample, prediction, reward)
+        return await self._judge_reward(self._judge, sample, prediction, reward)
 
     def rule(self, sample: PredictionSample, text: str) -> Reward:
         """The rule alone, without a judge: 25 for what is exact, 0 for everything else.
@@ -104,9 +173,9 @@ class PredictionReward:
         The parts `form` (a world could read and would accept it), `exact` (0 or 1) and `agreement` (0 to
         1) are those of the whole reward too.
         """
-        return self._ruled(sample, text)[0]
+        return self._rule_reward(sample, text)[0]
 
-    def _ruled(self, sample: PredictionSample, text: str) -> tuple[Reward, str | None]:
+    def _rule_reward(self, sample: PredictionSample, text: str) -> tuple[Reward, str | None]:
         """The rule's reward, and the text for a judge if one is to be asked."""
         prediction = answer_of(sample, text)
         if isinstance(prediction, Refused):
@@ -139,9 +208,11 @@ class PredictionReward:
         if before is not None and before.strip() and prediction.strip() == before.strip():
             return Refused("copied", "it is the observation before")
         checks = (*(self._checks or checks_of(sample.domain)), NoAppealCheck())
-        return _judged(checks, sample, answer) or _judged(_SPEAKING, sample, answer, folds=True)
+        return _first_refusal(checks, sample, answer) or _first_refusal(
+            _SPEAKING, sample, answer, folds=True
+        )
 
-    async def _rated(
+    async def _judge_reward(
         self, judge: Judge, sample: PredictionSample, prediction: str, ruled: Reward
     ) -> Reward:
         found = await judge.rate(sample, prediction)
@@ -164,7 +235,7 @@ def _nothing(refused: Refused) -> Reward:
     return Reward(0.0, {"form": 0.0, "exact": 0.0, "agreement": 0.0}, str(refused))
 
 
-def _judged(
+def _first_refusal(
     checks: Sequence[Check], sample: PredictionSample, answer: Observation, *, folds: bool = False
 ) -> Refused | None:
     """What the first check that refuses says, unless it refuses the truth as well."""

@@ -46,10 +46,10 @@ def is_exact(answer: Observation, truth: Observation, known: str) -> bool:
     """
     if answer.is_error != truth.is_error:
         return False
-    return _is_same_text(_told(answer), _told(truth), known)
+    return _is_same_text(_observation_text(answer), _observation_text(truth), known)
 
 
-def _told(observation: Observation) -> str:
+def _observation_text(observation: Observation) -> str:
     """The one text of an observation: JSON in its canonical form where the tool promises JSON."""
     if observation.structured is not None:
         return canonical_json(observation.structured)

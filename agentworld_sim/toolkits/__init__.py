@@ -5,6 +5,7 @@ from agentworld_sim.toolkits.fitting import arguments_of, binding_id, schema_fit
 from agentworld_sim.toolkits.known_tool import KnownTool
 from agentworld_sim.toolkits.lookup import (
     binding_for,
+    bound_to,
     check_toolkit,
     failure_of,
     known_tool,
@@ -12,6 +13,7 @@ from agentworld_sim.toolkits.lookup import (
     resolved,
     toolkit,
     toolkits,
+    unknown_to,
 )
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "arguments_of",
     "binding_for",
     "binding_id",
+    "bound_to",
     "check_toolkit",
     "failure_of",
     "inferred_domain",
@@ -28,4 +31,5 @@ __all__ = [
     "schema_fits",
     "toolkit",
     "toolkits",
+    "unknown_to",
 ]

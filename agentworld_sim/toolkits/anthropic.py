@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from agentworld_sim.toolkits.known_tool import KnownTool, Maker
-from agentworld_sim.toolkits.schemas import BOOLEAN, NUMBER, STRING, schema
+from agentworld_sim.toolkits.schemas import schema
 
 _tool = Maker(
     toolkit="claude-code",
@@ -16,34 +13,13 @@ _tool = Maker(
 )
 
 _MODES = {"type": "string", "enum": ["content", "files_with_matches", "count"]}
-_GREP: dict[str, Mapping[str, Any]] = {
-    "pattern": STRING,
-    "path": STRING,
-    "glob": STRING,
-    "output_mode": _MODES,
-    "-B": NUMBER,
-    "-A": NUMBER,
-    "-C": NUMBER,
-    "context": NUMBER,
-    "-n": BOOLEAN,
-    "-i": BOOLEAN,
-    "type": STRING,
-    "head_limit": NUMBER,
-    "offset": NUMBER,
-    "multiline": BOOLEAN,
-}
 
 TOOLS: tuple[KnownTool, ...] = (
     _tool(
         "Bash",
         "Runs a bash command. The working directory is kept, other shell state is not.",
         schema(
-            "command",
-            command=STRING,
-            timeout=NUMBER,
-            description=STRING,
-            run_in_background=BOOLEAN,
-            dangerouslyDisableSandbox=BOOLEAN,
+            "command timeout?:number description? run_in_background?:bool dangerouslyDisableSandbox?:bool"
         ),
         keeps="cwd",
         failing="bash_failing",
@@ -51,37 +27,27 @@ TOOLS: tuple[KnownTool, ...] = (
     _tool(
         "Read",
         "Reads a file, with line numbers; at most 2000 lines unless asked otherwise.",
-        schema("file_path", file_path=STRING, offset=NUMBER, limit=NUMBER, pages=STRING),
+        schema("file_path offset?:number limit?:number pages?"),
     ),
     _tool(
         "Write",
         "Creates a file, or replaces one that has been read.",
-        schema("file_path content", file_path=STRING, content=STRING),
+        schema("file_path content"),
     ),
     _tool(
         "Edit",
         "Replaces an exact string in a file that has been read.",
-        schema(
-            "file_path old_string new_string",
-            file_path=STRING,
-            old_string=STRING,
-            new_string=STRING,
-            replace_all=BOOLEAN,
-        ),
+        schema("file_path old_string new_string replace_all?:bool"),
     ),
-    _tool(
-        "Glob",
-        "Finds files by a name pattern.",
-        schema("pattern", pattern=STRING, path=STRING),
-    ),
+    _tool("Glob", "Finds files by a name pattern.", schema("pattern path?")),
     _tool(
         "Grep",
         "Searches the contents of files by a regular expression, with ripgrep.",
-        schema("pattern", **_GREP),
+        schema(
+            "pattern path? glob? output_mode? -B?:number -A?:number -C?:number context?:number -n?:bool -i?:bool"
+            " type? head_limit?:number offset?:number multiline?:bool",
+            output_mode=_MODES,
+        ),
     ),
-    _tool(
-        "TodoWrite",
-        "Keeps the list of what is to be done.",
-        schema("todos", todos={"type": "array"}),
-    ),
+    _tool("TodoWrite", "Keeps the list of what is to be done.", schema("todos:array")),
 )

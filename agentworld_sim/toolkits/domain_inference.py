@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from agentworld_sim.toolkits.fitting import properties
+from agentworld_sim.toolkits.usual_names import snake_case
 from agentworld_sim.types.tools import DomainName, ToolSpec
 
 _QUERIES = frozenset({"query", "queries", "q", "search_query", "search_term", "keywords", "input"})
@@ -45,7 +46,7 @@ _DESKTOP = frozenset("computer computer_use computeruse".split())
 
 def inferred_domain(tool: ToolSpec) -> DomainName:
     """What kind of environment a tool belongs to; `mcp` unless its name and its schema are plain."""
-    name = _snake(tool.name.rpartition("__")[2])
+    name = snake_case(tool.name.rpartition("__")[2])
     words, arguments = set(name.split("_")), set(properties(tool.input_schema))
     if _is_desktop(tool, name, words, arguments):
         return "os"
@@ -97,9 +98,3 @@ def _is_desktop(tool: ToolSpec, name: str, words: set[str], arguments: set[str])
         return "action" in arguments
     code = len(arguments) == 1 and bool({"code", "script", "python_code"} & arguments)
     return code and "pyautogui" in tool.description.lower()
-
-
-def _snake(name: str) -> str:
-    """`browserClick`, `browser-click` and `browser.click` as `browser_click`."""
-    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    return re.sub(r"[^a-z0-9]+", "_", parts.lower()).strip("_")

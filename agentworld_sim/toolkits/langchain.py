@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from agentworld_sim.toolkits.known_tool import KnownTool, Maker
-from agentworld_sim.toolkits.schemas import (
-    BOOLEAN,
-    INTEGER,
-    NUMBER,
-    STRING,
-    STRINGS,
-    nullable,
-    schema,
-)
+from agentworld_sim.toolkits.schemas import STRING, STRINGS, schema
 
 _MODULE = "agentworld_sim.engines.shell.toolkits.langchain"
 _shell_tool = Maker(toolkit="langchain", domain="terminal", operations=_MODULE)
@@ -21,7 +13,7 @@ _browser_tool = Maker(
 )
 
 _COMMANDS = {"anyOf": [STRING, STRINGS]}
-_TWO_PATHS = schema("source_path destination_path", source_path=STRING, destination_path=STRING)
+_TWO_PATHS = schema("source_path destination_path")
 
 TOOLS: tuple[KnownTool, ...] = (
     _shell_tool(
@@ -33,7 +25,7 @@ TOOLS: tuple[KnownTool, ...] = (
     _shell_tool(
         "shell",
         "Run a shell command in a session that stays open, or restart the session.",
-        schema("", command=nullable(STRING), restart=nullable(BOOLEAN)),
+        schema("command?:|null restart?:bool|null"),
         failing="session_failing",
         keeps="all",
     ),
@@ -41,16 +33,9 @@ TOOLS: tuple[KnownTool, ...] = (
         "shell-session",
         "Run a shell command in a session that stays open, or restart the session.",
         schema(
-            "",
-            command=nullable(STRING),
-            restart=nullable(BOOLEAN),
-            command_timeout=NUMBER,
-            startup_timeout=NUMBER,
-            max_output_lines=INTEGER,
-            max_output_bytes=INTEGER,
-            workspace_root=STRING,
+            "command?:|null restart?:bool|null command_timeout?:number startup_timeout?:number max_output_lines?:int"
+            " max_output_bytes?:int workspace_root? env? startup_commands?:strings",
             env={"type": "object", "additionalProperties": STRING},
-            startup_commands=STRINGS,
         ),
         # Of the middleware, which is set up with more than the model is shown.
         names=(),
@@ -58,16 +43,16 @@ TOOLS: tuple[KnownTool, ...] = (
         failing="session_failing",
         keeps="all",
     ),
-    _file_tool("read_file", "Read file from disk.", schema("file_path", file_path=STRING)),
+    _file_tool("read_file", "Read file from disk.", schema("file_path")),
     _file_tool(
         "write_file",
         "Write file to disk.",
-        schema("file_path text", file_path=STRING, text=STRING, append=BOOLEAN),
+        schema("file_path text append?:bool"),
     ),
     _file_tool(
         "list_directory",
         "List files and directories in a specified folder.",
-        schema("", dir_path=STRING),
+        schema("dir_path?"),
     ),
     _file_tool(
         "copy_file",
@@ -79,26 +64,26 @@ TOOLS: tuple[KnownTool, ...] = (
         "Move or rename a file from one location to another.",
         _TWO_PATHS,
     ),
-    _file_tool("file_delete", "Delete a file.", schema("file_path", file_path=STRING)),
+    _file_tool("file_delete", "Delete a file.", schema("file_path")),
     _file_tool(
         "file_search",
         "Search for files below a directory by a shell pattern for their names.",
-        schema("pattern", pattern=STRING, dir_path=STRING),
+        schema("pattern dir_path?"),
     ),
 )
 
 PLAYWRIGHT_TOOLS: tuple[KnownTool, ...] = (
-    _browser_tool("click_element", "Clicks on an element.", schema("selector", selector=STRING)),
-    _browser_tool("navigate_browser", "Opens a URL.", schema("url", url=STRING)),
+    _browser_tool("click_element", "Clicks on an element.", schema("selector")),
+    _browser_tool("navigate_browser", "Opens a URL.", schema("url")),
     _browser_tool("previous_webpage", "Goes back in the history.", schema()),
     _browser_tool("extract_text", "Gives all text of the page.", schema()),
     _browser_tool(
-        "extract_hyperlinks", "Gives all links of the page.", schema(absolute_urls=BOOLEAN)
+        "extract_hyperlinks", "Gives all links of the page.", schema("absolute_urls?:bool")
     ),
     _browser_tool(
         "get_elements",
         "Gives attributes of elements.",
-        schema("selector", selector=STRING, attributes=STRINGS),
+        schema("selector attributes?:strings"),
     ),
     _browser_tool("current_webpage", "Gives the URL of the page.", schema()),
     _browser_tool(

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 from functools import lru_cache
 from pkgutil import resolve_name
 from typing import Any, cast
@@ -27,6 +29,7 @@ from agentworld_sim.toolkits.fitting import (
     require_fit,
     schema_fits,
     types,
+    usual_binding,
 )
 from agentworld_sim.toolkits.known_tool import KnownTool
 from agentworld_sim.types.tools import ToolSpec
@@ -49,6 +52,7 @@ _BUILTIN: Mapping[str, Toolkit] = {
     "memory": model_context_protocol.MEMORY_TOOLS,
     "sqlite": model_context_protocol.SQLITE_TOOLS,
     "time": model_context_protocol.TIME_TOOLS,
+    "common": plain.COMMON_TOOLS,
     "playwright-toolkit": langchain.PLAYWRIGHT_TOOLS,
 }
 """In the order in which they are tried when a tool fits more than one equally well."""
@@ -90,20 +94,73 @@ def known_tool(binds_to: str | None) -> KnownTool | None:
     return None if binds_to is None else known_tools().get(binding_id(binds_to))
 
 
+def bound_to(tool: ToolSpec, engine: str) -> ToolSpec | None:
+    """`tool` as bound to the well-known tool that it is, if that is one of the engine `engine`.
+
+    Raises:
+        UsageError: as `binding_for`.
+    """
+    found = _binding(tool)
+    if found is None or found[0].engine != engine:
+        return None
+    return replace(tool, domain=found[0].domain, binds_to=found[1])
+
+
 def binding_for(tool: ToolSpec) -> KnownTool | None:
     """The well-known tool that `tool` is; by `binds_to` if given, else by name and schema.
 
     Raises:
         UsageError: `binds_to` names no tool of its toolkit, or one whose arguments are others.
     """
+    found = _binding(tool)
+    return found and found[0]
+
+
+def _binding(tool: ToolSpec) -> tuple[KnownTool, str] | None:
+    """The well-known tool, and what `binds_to` says of it."""
     if tool.binds_to is not None:
-        return _named(tool, tool.binds_to)
+        named = _by_id(tool, tool.binds_to)
+        return named and (named, tool.binds_to)
+    found = _fitting(tool)
+    if found is not None:
+        return found, found.id
+    # A tool of an MCP server has its server's words; one's own has no other.
+    if tool.domain not in (None, "terminal", "swe"):
+        return None
+    usual = usual_binding(tool, known_tools())
+    if usual is None or usual[1] or (tool.domain is None and _fitting(replace(tool, domain="mcp"))):
+        return None
+    return known_tools()[binding_id(usual[0])], usual[0]
+
+
+def _fitting(tool: ToolSpec) -> KnownTool | None:
+    """The one that fits best by name and schema."""
     fitting = [
         known
         for known in _by_name().get(plain_name(tool), ())
         if _may_be(tool, known) and schema_fits(tool.input_schema, known.input_schema)
     ]
     return min(fitting, key=lambda known: _distance(tool, known), default=None)
+
+
+def unknown_to(tool: ToolSpec, engine: str) -> str:
+    """Why `tool` is none of the well-known tools of the engine `engine`, for people; empty where none is like it."""
+    usual = usual_binding(tool, known_tools())
+    if usual is not None and usual[1]:
+        binds_to, problems = usual
+        mine = known_tools()[binding_id(binds_to)].engine == engine
+        return f"It would be {binds_to!r}, but {'; '.join(problems)}." if mine else ""
+    own = {
+        name: one for one in known_tools().values() if one.engine == engine for name in one.names
+    }
+    if tool.name in own:
+        takes = ", ".join(properties(tool.input_schema)) or "no arguments"
+        return (
+            f"{own[tool.name].id!r} has this name, and takes"
+            f" {', '.join(properties(own[tool.name].input_schema)) or 'no arguments'} instead of {takes}."
+        )
+    near = get_close_matches(tool.name, own, n=1, cutoff=0.8)
+    return f"Did you mean {near[0]!r}?" if near else ""
 
 
 def toolkit(name: str) -> tuple[ToolSpec, ...]:
@@ -169,7 +226,7 @@ def resolved(reference: str) -> Callable[..., Any]:
         ) from error
 
 
-def _named(tool: ToolSpec, binds_to: str) -> KnownTool | None:
+def _by_id(tool: ToolSpec, binds_to: str) -> KnownTool | None:
     known, identity = known_tools(), binding_id(binds_to)
     found = known.get(identity)
     if found is not None:

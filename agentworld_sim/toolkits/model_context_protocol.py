@@ -6,20 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentworld_sim.toolkits.known_tool import KnownTool, Maker
-from agentworld_sim.toolkits.schemas import BOOLEAN, NUMBER, STRING, STRINGS, schema
+from agentworld_sim.toolkits.schemas import BOOLEAN, STRING, STRINGS, schema
 
-_EDITS = {"type": "array", "items": schema("oldText newText", oldText=STRING, newText=STRING)}
+_EDITS = {"type": "array", "items": schema("oldText newText")}
 _MEDIA = {
     "anyOf": [
-        schema("type data mimeType", type=STRING, data=STRING, mimeType=STRING),
-        schema(
-            "type resource",
-            type=STRING,
-            resource=schema("uri blob", uri=STRING, mimeType=STRING, blob=STRING),
-        ),
+        schema("type data mimeType"),
+        schema("type resource", resource=schema("uri mimeType? blob")),
     ]
 }
-_TEXT_OUTPUT = schema("content", content=STRING)
+_TEXT_OUTPUT = schema("content")
 _MEDIA_OUTPUT = schema("content", content={"type": "array", "items": _MEDIA})
 
 
@@ -36,8 +32,8 @@ _sqlite = Maker(
 )
 _time = Maker(toolkit="time", domain="mcp", operations=f"{_SERVERS}.time", engine="toolkits")
 
-_READ = schema("path", path=STRING, tail=NUMBER, head=NUMBER)
-_PATH = schema("path", path=STRING)
+_READ = schema("path tail?:number head?:number")
+_PATH = schema("path")
 
 FILESYSTEM_TOOLS: tuple[KnownTool, ...] = (
     _file_tool("read_file", "Reads a file as text; the older name.", _READ),
@@ -60,51 +56,45 @@ FILESYSTEM_TOOLS: tuple[KnownTool, ...] = (
     _file_tool(
         "write_file",
         "Writes a file, replacing what it held.",
-        schema("path content", path=STRING, content=STRING),
+        schema("path content"),
     ),
     _file_tool(
         "edit_file",
         "Replaces texts in a file and shows the change as a patch.",
-        schema("path edits", path=STRING, edits=_EDITS, dryRun={**BOOLEAN, "default": False}),
+        schema("path edits dryRun?", edits=_EDITS, dryRun={**BOOLEAN, "default": False}),
     ),
     _file_tool("create_directory", "Makes a directory and those above it.", _PATH),
     _file_tool("list_directory", "Lists a directory.", _PATH),
     _file_tool(
         "list_directory_with_sizes",
         "Lists a directory with the sizes of files.",
-        schema("path", path=STRING, sortBy={**STRING, "enum": ["name", "size"]}),
+        schema("path sortBy?", sortBy={**STRING, "enum": ["name", "size"]}),
     ),
     _file_tool(
         "directory_tree",
         "Shows everything below a directory as JSON.",
-        schema("path", path=STRING, excludePatterns=STRINGS),
+        schema("path excludePatterns?:strings"),
     ),
     _file_tool(
         "move_file",
         "Moves or renames a file or a directory.",
-        schema("source destination", source=STRING, destination=STRING),
+        schema("source destination"),
     ),
     _file_tool(
         "search_files",
         "Finds files and directories by a pattern.",
-        schema("path pattern", path=STRING, pattern=STRING, excludePatterns=STRINGS),
+        schema("path pattern excludePatterns?:strings"),
     ),
     _file_tool("get_file_info", "Tells size, times and permissions of a file.", _PATH),
     _file_tool("list_allowed_directories", "Tells where the tools may work.", schema()),
 )
 
-_ENTITY = schema(
-    "name entityType observations", name=STRING, entityType=STRING, observations=STRINGS
-)
-_RELATION: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {key: STRING for key in ("from", "to", "relationType")},
-    "required": ["from", "to", "relationType"],
-}
+_ENTITY = schema("name entityType observations:strings")
+_RELATION = schema("from to relationType")
 _ENTITIES = {"type": "array", "items": _ENTITY}
 _RELATIONS = {"type": "array", "items": _RELATION}
 _GRAPH = schema("entities relations", entities=_ENTITIES, relations=_RELATIONS)
-_DONE = schema("success message", success={"type": "boolean"}, message=STRING)
+_DONE = schema("success:bool message")
 
 
 def _each(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -164,44 +154,37 @@ MEMORY_TOOLS: tuple[KnownTool, ...] = (
     _memory_tool("open_nodes", "Shows entities by name.", _GRAPH, names=STRINGS),
 )
 
-SQLITE_TOOLS: tuple[KnownTool, ...] = tuple(
-    _sqlite(name, description, schema(arguments, **dict.fromkeys(arguments.split(), STRING)))
-    for name, description, arguments in (
-        ("read_query", "Runs a SELECT query.", "query"),
-        ("write_query", "Runs any other statement.", "query"),
-        ("create_table", "Makes a table.", "query"),
-        ("list_tables", "Lists the tables.", ""),
-        ("describe_table", "Shows the columns of a table.", "table_name"),
-        ("append_insight", "Adds an insight to the memo.", "insight"),
-    )
+SQLITE_TOOLS: tuple[KnownTool, ...] = (
+    *(
+        _sqlite(name, description, schema(arguments))
+        for name, description, arguments in (
+            ("read_query", "Runs a SELECT query.", "query"),
+            ("write_query", "Runs any other statement.", "query"),
+            ("create_table", "Makes a table.", "query"),
+            ("list_tables", "Lists the tables.", ""),
+            ("describe_table", "Shows the columns of a table.", "table_name"),
+            ("append_insight", "Adds an insight to the memo.", "insight"),
+            # LangChain's toolkit for SQL, on the same database.
+            ("sql_db_query", "Runs a query and gives its rows.", "query"),
+            ("sql_db_schema", "Shows how tables were made, and rows of each.", "table_names"),
+        )
+    ),
+    _sqlite("sql_db_list_tables", "Lists the tables by name.", schema("tool_input?")),
 )
 
-_MOMENT = schema(
-    "timezone datetime day_of_week is_dst",
-    timezone=STRING,
-    datetime=STRING,
-    day_of_week=STRING,
-    is_dst={"type": "boolean"},
-)
+_MOMENT = schema("timezone datetime day_of_week is_dst:bool")
 
 TIME_TOOLS: tuple[KnownTool, ...] = (
     _time(
         "get_current_time",
         "Tells the time in a time zone.",
-        schema("timezone", timezone=STRING),
+        schema("timezone"),
         output_schema=_MOMENT,
     ),
     _time(
         "convert_time",
         "Tells what a time of today in one time zone is in another.",
-        schema(
-            "source_timezone time target_timezone",
-            source_timezone=STRING,
-            time=STRING,
-            target_timezone=STRING,
-        ),
-        output_schema=schema(
-            "source target time_difference", source=_MOMENT, target=_MOMENT, time_difference=STRING
-        ),
+        schema("source_timezone time target_timezone"),
+        output_schema=schema("source target time_difference", source=_MOMENT, target=_MOMENT),
     ),
 )

@@ -1,10 +1,10 @@
-"""Shells of no maker: a terminal that takes keystrokes, bash that takes a command, and a shell with its
-streams apart, which is for the command line and for programs."""
+"""Tools of no maker: a terminal that takes keystrokes, bash that takes a command, a shell with its streams apart,
+which is for the command line and for programs, and what many agents have beside their shell."""
 
 from __future__ import annotations
 
 from agentworld_sim.toolkits.known_tool import KnownTool, Maker
-from agentworld_sim.toolkits.schemas import NUMBER, STRING, STRINGS, schema
+from agentworld_sim.toolkits.schemas import STRING, STRINGS, schema
 
 _terminal = Maker(
     toolkit="terminal",
@@ -19,9 +19,18 @@ _shell = Maker(
     failing="failing",
 )
 
+_common = Maker(
+    toolkit="common",
+    domain="mcp",
+    operations="agentworld_sim.engines.toolkits.common",
+    engine="toolkits",
+    # Other tools have these names, too: `usual_names.py` says when one of them is meant.
+    for_agents=False,
+)
+
 _KEYSTROKES = {
     "type": "array",
-    "items": schema("keystrokes", keystrokes=STRING, duration=NUMBER),
+    "items": schema("keystrokes duration?:number"),
 }
 _COMMAND = {**STRING, "description": "Any bash text."}
 _WORDS = {**STRINGS, "description": "`$0`, `$1`, …"}
@@ -39,7 +48,7 @@ TERMINAL_TOOLS: tuple[KnownTool, ...] = (
     _terminal(
         "bash",
         "Runs a command in one bash session that stays open between calls.",
-        schema("command", command=STRING),
+        schema("command"),
         keeps="all",
     ),
     _terminal(
@@ -55,7 +64,7 @@ SHELL_TOOLS: tuple[KnownTool, ...] = (
     _shell(
         "run",
         "Runs a script as `bash -c` does: a fresh shell, streams apart.",
-        schema("command", command=_COMMAND, arguments=_WORDS, stdin=_STDIN),
+        schema("command arguments? stdin?", command=_COMMAND, arguments=_WORDS, stdin=_STDIN),
         names=("shell_run",),
         operation="run_script",
     ),
@@ -67,4 +76,10 @@ SHELL_TOOLS: tuple[KnownTool, ...] = (
         operation="run_in_session",
         keeps="all",
     ),
+)
+
+COMMON_TOOLS: tuple[KnownTool, ...] = (
+    _common("now", "Tells the date and the time.", schema()),
+    _common("today", "Tells the date.", schema()),
+    _common("think", "Notes a thought.", schema("thought")),
 )

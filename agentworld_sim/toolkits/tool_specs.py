@@ -45,6 +45,18 @@ def with_domain(tool: ToolSpec) -> ToolSpec:
     return replace(tool, domain=inferred_domain(tool))
 
 
+def chat_tool(tool: ToolSpec) -> dict[str, Any]:
+    """A tool as chat completions and chat templates take it."""
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": dict(tool.input_schema),
+        },
+    }
+
+
 def field_of(item: Any, name: str) -> Any:
     """A field of what a client library gives: an object, or the JSON of it."""
     if isinstance(item, Mapping):
@@ -78,7 +90,7 @@ def _of_function(function: Callable[..., Any]) -> ToolSpec:
     name: str = getattr(function, "__name__", "")
     if not name.isidentifier():
         raise UsageError(f"{function!r} has no name that a tool could have. Define it with `def`.")
-    description, about = _documented(inspect.getdoc(function) or "")
+    description, about = _parse_docstring(inspect.getdoc(function) or "")
     schema = _schema(function, name)
     properties = cast("dict[str, dict[str, Any]]", schema.setdefault("properties", {}))
     for argument, text in about.items():
@@ -117,7 +129,7 @@ def _schema(function: Callable[..., Any], name: str) -> dict[str, Any]:
         ) from None
 
 
-def _documented(text: str) -> tuple[str, dict[str, str]]:
+def _parse_docstring(text: str) -> tuple[str, dict[str, str]]:
     """The description, and what the section `Args:` says of each argument."""
     lines = text.splitlines()
     headings = [place for place, line in enumerate(lines) if _HEADING.fullmatch(line)]

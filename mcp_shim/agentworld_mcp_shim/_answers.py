@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.types import INVALID_PARAMS, CallToolResult
 
 from agentworld_mcp_shim._mirror import Mirror, MirroredTool
+from agentworld_mcp_shim._refusals import refuse_call
 from agentworld_mcp_shim._schemas import (
     MalformedSchema,
     Schema,
@@ -75,7 +76,7 @@ class Answers:
         """
         refused = {"world": world.id, "access": "refuse"}
         if tool.problem is not None or world.tools[tool.world_name].access != "simulate":
-            return _result(self._refusal(world, tool), refused, is_error=True)
+            return _result(refuse_call(world, tool), refused, is_error=True)
         marks = {"world": world.id}
         try:
             wrong = argument_errors(tool.name, tool.input, arguments)
@@ -84,11 +85,11 @@ class Answers:
             turn = await self._step(world, ToolCall(tool.world_name, arguments), context)
         except MalformedSchema as error:
             tool.problem = f"its input schema is malformed: {error}"
-            return _result(self._refusal(world, tool), refused, is_error=True)
+            return _result(refuse_call(world, tool), refused, is_error=True)
         except ArgumentsError as error:
             return _result(str(error), marks, is_error=True)
-        except AccessRefused as error:
-            return _result(str(error), refused, is_error=True)
+        except AccessRefused:
+            return _result(refuse_call(world, tool), refused, is_error=True)
         marks |= {"ref": turn.ref, "provenance": turn.observation.provenance}
         return _rendered(tool, turn.observation, marks)
 
@@ -165,26 +166,6 @@ class Answers:
             if context is not None:
                 # Does nothing when the client did not ask for it.
                 await context.session.report_progress(round(loop.time() - began, 1))
-
-    def _refusal(self, world: World, tool: MirroredTool) -> str:
-        from agentworld_sim.runtime.access import rule_for
-
-        problem = tool.problem or tool.schema_problem()
-        if problem is not None:
-            return (
-                f"{tool.name!r} was not called, and nothing was changed: {problem}. This is for the"
-                " author of that server to mend."
-            )
-        refusal = f"{tool.name!r} was not called, and nothing was changed. {world.refusal(tool.world_name)}"
-        if rule_for(tool.world_name, world.scenario.access) is None:
-            refusal += (
-                " Here that is an option: if it does what a known tool does, start with"
-                f" `--bind {tool.name}=TOOLKIT/TOOL`, for example"
-                f" `--bind {tool.name}=terminal/bash`."
-            )
-            if rule_for(tool.world_name, world.scenario.routes.tools) is None:
-                refusal += " Or name a language world model that imagines it: `--model-url URL`."
-        return refusal
 
 
 def _rendered(

@@ -13,14 +13,12 @@ from typing import cast
 from agentworld_sim.errors import UsageError
 
 URL_VARIABLE = "AGENTWORLD_UPSTREAM_URL"
+ORIGINAL_VARIABLE = "AGENTWORLD_WRAPPED"
+"""The source of the entry that `agentworld mcp wrap` replaced."""
 SERVER_VARIABLE = "AGENTWORLD_SERVER"
 """The name of the server among those that share its world."""
 HEADERS_VARIABLE = "AGENTWORLD_UPSTREAM_HEADERS"
 """All headers, as a JSON object."""
-HEADER_PREFIX = "AGENTWORLD_UPSTREAM_HEADER_"
-"""One header each: `AGENTWORLD_UPSTREAM_HEADER_X_Api_Key` is `X-Api-Key`."""
-
-_HEADER = re.compile(r"[A-Za-z0-9_-]+")
 _PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _LEFT = re.compile(r"\$\{[^}]*\}")
 
@@ -28,25 +26,6 @@ _LEFT = re.compile(r"\$\{[^}]*\}")
 def server_name(name: str) -> str:
     """A server's name as it can stand before a tool's, and in a URL."""
     return re.sub("__+", "_", re.sub("[^A-Za-z0-9_.-]+", "-", name)).strip("-_.") or "server"
-
-
-def header_variable(header: str) -> str | None:
-    """The variable of a header, or `None` if its name does not fit into one.
-
-    Shells drop variables whose names have a `-`, so it becomes `_`, and `_` becomes `__`.
-    """
-    if _HEADER.fullmatch(header) is None:
-        return None
-    variable = HEADER_PREFIX + header.replace("_", "__").replace("-", "_")
-    return variable if variable_header(variable) == header else None
-
-
-def variable_header(variable: str) -> str | None:
-    """The header of a variable, or `None` if it is not one for a header."""
-    if not variable.startswith(HEADER_PREFIX) or variable == HEADER_PREFIX:
-        return None
-    name = variable.removeprefix(HEADER_PREFIX)
-    return re.sub("__|_", lambda found: "_" if len(found.group()) == 2 else "-", name)
 
 
 def upstream_url(environment: Mapping[str, str]) -> str | None:
@@ -58,7 +37,7 @@ def upstream_url(environment: Mapping[str, str]) -> str | None:
     given = environment.get(URL_VARIABLE)
     if not given:
         return None
-    url = _filled(given, environment, URL_VARIABLE)
+    url = _fill(given, environment, URL_VARIABLE)
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"{URL_VARIABLE} is no http(s) URL.")
     return url
@@ -74,52 +53,61 @@ def upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
         UsageError: a placeholder has no value, or the JSON is no object of strings. Values are not
             quoted in the message.
     """
-    headers = _json_headers(environment.get(HEADERS_VARIABLE), environment)
-    for variable, value in environment.items():
-        header = variable_header(variable)
-        if header is not None:
-            headers[header] = _filled(value, environment, variable)
-    for header, value in headers.items():
-        if not value.isprintable():
+    for variable in environment:
+        if variable.startswith("AGENTWORLD_UPSTREAM_HEADER_"):
             raise UsageError(
-                f"the header {header!r} for the upstream has a line break or the like."
+                f"{variable} is gone. Write all headers into {HEADERS_VARIABLE}, as JSON."
             )
-    return headers
-
-
-def _json_headers(given: str | None, environment: Mapping[str, str]) -> dict[str, str]:
-    if not given:
-        return {}
     form = 'a JSON object of strings, such as {"Authorization": "Bearer ${TOKEN}"}'
     try:
-        parsed = json.loads(given)
+        parsed: object = json.loads(environment.get(HEADERS_VARIABLE) or "{}")
     except ValueError:
-        raise UsageError(f"{HEADERS_VARIABLE} is not {form}.") from None
+        parsed = None
     if not isinstance(parsed, dict):
         raise UsageError(f"{HEADERS_VARIABLE} is not {form}.")
     headers: dict[str, str] = {}
     for header, value in cast("dict[str, object]", parsed).items():
         if not isinstance(value, str):
             raise UsageError(f"{HEADERS_VARIABLE} is not {form}: {header!r} is no string.")
-        headers[header] = _filled(value, environment, HEADERS_VARIABLE)
+        headers[header] = _fill(value, environment, HEADERS_VARIABLE)
+        if not headers[header].isprintable():
+            raise UsageError(
+                f"the header {header!r} for the upstream has a line break or the like."
+            )
     return headers
 
 
-def _filled(text: str, environment: Mapping[str, str], where: str) -> str:
+def _fill(text: str, environment: Mapping[str, str], where: str) -> str:
+    return fill_placeholders(
+        text,
+        environment,
+        missing=f"{where} refers to the variable %r, and the client gives the shim none of that name."
+        " Set it where the client starts, or in the entry's environment.",
+        foreign=f"{where} still has %r, which the client should have filled in.",
+    )
+
+
+def fill_placeholders(
+    text: str, environment: Mapping[str, str], *, missing: str, foreign: str
+) -> str:
+    """`text` with `${VAR}`, `${env:VAR}` and `${VAR:-default}` filled in.
+
+    Raises:
+        UsageError: `missing` of a variable that is not set, `foreign` of another kind of placeholder;
+            `%r` in them stands for its name.
+    """
+
     def value(found: re.Match[str]) -> str:
         name, default = found.group(1), found.group(2)
-        set_to = environment.get(name)
-        if not set_to and default is not None:
+        content = environment.get(name)
+        if not content and default is not None:
             return default
-        if set_to is None:
-            raise UsageError(
-                f"{where} refers to ${{{name}}}, and the client gives the shim no variable {name!r}."
-                " Set it where the client starts, or in the entry's environment."
-            )
-        return set_to
+        if content is None:
+            raise UsageError(missing.replace("%r", repr(name)))
+        return content
 
     # Looked for before anything is filled in: a value may look like a placeholder.
     for left in _LEFT.findall(text):
         if _PLACEHOLDER.fullmatch(left) is None:
-            raise UsageError(f"{where} still has {left}, which the client should have filled in.")
+            raise UsageError(foreign.replace("%r", repr(left)))
     return _PLACEHOLDER.sub(value, text)

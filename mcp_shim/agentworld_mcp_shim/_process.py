@@ -33,7 +33,7 @@ GRACE_SECONDS = 2.0
 LINE_BYTES = 64 * 2**20
 """A longer line is no message of a working server."""
 
-PRIVATE_VARIABLES = ("AGENTWORLD_UPSTREAM_", "AGENTWORLD_STORE")
+PRIVATE_VARIABLES = ("AGENTWORLD_UPSTREAM_", "AGENTWORLD_STORE", "AGENTWORLD_WRAPPED")
 """How variables begin that hold credentials without being named like one."""
 
 REMEMBERED_LINES = 8

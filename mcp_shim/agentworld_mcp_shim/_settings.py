@@ -16,6 +16,9 @@ UPSTREAM_SECONDS = 30.0
 ANSWER_SECONDS = 50.0
 """Time for one answer. Clients written in TypeScript give up after 60 s, whatever progress they see."""
 
+TOKEN_VARIABLES = ("AGENTWORLD_MCP_TOKEN", "AGENTWORLD_MCP_TOKENS")
+"""One token, and principals with their tokens as a JSON object."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamTarget:

@@ -8,10 +8,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING
 
 from agentworld_mcp_shim._environment import (
     HEADERS_VARIABLE,
+    fill_placeholders,
     server_name,
     upstream_headers,
     upstream_url,
@@ -19,11 +20,12 @@ from agentworld_mcp_shim._environment import (
 from agentworld_mcp_shim._settings import UpstreamTarget
 from agentworld_sim.errors import UsageError
 
+if TYPE_CHECKING:
+    from agentworld_mcp_shim.wrapping import Client
+
 # Neither `__` in it nor `_` at its end: the first `__` of a tool's name ends its upstream's.
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]|_(?!_|$))*")
 _NAME_RULE = "A name has letters, digits, '.', '-' and single '_'"
-_PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_ANY_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 
 
 def targets_of(
@@ -98,96 +100,56 @@ def _shared(found: Sequence[UpstreamTarget], server: str) -> UpstreamTarget:
 def read_servers(path: Path, environ: Mapping[str, str]) -> list[UpstreamTarget]:
     """The servers of a client's configuration file, with its placeholders filled.
 
-    Args:
-        path: A file with `mcpServers`, or with `servers` as VS Code writes it.
-        environ: Where `${VAR}` and `${env:VAR}` come from.
-
     Raises:
         UsageError: there is no such file, it has another form, or a variable is not set.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"--servers {str(path)!r} cannot be read: {reason}.") from error
-    from agentworld_mcp_shim.wrapping._jsonc import JsoncError, read_jsonc
+    from agentworld_mcp_shim.wrapping._clients import server_lists
+    from agentworld_mcp_shim.wrapping._config_files import read_file
+    from agentworld_mcp_shim.wrapping._config_rewrite import read_client_config
 
-    try:
-        content: object = read_jsonc(text).root.value
-    except JsoncError as error:
-        raise UsageError(f"--servers {str(path)!r} is not JSON: {error}") from error
-    servers: object = None
-    if isinstance(content, dict):
-        known = cast("dict[str, Any]", content)
-        servers = known.get("mcpServers", known.get("servers"))
-    if not isinstance(servers, dict) or not servers:
-        raise UsageError(
-            f"--servers {str(path)!r} has no 'mcpServers' and no 'servers', or they are empty. It is a"
-            " client's configuration file."
-        )
+    config, client = read_client_config(read_file(path).text, path, None)
     return [
-        _server(name, entry, environ) for name, entry in cast("dict[str, Any]", servers).items()
+        _server(name, entry, client, environ)
+        for servers in server_lists(config, client)
+        for name, entry in config.at(servers).items()
     ]
 
 
-def _server(name: str, entry: object, environ: Mapping[str, str]) -> UpstreamTarget:
-    if not isinstance(entry, dict):
-        raise UsageError(f"the server {name!r} is not an object.")
-    fields = cast("dict[str, Any]", entry)
-    url = fields.get("url") or fields.get("httpUrl") or fields.get("serverUrl")
-    command = fields.get("command")
-    if not isinstance(url or command, str):
-        raise UsageError(f"the server {name!r} has neither a 'command' nor a 'url'.")
-    arguments = _strings(name, "args", fields.get("args", []))
-    words = _strings(name, "command", [url] if url else [command, *arguments])
-    filled = tuple(_filled(name, word, environ) for word in words)
-    return UpstreamTarget(
-        name=server_name(name),
-        command=filled,
-        env=_values(name, "env", fields.get("env"), environ),
-        headers=_values(name, "headers", fields.get("headers"), environ) if url else {},
+def _server(name: str, entry: object, client: Client, environ: Mapping[str, str]) -> UpstreamTarget:
+    from agentworld_mcp_shim.wrapping._entry_rewrite import (
+        CannotWrap,
+        entry_command,
+        entry_environment,
+        entry_headers,
+        require_plain,
     )
 
+    def fill(value: object) -> str:
+        return fill_placeholders(
+            str(value),
+            environ,
+            missing=f"the server {name!r} needs the environment variable %r, which is not set.",
+            foreign=f"the server {name!r} has the placeholder %r, which only its client can fill. Write"
+            " ${env:NAME} instead, and set that variable.",
+        )
 
-def _values(server: str, key: str, value: object, environ: Mapping[str, str]) -> dict[str, str]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise UsageError(f"the {key!r} of the server {server!r} is not an object.")
-    given = cast("dict[str, object]", value)
-    return {
-        name: _filled(server, text, environ)
-        for name, text in zip(given, _strings(server, key, list(given.values())), strict=True)
-    }
-
-
-def _strings(server: str, key: str, value: object) -> list[str]:
-    if not isinstance(value, list) or not all(
-        isinstance(one, str | int | float) for one in cast("list[object]", value)
-    ):
-        raise UsageError(f"the {key!r} of the server {server!r} are not texts.")
-    return [str(one) for one in cast("list[object]", value)]
-
-
-def _filled(server: str, text: str, environ: Mapping[str, str]) -> str:
-    """`text` with its placeholders filled from the environment."""
-
-    def fill(found: re.Match[str]) -> str:
-        name, default = found.group(1), found.group(2)
-        if name not in environ and default is None:
-            raise UsageError(
-                f"the server {server!r} needs the environment variable {name!r}, which is not set."
-            )
-        return environ.get(name, default)
-
-    # Looked for before anything is filled in: a value may look like a placeholder.
-    for found in _ANY_PLACEHOLDER.findall(text):
-        if _PLACEHOLDER.fullmatch(found) is None:
-            raise UsageError(
-                f"the server {server!r} has the placeholder {found!r}, which only its client can"
-                " fill. Write ${env:NAME} instead, and set that variable."
-            )
-    return _PLACEHOLDER.sub(fill, text)
+    try:
+        fields = require_plain(entry, client)
+        headers = entry_headers(fields, client)
+    except CannotWrap as error:
+        raise UsageError(f"the server {name!r} cannot be used: {error}.") from None
+    urls = [fields[key] for key in client.urls if fields.get(key)]
+    words = urls[:1] or entry_command(fields, client)
+    if not words:
+        raise UsageError(
+            f"the server {name!r} has neither a {client.command!r} nor a {client.urls[0]!r}."
+        )
+    return UpstreamTarget(
+        name=server_name(name),
+        command=tuple(fill(word) for word in words),
+        env={key: fill(value) for key, value in entry_environment(fields, client).items()},
+        headers={key: fill(value) for key, value in headers.items()} if urls else {},
+    )
 
 
 def _named(value: str) -> UpstreamTarget:

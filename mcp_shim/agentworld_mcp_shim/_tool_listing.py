@@ -98,7 +98,7 @@ class ToolListings:
     def remember(self, upstream: str, seen: Seen) -> None:
         """Trusts a listing from now on. Safe beside other processes that do the same."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(self._path.with_suffix(".lock")):
+        with _lock(self._path.with_suffix(".lock")):
             known = self._read()
             known[upstream] = seen
             part = self._path.with_suffix(f".{os.getpid()}.part")
@@ -154,7 +154,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Generator[None]:
+def _lock(path: Path) -> Generator[None]:
     """Alone among processes, where the system has such locks."""
     with path.open("wb") as file:
         with contextlib.suppress(ImportError):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_sim.checks._file_text import disagreement
+from agentworld_sim.checks.file_text import disagreement
 
 WORDS = st.text(string.ascii_letters + string.digits + "_=.-", min_size=1, max_size=12)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -24,6 +26,24 @@ from agentworld_sim import FunctionEngine, Observation, Scenario, World
 from agentworld_sim.runtime.sync import run_sync
 
 Values = Mapping[str, Any]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves half of each product with `way` to the slow tests: every value is still met in `make test`."""
+    products: dict[str, list[pytest.Function]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and Path(__file__).parent in item.path.parents:
+            callspec = getattr(item, "callspec", None)
+            if callspec is not None and "way" in callspec.params and len(callspec.params) > 1:
+                products.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for product in products.values():
+        others = [re.sub(r"\b(a?invoke)\b", "", item.name) for item in product]
+        rank = {name: number for number, name in enumerate(sorted(set(others)))}
+        for item, name in zip(product, others, strict=True):
+            asynchronous = item.name != name and "ainvoke" in item.name
+            if asynchronous == bool(rank[name] % 2):
+                item.add_marker("slow")
 
 
 class WithRef(MessagesState, SimState):

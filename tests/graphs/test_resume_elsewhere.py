@@ -49,6 +49,7 @@ def in_a_process(*arguments: str) -> tuple[int, list[Any]]:
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "way"),
     [

@@ -88,6 +88,7 @@ SESSIONS: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.slow
 @WAYS
 @pytest.mark.parametrize("session", SESSIONS)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -109,6 +110,7 @@ async def test_it_says_what_the_real_one_says(
     gc.collect()
 
 
+@pytest.mark.slow
 @WAYS
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 async def test_what_the_real_one_raises_is_raised(
@@ -122,6 +124,7 @@ async def test_what_the_real_one_raises_is_raised(
     gc.collect()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize(
     "policy",
@@ -143,6 +146,7 @@ def test_limits_of_output_are_those_of_the_policy(
     gc.collect()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("strategy", ["redact", "mask", "hash", "block"])
 def test_redaction_is_that_of_the_rules(lab: Lab, go: Any, tmp_path: Path, strategy: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from agentworld_mcp_shim._command import mcp
-from agentworld_mcp_shim._command._serve import parsed_binds
+from agentworld_mcp_shim._command._upstream_options import parse_binds
 from agentworld_sim import UsageError
 
 if TYPE_CHECKING:
@@ -178,16 +178,16 @@ def test_a_bind_without_an_upstream_is_refused(shim: Shim) -> None:
 @pytest.mark.parametrize("bind", ["bash", "=terminal/bash", "bash=terminal", "bash=/bash"])
 def test_a_bind_must_have_both_sides(bind: str) -> None:
     with pytest.raises(UsageError, match="is not of the form NAME=TOOLKIT/TOOL"):
-        parsed_binds((bind,))
+        parse_binds((bind,))
 
 
 def test_binds_are_split_at_the_last_sign() -> None:
-    assert parsed_binds(("a=b=terminal/bash",)) == {"a=b": "terminal/bash"}
+    assert parse_binds(("a=b=terminal/bash",)) == {"a=b": "terminal/bash"}
 
 
 def test_a_name_is_bound_once() -> None:
     with pytest.raises(UsageError, match="names 'a' twice: x/y and x/z"):
-        parsed_binds(("a=x/y", "a=x/z"))
+        parse_binds(("a=x/y", "a=x/z"))
 
 
 def test_memory_and_a_store_contradict_each_other(shim: Shim) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentworld_mcp_shim._command._serve import parsed_binds
+from agentworld_mcp_shim._command._upstream_options import parse_binds
 from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_sim import World
@@ -32,7 +32,7 @@ async def test_a_mirrored_tool_has_its_own_domain_or_the_one_that_is_asked_for(
 
 def test_a_bind_may_say_which_argument_is_which() -> None:
     given = ("run=terminal/bash(command=cmd, -timeout)", "a=b=terminal/bash")
-    assert parsed_binds(given) == {
+    assert parse_binds(given) == {
         "run": "terminal/bash(command=cmd, -timeout)",
         "a=b": "terminal/bash",
     }

@@ -164,10 +164,13 @@ def test_upstreams_that_contradict_each_other_are_refused(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "is not JSON"),
-        ("{}", "has no 'mcpServers' and no 'servers'"),
+        ("{", "line 1, column 2: expecting property name"),
+        ("{}", "it has no MCP servers where a known client keeps them"),
         ('{"servers": {"a": {}}}', "the server 'a' has neither a 'command' nor a 'url'"),
-        ('{"servers": {"a": {"command": "x", "args": "y"}}}', "'args' of the server 'a' are not"),
+        (
+            '{"servers": {"a": {"command": "x", "args": "y"}}}',
+            "the server 'a' cannot be used: its 'args' is not a list",
+        ),
         ('{"servers": {"a": {"command": "${X}"}}}', "needs the environment variable 'X'"),
         ('{"servers": {"a": {"command": "${input:k}"}}}', "which only its client can fill"),
     ],

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentworld_mcp_shim._environment import SERVER_VARIABLE
-from agentworld_mcp_shim._explaining import explained
+from agentworld_mcp_shim._explanation import explain_world
 from agentworld_mcp_shim._listing import Listing, Pages
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_mcp_shim._mirrors import mirrors_of
@@ -93,12 +93,12 @@ async def test_explain_shows_the_tables_and_first_records_that_wrapped_servers_h
     given = [f"{name}={snapshots[shown]}" for shown, name in wrapped().items()]
     together = (await mirrors_of(ShimSettings(targets=targets_of(snapshots=given)), {}))[""]
     async with await with_tools(World.create(), together, together.specs({})) as world:
-        shown = explained(world, list(world.tools), {})
+        shown = explain_world(world, dict.fromkeys(world.tools), {})
     running: dict[str, int] = {}
     for name, server in wrapped().items():
         own = await mirror(snapshots[name], server)
         async with await with_tools(World.create(), own, own.specs({})) as world:
-            explanation = explained(world, list(world.tools), {})
+            explanation = explain_world(world, dict.fromkeys(world.tools), {})
             tables = {one.table.name: one.records for one in explanation.tables}
             assert all(table.startswith(f"{server}__") for table in tables)
             running |= tables
@@ -111,7 +111,7 @@ async def test_a_server_that_has_the_world_to_itself_keeps_the_names_of_its_tabl
     for named in (snapshots["github"], f"github={snapshots['github']}"):
         alone = await mirror(named)
         async with await with_tools(World.create(), alone, alone.specs({})) as world:
-            tables = explained(world, list(world.tools), {}).tables
+            tables = explain_world(world, dict.fromkeys(world.tools), {}).tables
         assert "issues" in {one.table.name for one in tables}
 
 

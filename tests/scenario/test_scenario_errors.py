@@ -9,7 +9,7 @@ from agentworld_sim.scenario import Scenario
 
 MINIMAL = "name: x\ndomains: [terminal]\n"
 KEYS = (
-    "$schema, access, clock, controls, description, domains, files, files_from, goals, "
+    "$schema, access, answers, clock, controls, description, domains, files, files_from, goals, "
     "instruction, limits, machine, model, name, operations, reference, routes, seed, tables, tools"
 )
 ROOT_KEYS = f"Known keys: {KEYS}."

@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from agentworld_sim.engines.browser._clicks import Way, stays, way_of
-from agentworld_sim.engines.browser._document import BadSelector, Document
-from agentworld_sim.engines.browser._imagining import Arrive, PageQuestion, wanted_by
 from agentworld_sim.engines.browser.history import (
     BLANK,
     BrowserHistory,
@@ -17,9 +14,11 @@ from agentworld_sim.engines.browser.history import (
     normal_url,
     serves_pages,
 )
-from agentworld_sim.errors import CannotCompute, EngineFailure, nearest
+from agentworld_sim.engines.browser.page import BadSelector, Document, Way, stays, way_of
+from agentworld_sim.engines.browser.page_question import Arrive, PageQuestion, request_fields
+from agentworld_sim.errors import CannotCompute, EngineFailure
 from agentworld_sim.ports import Answer, Imaginer, TurnContext
-from agentworld_sim.toolkits import arguments_of, binding_for, known_tool, known_tools
+from agentworld_sim.toolkits import arguments_of, binding_for, bound_to, known_tool, unknown_to
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -49,12 +48,9 @@ class BrowserEngine:
         self._imaginer = imaginer
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        found = binding_for(tool)
-        if found is None or found.engine != self.name:
-            return None
         if tool.binds_to is None and self._imaginer is None:
             return None
-        return replace(tool, domain="web", binds_to=tool.binds_to or found.id)
+        return bound_to(tool, self.name)
 
     def refusal(self, tool: ToolSpec) -> str:
         found = binding_for(tool)
@@ -63,14 +59,7 @@ class BrowserEngine:
                 f"The browser has no pages to show: {tool.name!r} needs a language world model"
                 " (AGENTWORLD_MODEL_URL, or model=…), or pages that are given to it."
             )
-        names = [
-            name
-            for known in known_tools().values()
-            if known.engine == self.name
-            for name in known.names
-        ]
-        near = nearest(tool.name, names)
-        return near and f"The browser has no such tool.{near}"
+        return unknown_to(tool, self.name)
 
     async def open(self, state: WorldState, blobs: Blobs) -> BrowserSession:
         return BrowserSession(self._imaginer)
@@ -118,7 +107,7 @@ class BrowserSession:
                     return await self._click(turn, arguments["selector"])
                 case name:
                     history = turn.history()
-                    text = _computed(history, name, arguments)
+                    text = _read_off(history, name, arguments)
                     return turn.answer(history, text)
         except BadSelector as selector:
             error = f'Unexpected token while parsing css selector "{selector}".'
@@ -145,7 +134,7 @@ class BrowserSession:
             there.go(page)
             return turn.answer(there, f"Navigating to {given} returned status code {page.status}")
 
-        return await self._arrived(turn, Way(url), arrive)
+        return await self._follow(turn, Way(url), arrive)
 
     async def _click(self, turn: _Turn, selector: str) -> Answer:
         history = turn.history()
@@ -170,20 +159,20 @@ class BrowserSession:
             return turn.answer(there, clicked)
 
         if way is not None:
-            return await self._arrived(turn, replace(way, url=normal_url(way.url)), arrive)
+            return await self._follow(turn, replace(way, url=normal_url(way.url)), arrive)
         if self._imaginer is None:
             # Without programs a page stays as it is.
             return turn.answer(history, clicked)
         wanted = {"click": selector, "element": str(element)}
-        return await self._imagined(self._imaginer, turn, wanted, arrive)
+        return await self._imagine(self._imaginer, turn, wanted, arrive)
 
-    async def _arrived(self, turn: _Turn, way: Way, arrive: Arrive) -> Answer:
+    async def _follow(self, turn: _Turn, way: Way, arrive: Arrive) -> Answer:
         """What comes of a request."""
         found = turn.history().found(way.url)
         if found is not None:
             return arrive(found)
         if self._imaginer is not None:
-            return await self._imagined(self._imaginer, turn, wanted_by(way), arrive)
+            return await self._imagine(self._imaginer, turn, request_fields(way), arrive)
         if not serves_pages(turn.context.state.values):
             raise CannotCompute(
                 "the browser has no pages to show. Give it some (`pages=…`), or name a language"
@@ -191,7 +180,7 @@ class BrowserSession:
             )
         return arrive(Page(way.url, 404, NOT_FOUND))
 
-    async def _imagined(
+    async def _imagine(
         self, imaginer: Imaginer, turn: _Turn, wanted: Mapping[str, Any], arrive: Arrive
     ) -> Answer:
         question = await PageQuestion.of(
@@ -204,7 +193,7 @@ class BrowserSession:
         return question.answered(await imaginer.ask(question, question.context))
 
 
-def _computed(history: BrowserHistory, name: str, arguments: dict[str, Any]) -> str:
+def _read_off(history: BrowserHistory, name: str, arguments: dict[str, Any]) -> str:
     """What is read off the history and the page.
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urldefrag, urlsplit, urlunsplit
 
-from agentworld_sim.engines.toolkits._server_tool import Kept
+from agentworld_sim.engines.toolkits.engine import Kept
 
 ROOT = "browser/"
 SITE = "page/"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
@@ -16,9 +15,8 @@ from agentworld_sim.engines.shell._unknown import CommandNames, UnknownCommands
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.limits import ShellLimits
 from agentworld_sim.engines.shell.machine import Machine
-from agentworld_sim.errors import nearest
 from agentworld_sim.ports import Imaginer
-from agentworld_sim.toolkits import binding_for, known_tools
+from agentworld_sim.toolkits import bound_to, unknown_to
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Route, ToolSpec
@@ -65,24 +63,10 @@ class ShellEngine:
         self._names = _names_of(ranked) if imaginer is not None or ranked else None
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        known = binding_for(tool)
-        if known is None or known.engine != self.name:
-            return None
-        return replace(tool, domain=known.domain, binds_to=tool.binds_to or known.id)
+        return bound_to(tool, self.name)
 
     def refusal(self, tool: ToolSpec) -> str:
-        own = [known for known in known_tools().values() if known.engine == self.name]
-        named = {name for known in own for name in known.names}
-        if tool.name in named:
-            return (
-                f"There is a known tool named {tool.name!r}, but with other arguments than"
-                f" {', '.join(map(repr, tool.input_schema.get('properties', {}))) or 'none'}."
-                " If it is that tool, say so (binds_to=…)."
-            )
-        return (
-            "It is none of the shell and file tools that are known."
-            f"{nearest(tool.name, named)} If it is one, say so (binds_to=…)."
-        )
+        return unknown_to(tool, self.name)
 
     async def open(self, state: WorldState, blobs: Blobs) -> ShellEngineSession:
         loop = asyncio.get_running_loop()

@@ -19,8 +19,8 @@ from agentworld_sim.engines.table.operation import (
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.table.layout import tables_in
-    from agentworld_sim.engines.table.table_changes import record_changes, records_in, records_view
     from agentworld_sim.engines.table.seeds import records_from, with_records
+    from agentworld_sim.engines.table.table_changes import record_changes, records_in, records_view
 
 __all__ = [
     "Argument",

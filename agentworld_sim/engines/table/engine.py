@@ -325,10 +325,7 @@ class TableEngine:
         return plan_of(tools, operations=self.operations, tables=self.tables)
 
     def refusal(self, tool: ToolSpec) -> str:
-        return (
-            "If it works on records, its name, its schema and the tools beside it do not tell how; a"
-            " scenario can say so under `operations`."
-        )
+        return "If it works on records, a scenario can say how under `operations`."
 
     async def open(self, state: WorldState, blobs: Blobs) -> EngineSession:
         # Imported late: most worlds start before a table is touched.

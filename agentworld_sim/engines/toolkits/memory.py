@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.toolkits._server_tool import Kept, ServerTurn
+from agentworld_sim.engines.toolkits.engine import Kept, ServerTurn
 from agentworld_sim.types.turns import Observation
 
 Item = Mapping[str, Any]
@@ -67,7 +67,7 @@ def create_entities(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observati
     # Two of one name in one call are both new.
     new = [_only(_ENTITY_KEYS, one) for one in arguments["entities"] if one["name"] not in known]
     graph.entities.add(new)
-    return _shown(new, {"entities": new})
+    return _json_observation(new, {"entities": new})
 
 
 def create_relations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -76,7 +76,7 @@ def create_relations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observat
     given = [_only(_RELATION_KEYS, one) for one in arguments["relations"]]
     new = [one for one in given if one not in known]
     graph.relations.add(new)
-    return _shown(new, {"relations": new})
+    return _json_observation(new, {"relations": new})
 
 
 def add_observations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -93,7 +93,7 @@ def add_observations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observat
         held += added
         results.append({"entityName": name, "addedObservations": added})
     _replace_observations(graph, grown)
-    return _shown(results, {"results": results})
+    return _json_observation(results, {"results": results})
 
 
 def delete_observations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -106,7 +106,7 @@ def delete_observations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Obser
             held = left.setdefault(name, list(first[name]["observations"]))
             left[name] = [one for one in held if one not in given["observations"]]
     _replace_observations(graph, left)
-    return _done("Observations deleted successfully")
+    return _confirmation("Observations deleted successfully")
 
 
 def _replace_observations(graph: _Graph, observations: Mapping[str, list[str]]) -> None:
@@ -125,13 +125,13 @@ def delete_entities(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observati
     gone = set(arguments["entityNames"])
     graph.entities.update(lambda one: None if one["name"] in gone else one)
     graph.relations.update(lambda one: None if {one["from"], one["to"]} & gone else one)
-    return _done("Entities deleted successfully")
+    return _confirmation("Entities deleted successfully")
 
 
 def delete_relations(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
     gone = [_only(_RELATION_KEYS, one) for one in arguments["relations"]]
     _Graph(turn).relations.update(lambda one: None if one in gone else one)
-    return _done("Relations deleted successfully")
+    return _confirmation("Relations deleted successfully")
 
 
 def read_graph(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -173,13 +173,13 @@ def _part(entities: Sequence[Item], relations: Sequence[Item]) -> Observation:
         "entities": [_only(_ENTITY_KEYS, one) for one in entities],
         "relations": [_only(_RELATION_KEYS, one) for one in relations],
     }
-    return _shown(graph, graph)
+    return _json_observation(graph, graph)
 
 
-def _shown(value: Any, structured: Mapping[str, Any]) -> Observation:
+def _json_observation(value: Any, structured: Mapping[str, Any]) -> Observation:
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return Observation(text=text, structured=structured)
 
 
-def _done(message: str) -> Observation:
+def _confirmation(message: str) -> Observation:
     return Observation(text=message, structured={"success": True, "message": message})

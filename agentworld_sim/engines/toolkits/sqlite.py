@@ -1,6 +1,7 @@
-"""The tools of `mcp-server-sqlite`, release 2025.4: SQL on a database in the world's state.
+"""The tools of `mcp-server-sqlite`, release 2025.4, and of LangChain's toolkit for SQL, on a database in the world's
+state.
 
-Held against recordings of the real server. As there, every call has a connection of its own. Nothing is
+The first are held against recordings of the real server. As there, every call has a connection of its own. Nothing is
 read or written outside memory, and what would depend on the host is answered from the world.
 """
 
@@ -11,8 +12,8 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any
 
-from agentworld_sim.engines.toolkits import _sqlite_functions, _sqlite_state
-from agentworld_sim.engines.toolkits._server_tool import ServerTurn
+from agentworld_sim.engines.toolkits import sqlite_database
+from agentworld_sim.engines.toolkits.engine import ServerTurn
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.types.turns import Observation
 
@@ -55,7 +56,7 @@ class _Database:
             CannotCompute: it asks for what a world does not have, or for too much.
             sqlite3.Error: the database's own error.
         """
-        with closing(_sqlite_state.connected(self._turn.kept)) as connection:
+        with closing(sqlite_database.connect(self._turn.kept)) as connection:
             try:
                 return self._run(connection, query)
             except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
@@ -67,11 +68,11 @@ class _Database:
 
     def _run(self, connection: sqlite3.Connection, query: str) -> list[Any]:
         connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute(f"PRAGMA max_page_count = {_sqlite_state.MAX_BYTES // 4096}")
+        connection.execute(f"PRAGMA max_page_count = {sqlite_database.MAX_BYTES // 4096}")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 2)
         turn = self._turn
-        _sqlite_functions.install(connection, clock_us=turn.clock_us, seed=turn.seed)
+        sqlite_database.install(connection, clock_us=turn.clock_us, seed=turn.seed)
         connection.set_authorizer(self._authorise)
         connection.set_progress_handler(self._count, _STEP)
         connection.row_factory = sqlite3.Row
@@ -82,16 +83,16 @@ class _Database:
             connection.commit()
             rows = [{"affected_rows": cursor.rowcount}]
         else:
-            rows = self._fetched(cursor)
+            rows = self._fetch(cursor)
         cursor.close()
         # What is not committed when the connection ends is lost.
         connection.rollback()
         self._unwatch(connection)
         if connection.total_changes or query.lstrip()[:6].upper() != "SELECT":
-            _sqlite_state.dump(connection, turn.kept)
+            sqlite_database.dump(connection, turn.kept)
         return rows
 
-    def _fetched(self, cursor: sqlite3.Cursor) -> list[Any]:
+    def _fetch(self, cursor: sqlite3.Cursor) -> list[Any]:
         rows: list[Any] = []
         size = 0
         for row in cursor:
@@ -177,6 +178,76 @@ def _list(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
 
 def _describe(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     return str(_Database(turn).run(f"PRAGMA table_info({arguments['table_name']})"))
+
+
+MAX_CELL = 300
+"""Characters of a text that LangChain shows."""
+
+_SAMPLE = 3
+"""Rows of a table that LangChain shows with its schema."""
+
+_ERROR_PAGES = {
+    "DatabaseError": "4xp6",
+    "DataError": "9h9h",
+    "IntegrityError": "gkpj",
+    "InterfaceError": "rvf5",
+    "NotSupportedError": "tw8g",
+    "OperationalError": "e3q8",
+    "ProgrammingError": "f405",
+}
+"""SQLAlchemy's pages about errors."""
+
+
+def sql_db_query(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    query: str = arguments["query"]
+    try:
+        rows = _Database(turn).run(query)
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        kind = type(error).__name__
+        page = _ERROR_PAGES.get(kind, "dbapi")
+        return Observation(
+            text=f"Error: (sqlite3.{kind}) {error}\n[SQL: {query}]\n(Background on this error at:"
+            f" https://sqlalche.me/e/20/{page})"
+        )
+    if not rows or query.strip().upper().startswith(_WRITES):
+        return Observation(text="")
+    return Observation(text=str([tuple(map(_cell, row.values())) for row in rows]))
+
+
+def sql_db_list_tables(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    return Observation(text=", ".join(_statements(turn)))
+
+
+def sql_db_schema(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    wanted = {name.strip() for name in arguments["table_names"].split(",")}
+    statements = _statements(turn)
+    missing = wanted - statements.keys()
+    if missing:
+        listed = ", ".join(map(repr, sorted(missing)))
+        return Observation(text=f"Error: table_names {{{listed}}} not found in database")
+    parts: list[str] = []
+    for name in (one for one in statements if one in wanted):
+        quoted = '"' + name.replace('"', '""') + '"'
+        columns = _Database(turn).run(f"PRAGMA table_info({quoted})")
+        rows = _Database(turn).run(f"SELECT * FROM {quoted} LIMIT {_SAMPLE}")
+        lines = [[column["name"] for column in columns]]
+        lines += [[str(value)[:100] for value in row.values()] for row in rows]
+        sample = "\n".join("\t".join(line) for line in lines)
+        parts.append(f"\n{statements[name]}\n\n/*\n{_SAMPLE} rows from {name} table:\n{sample}\n*/")
+    return Observation(text="\n\n".join(parts))
+
+
+def _statements(turn: ServerTurn) -> dict[str, str]:
+    """The statement that made each table, by name."""
+    schema: sqlite_database.Schema = turn.kept.get("schema", [])
+    made = {name: sql for kind, name, _, sql in schema if kind == "table"}
+    return {name: made[name] for name in sorted(made) if not name.startswith("sqlite_")}
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, str) or len(value) <= MAX_CELL:
+        return value
+    return value[: MAX_CELL - 3].rsplit(" ", 1)[0] + "..."
 
 
 def _append(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:

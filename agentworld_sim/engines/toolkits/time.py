@@ -12,37 +12,37 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from agentworld_sim.engines.toolkits._server_tool import ServerTurn
+from agentworld_sim.engines.toolkits.engine import ServerTurn
 from agentworld_sim.types.turns import Observation
 
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 
-class _Refused(ValueError):
+class _BadArguments(ValueError):
     """What the server says of arguments that it cannot use."""
 
 
 def _current(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    name = _required(arguments, "timezone")
+    name = _require(arguments, "timezone")
     return _moment(name, _now(turn, _zone(name)))
 
 
-def _converted(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    source = _required(arguments, "source_timezone")
-    target = _required(arguments, "target_timezone")
+def _convert(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    source = _require(arguments, "source_timezone")
+    target = _require(arguments, "target_timezone")
     source_zone, target_zone = _zone(source), _zone(target)
     text: str = arguments["time"]
     try:
         clock = datetime.strptime(text, "%H:%M")
     except ValueError:
-        raise _Refused("Invalid time format. Expected HH:MM [24-hour format]") from None
+        raise _BadArguments("Invalid time format. Expected HH:MM [24-hour format]") from None
     today = _now(turn, source_zone)
     there = datetime(
         today.year, today.month, today.day, clock.hour, clock.minute, tzinfo=source_zone
     )
     again = datetime.fromtimestamp(there.timestamp(), source_zone)
     if again.replace(tzinfo=None) != there.replace(tzinfo=None):
-        raise _Refused(
+        raise _BadArguments(
             f"Invalid time: {text} does not exist in {source} on {there.date().isoformat()}"
             " (skipped by a clock change)"
         )
@@ -55,9 +55,9 @@ def _converted(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, A
     }
 
 
-def _required(arguments: Mapping[str, Any], name: str) -> str:
+def _require(arguments: Mapping[str, Any], name: str) -> str:
     if not arguments[name]:
-        raise _Refused(f"Missing required argument: {name}")
+        raise _BadArguments(f"Missing required argument: {name}")
     return arguments[name]
 
 
@@ -67,7 +67,7 @@ def _now(turn: ServerTurn, zone: ZoneInfo) -> datetime:
 
 
 @cache
-def _known() -> frozenset[str]:
+def _zone_names() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
@@ -78,9 +78,9 @@ def _zone(name: str) -> ZoneInfo:
         # Of a directory, Python tells where this host keeps its time zones.
         found = None
     except ValueError as error:
-        raise _Refused(f"Invalid timezone: {error}") from None
-    if found is None or name not in _known():
-        raise _Refused(f"Invalid timezone: {f'No time zone found with key {name}'!r}")
+        raise _BadArguments(f"Invalid timezone: {error}") from None
+    if found is None or name not in _zone_names():
+        raise _BadArguments(f"Invalid timezone: {f'No time zone found with key {name}'!r}")
     return found
 
 
@@ -105,7 +105,7 @@ def _answering(
     def run(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
         try:
             value = operation(turn, arguments)
-        except _Refused as error:
+        except _BadArguments as error:
             return Observation(text=f"Error executing tool {name}: {error}", is_error=True)
         return Observation(text=json.dumps(value, indent=2, ensure_ascii=False), structured=value)
 
@@ -113,4 +113,4 @@ def _answering(
 
 
 get_current_time = _answering("get_current_time", _current)
-convert_time = _answering("convert_time", _converted)
+convert_time = _answering("convert_time", _convert)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from agentworld_mcp_shim._command._upstream_options import log_to_stderr, timeout_option
+
 
 # What follows the upstream's command is the upstream's, with or without `--`.
 @click.command(name="snapshot", context_settings={"allow_interspersed_args": False})
@@ -25,14 +27,7 @@ import click
     show_default=True,
     help="Also read its resources (up to 1 MiB each), and get prompts that need no arguments.",
 )
-@click.option(
-    "--upstream-timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="How long the upstream may take to start and say what it has.",
-)
+@timeout_option(60.0)
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
 @click.argument("upstream", nargs=-1, type=click.UNPROCESSED, required=True)
 def snapshot_command(
@@ -56,7 +51,6 @@ def snapshot_command(
     """
     import asyncio
 
-    from agentworld_mcp_shim._command._serve import log_to_stderr
     from agentworld_mcp_shim._sdk import require_sdk
     from agentworld_mcp_shim._targets import targets_of
     from agentworld_mcp_shim._upstream import close_all, list_upstream, start_upstream

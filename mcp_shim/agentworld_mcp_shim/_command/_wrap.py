@@ -5,50 +5,59 @@ from __future__ import annotations
 import difflib
 import shlex
 import sys
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from agentworld_mcp_shim._command._upstream_options import option_group
+from agentworld_sim.cli.removed_options import removed_options
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
     from agentworld_mcp_shim.wrapping import Outcome, Rewritten
-    from agentworld_mcp_shim.wrapping._files import ConfigurationFile
-
-F = TypeVar("F", bound=Callable[..., Any])
+    from agentworld_mcp_shim.wrapping._config_files import ConfigFile
 
 SOME_LEFT = 1
 """Exit code when servers that are switched on were left as they are: they stay real."""
 
 
-def _file_options(command: F) -> F:
-    options = (
-        click.option(
-            "--client", metavar="NAME", help="Whose file it is; found out from the file by default."
-        ),
-        click.option(
-            "--server",
-            "servers",
-            metavar="NAME",
-            multiple=True,
-            help="Only this server; all by default. May be repeated.",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            type=click.Path(path_type=Path),
-            help="Write the new file here instead of printing it.",
-        ),
-        click.option("--in-place", is_flag=True, help="Change FILE itself."),
-        click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
-        click.argument("file", required=False, type=click.Path(path_type=Path)),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+class FileChoice(NamedTuple):
+    """Which file, which servers of it, and where the result goes."""
+
+    client: str | None
+    servers: tuple[str, ...]
+    output: Path | None
+    in_place: bool
+    dry_run: bool
+    file: Path | None
+
+
+_file_options = option_group(
+    "choice",
+    FileChoice,
+    click.option(
+        "--client", metavar="NAME", help="Whose file it is; found out from the file by default."
+    ),
+    click.option(
+        "--server",
+        "servers",
+        metavar="NAME",
+        multiple=True,
+        help="Only this server; all by default. May be repeated.",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Write the new file here instead of printing it.",
+    ),
+    click.option("--in-place", is_flag=True, help="Change FILE itself."),
+    click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
+    click.argument("file", required=False, type=click.Path(path_type=Path)),
+)
 
 
 @click.command(name="wrap")
@@ -58,23 +67,28 @@ def _file_options(command: F) -> F:
     help="The world of all these servers. By default those of one list share a world that is named"
     " after the file's folder.",
 )
-@click.option("--world-per-server", is_flag=True, help="Give each server a world of its own.")
+@click.option(
+    "--snapshot",
+    "snapshots",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="Never start the server NAME: show what `agentworld mcp snapshot` wrote down of it. Says how"
+    " many of its tools are answered. May be repeated.",
+)
 @click.option(
     "--model-url", metavar="URL", help="Imagine with the language world model served here."
 )
 @click.option("--model", "model_name", metavar="NAME", help="The model's name as served.")
+@removed_options(
+    {"--world-per-server": "Wrap the servers one by one: --server NAME --world ID for each."}
+)
 @_file_options
 def wrap_command(
     world: str | None,
-    world_per_server: bool,
+    snapshots: tuple[str, ...],
     model_url: str | None,
     model_name: str | None,
-    client: str | None,
-    servers: tuple[str, ...],
-    output: Path | None,
-    in_place: bool,
-    dry_run: bool,
-    file: Path | None,
+    choice: FileChoice,
 ) -> None:
     """Put `agentworld mcp` in front of the MCP servers in a client's configuration FILE.
 
@@ -87,12 +101,13 @@ def wrap_command(
       agentworld mcp wrap --in-place --world lab --server github .vscode/mcp.json
       agentworld mcp unwrap --in-place .vscode/mcp.json
 
-    Known clients: claude-desktop, claude-code, cursor, gemini, windsurf, vscode, zed, codex, goose.
+    Known clients: claude-desktop, claude-code, cursor, gemini, qwen, windsurf, vscode, opencode, zed,
+    codex, goose.
 
     Exit codes: 0 when every server is wrapped, 1 when some were left as they are and stay real, 2 when
     the file or an option is wrong; then nothing was written.
     """
-    if file is None:
+    if choice.file is None:
         _list_files()
         return
     # What it writes starts this interpreter, which must be able to serve.
@@ -100,34 +115,41 @@ def wrap_command(
 
     require_sdk()
     from agentworld_mcp_shim.wrapping import WrapChoice, wrap_text
-    from agentworld_mcp_shim.wrapping._files import read_file
+    from agentworld_mcp_shim.wrapping._config_files import read_file
 
-    source = read_file(file)
-    choice = WrapChoice(
-        interpreter=_interpreter(),
-        world=_checked_world(world),
-        world_per_server=world_per_server,
-        variables=_model_variables(model_url, model_name),
+    if not sys.executable:
+        raise UsageError("the Python interpreter that runs this does not say where it is.")
+    if world is not None:
+        from agentworld_sim.runtime.world_records import check_world_id
+
+        check_world_id(world)
+    files = _parse_snapshots(snapshots)
+    variables = _model_variables(model_url, model_name)
+    source = read_file(choice.file)
+    rewritten = wrap_text(
+        source.text,
+        source.path,
+        WrapChoice(
+            # Not resolved: the link of a virtual environment is what makes it one.
+            interpreter=str(Path(sys.executable).absolute()),
+            world=world,
+            variables=variables,
+            snapshots=files,
+        ),
+        client=choice.client,
+        servers=choice.servers,
     )
-    rewritten = wrap_text(source.text, source.path, choice, client=client, servers=servers)
-    _report(rewritten, source)
-    _require_servers(rewritten, servers)
-    _deliver(source, rewritten, output, in_place=in_place, dry_run=dry_run, backup=True)
-    left = [one for one in rewritten.outcomes if one.fate == "left" and not one.off]
-    if left:
+    _report(rewritten, source, choice)
+    if not variables:
+        _report_refusals(rewritten, files)
+    _deliver(source, rewritten, choice, backup=True)
+    if any(one.fate == "left" and not one.off for one in rewritten.outcomes):
         raise click.exceptions.Exit(SOME_LEFT)
 
 
 @click.command(name="unwrap")
 @_file_options
-def unwrap_command(
-    client: str | None,
-    servers: tuple[str, ...],
-    output: Path | None,
-    in_place: bool,
-    dry_run: bool,
-    file: Path | None,
-) -> None:
+def unwrap_command(choice: FileChoice) -> None:
     """Take `agentworld mcp` away again from the MCP servers in a client's configuration FILE.
 
     Entries become what they were to the byte; other changes to the file since then stay. The new file is
@@ -136,18 +158,17 @@ def unwrap_command(
     Exit codes: 0 when no server is wrapped any more, 1 when some were left as they are, 2 when the file
     or an option is wrong; then nothing was written.
     """
-    if file is None:
+    if choice.file is None:
         _list_files()
         return
     from agentworld_mcp_shim.wrapping import unwrap_text
-    from agentworld_mcp_shim.wrapping._files import drop_backup, read_file
+    from agentworld_mcp_shim.wrapping._config_files import drop_backup, read_file
 
-    source = read_file(file)
-    rewritten = unwrap_text(source.text, source.path, client=client, servers=servers)
-    _report(rewritten, source)
-    _require_servers(rewritten, servers)
-    _deliver(source, rewritten, output, in_place=in_place, dry_run=dry_run, backup=False)
-    if in_place and not dry_run:
+    source = read_file(choice.file)
+    rewritten = unwrap_text(source.text, source.path, client=choice.client, servers=choice.servers)
+    _report(rewritten, source, choice)
+    _deliver(source, rewritten, choice, backup=False)
+    if choice.in_place and not choice.dry_run:
         dropped = drop_backup(source, rewritten.text)
         if dropped is not None:
             _say(f"removed the backup {dropped}, which is what {source.path} is again")
@@ -155,19 +176,22 @@ def unwrap_command(
         raise click.exceptions.Exit(SOME_LEFT)
 
 
-def _interpreter() -> str:
-    if not sys.executable:
-        raise UsageError("the Python interpreter that runs this does not say where it is.")
-    # Not resolved: the link of a virtual environment is what makes it one.
-    return str(Path(sys.executable).absolute())
+def _parse_snapshots(given: tuple[str, ...]) -> dict[str, Path]:
+    """The values of `--snapshot` by server."""
+    if not given:
+        return {}
+    from agentworld_mcp_shim._snapshot import load_snapshot
 
-
-def _checked_world(world: str | None) -> str | None:
-    if world is not None:
-        from agentworld_sim.runtime.world_records import check_world_id
-
-        check_world_id(world)
-    return world
+    files: dict[str, Path] = {}
+    for value in given:
+        name, _, file = value.partition("=")
+        if not (name and file):
+            raise UsageError(
+                f"--snapshot {value!r} is not of the form NAME=FILE, for example git=git.json."
+            )
+        files[name] = Path(file).expanduser().absolute()
+        load_snapshot(files[name])
+    return files
 
 
 def _model_variables(url: str | None, name: str | None) -> dict[str, str]:
@@ -187,10 +211,11 @@ def _model_variables(url: str | None, name: str | None) -> dict[str, str]:
 def _list_files() -> None:
     """Says which configuration files are here, and what is in them."""
     from agentworld_mcp_shim.wrapping import usual_files
-    from agentworld_mcp_shim.wrapping._clients import servers_of
-    from agentworld_mcp_shim.wrapping._documents import BOM, parse
-    from agentworld_mcp_shim.wrapping._entry import starts_shim
-    from agentworld_mcp_shim.wrapping._files import read_file
+    from agentworld_mcp_shim.wrapping._clients import server_lists
+    from agentworld_mcp_shim.wrapping._config_files import read_file
+    from agentworld_mcp_shim.wrapping._config_rewrite import BOM
+    from agentworld_mcp_shim.wrapping._config_text import read_config
+    from agentworld_mcp_shim.wrapping._entry_rewrite import starts_shim
 
     files = usual_files(Path(), Path.home())
     if not files:
@@ -198,103 +223,120 @@ def _list_files() -> None:
         return
     for client, path in files:
         try:
-            document = parse(read_file(path).text.removeprefix(BOM), client.format)
+            config = read_config(read_file(path).text.removeprefix(BOM), client.format)
         except UsageError as error:
             click.echo(f"{path}  ({client.title}): cannot be read: {error}")
             continue
         click.echo(f"{path}  ({client.title})")
-        for servers in servers_of(document, client):
-            for entry in servers.entries:
-                node = entry.node
-                wrapped = node.kind == "map" and starts_shim(node, client)
-                click.echo(f"  {entry.key}{'  (wrapped)' if wrapped else ''}")
+        for servers in server_lists(config, client):
+            for name, entry in config.at(servers).items():
+                click.echo(f"  {name}{'  (wrapped)' if starts_shim(entry, client) else ''}")
     _say("nothing was changed. Name one of the files: agentworld mcp wrap FILE")
 
 
-def _require_servers(rewritten: Rewritten, names: tuple[str, ...]) -> None:
-    """A server that was asked for by name and cannot be had is an error, not a warning."""
+def _report(rewritten: Rewritten, source: ConfigFile, choice: FileChoice) -> None:
+    """Says what happened to each server; one that was asked for by name must not be left."""
+    words = {"already": "as asked already", "left": "left as they are"}
+    fates = Counter(words.get(one.fate, one.fate) for one in rewritten.outcomes)
+    total = ", ".join(f"{number} {fate}" for fate, number in fates.items())
+    _say(f"{source.path} ({rewritten.client.title}): {total or 'no servers'}")
     for one in rewritten.outcomes:
-        if one.server in names and one.fate == "left":
+        if one.fate in ("wrapped", "unwrapped"):
+            _report_command(one)
+        elif one.fate == "left":
+            still = "" if one.off else " It stays real."
+            _warn(f"  {one.server}: left as it is: {one.reason}.{still}")
+    for one in rewritten.outcomes:
+        if one.server in choice.servers and one.fate == "left":
             raise UsageError(f"the server {one.server!r} cannot be rewritten: {one.reason}.")
 
 
-def _report(rewritten: Rewritten, source: ConfigurationFile) -> None:
-    count = {
-        fate: sum(one.fate == fate for one in rewritten.outcomes)
-        for fate in ("wrapped", "unwrapped", "already", "left")
-    }
-    said = ", ".join(
-        f"{number} {'as asked already' if fate == 'already' else 'left as they are' if fate == 'left' else fate}"
-        for fate, number in count.items()
-        if number
-    )
-    _say(f"{source.path} ({rewritten.client.title}): {said or 'no servers'}")
-    for one in rewritten.outcomes:
-        if one.fate in ("wrapped", "unwrapped"):
-            _describe(one)
-        elif one.fate == "left":
-            still = "" if one.off else " It stays real."
-            click.secho(
-                f"  {one.server}: left as it is: {one.reason}.{still}", fg="yellow", err=True
-            )
-
-
-def _describe(one: Outcome) -> None:
-    from agentworld_mcp_shim.wrapping._secrets import holds_secret, veiled
+def _report_command(one: Outcome) -> None:
+    from agentworld_mcp_shim.wrapping._argument_secrets import hide_secrets
 
     off = " (switched off)" if one.off else ""
+    visible = hide_secrets(one.command)
     if one.command:
-        click.echo(f"  {one.server}{off} starts: {shlex.join(veiled(one.command))}", err=True)
+        click.echo(f"  {one.server}{off} starts: {shlex.join(visible)}", err=True)
     else:
         click.echo(f"  {one.server}{off} starts nothing; the client connects to its URL", err=True)
-    if one.variables and one.fate == "wrapped":
+    notes = list(one.notes)
+    if one.fate == "wrapped":
         click.echo(f"    with {', '.join(one.variables)}", err=True)
-    for note in one.notes:
-        click.secho(f"    note: {note}", fg="yellow", err=True)
-    if one.fate == "wrapped" and holds_secret(one.command):
-        click.secho(
-            "    note: its own arguments seem to hold a secret, as they did before; users of this host"
-            " can see it",
-            fg="yellow",
-            err=True,
+        if visible != list(one.command):
+            notes.append(
+                "its own arguments seem to hold a secret, as they did before; users of this host can"
+                " see it"
+            )
+    for note in notes:
+        _warn(f"    note: {note}")
+
+
+def _report_refusals(rewritten: Rewritten, snapshots: dict[str, Path]) -> None:
+    """Says how many tools are answered by nobody, where a snapshot tells of them."""
+    fresh = [one.server for one in rewritten.outcomes if one.fate == "wrapped"]
+    for name, file in snapshots.items():
+        if name not in fresh:
+            continue
+        answers = _count_answers(file)
+        refused, total = answers["nobody"], sum(answers.values())
+        if refused:
+            _warn(
+                f"  {name}: {refused} of its {total} tools will refuse. `agentworld mcp explain"
+                f" --snapshot {shlex.quote(str(file))}` says which and why."
+            )
+        else:
+            click.echo(f"  {name}: all of its {total} tools are answered", err=True)
+    if set(fresh) - {*snapshots}:
+        _say(
+            "tools that nothing can compute will refuse: `agentworld mcp explain -- COMMAND` says which,"
+            " and --snapshot NAME=FILE counts them here"
         )
 
 
-def _deliver(
-    source: ConfigurationFile,
-    rewritten: Rewritten,
-    output: Path | None,
-    *,
-    in_place: bool,
-    dry_run: bool,
-    backup: bool,
-) -> None:
-    from agentworld_mcp_shim.wrapping._files import back_up, write_in_place, write_new
+def _count_answers(snapshot: Path) -> dict[str, int]:
+    import asyncio
 
-    if in_place and output is not None:
+    from agentworld_mcp_shim._explanation import explain_tools
+    from agentworld_mcp_shim._settings import ShimSettings, UpstreamTarget
+    from agentworld_mcp_shim._worlds import WorldChoice
+
+    targets = (UpstreamTarget(snapshot=snapshot),)
+    settings = ShimSettings(targets=targets, worlds=WorldChoice(memory=True))
+    return asyncio.run(explain_tools(settings, {})).counts()
+
+
+def _deliver(source: ConfigFile, rewritten: Rewritten, choice: FileChoice, *, backup: bool) -> None:
+    from agentworld_mcp_shim.wrapping._config_files import back_up, write_in_place, write_new
+
+    if choice.in_place and choice.output is not None:
         raise UsageError("--in-place changes FILE, and -o names another one. Give one of them.")
     changed = rewritten.text != source.text
-    if dry_run:
-        _show_difference(source, rewritten.text, output or source.path)
-    elif in_place and changed:
+    if choice.dry_run:
+        _print_difference(source, rewritten.text, choice.output or source.path)
+    elif choice.in_place and changed:
         # A file with wrapped servers in it is no original worth keeping.
         fresh = not any(one.fate == "already" for one in rewritten.outcomes)
         if backup and fresh:
             _say(f"backup: {back_up(source)}")
         write_in_place(source, rewritten.text)
         _say(f"changed {source.path}; restart the client")
-    elif in_place:
+    elif choice.in_place:
         _say(f"{source.path} was not changed")
-    elif output is not None:
-        if output.resolve() == source.target:
+    elif choice.output is not None:
+        if choice.output.resolve() == source.target:
             raise UsageError(f"-o names {source.path} itself. To change it, use --in-place.")
-        write_new(output, rewritten.text, like=source.target)
-        _say(f"wrote {output}")
+        write_new(choice.output, rewritten.text, like=source.target)
+        _say(f"wrote {choice.output}")
     else:
         click.echo(rewritten.text.encode("utf-8"), nl=False)
+        _say(
+            f"only printed the new file; {source.path} was not changed. --in-place changes it, and keeps"
+            " a backup"
+        )
 
 
-def _show_difference(source: ConfigurationFile, text: str, to: Path) -> None:
+def _print_difference(source: ConfigFile, text: str, to: Path) -> None:
     lines = difflib.unified_diff(
         source.text.splitlines(keepends=True),
         text.splitlines(keepends=True),
@@ -305,12 +347,14 @@ def _show_difference(source: ConfigurationFile, text: str, to: Path) -> None:
     for line in lines:
         header = line.startswith(("---", "+++"))
         colour = None if header else colours.get(line[0])
-        ending = "" if line.endswith("\n") else "\n\\ No newline at end of file\n"
-        click.secho(
-            line.removesuffix("\n").removesuffix("\r"), fg=colour, bold=header or None, nl=False
-        )
-        click.echo(ending or "\n", nl=False)
+        click.secho(line.rstrip("\r\n"), fg=colour, bold=header or None)
+        if not line.endswith("\n"):
+            click.echo("\\ No newline at end of file")
 
 
 def _say(text: str) -> None:
     click.echo(f"agentworld: {text}", err=True)
+
+
+def _warn(text: str) -> None:
+    click.secho(text, fg="yellow", err=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import cast
 
-from agentworld_mcp_shim._command._http_options import TOKEN_VARIABLES
+from agentworld_mcp_shim._settings import TOKEN_VARIABLES
 from agentworld_sim.errors import UsageError
 
 ONE_TOKEN, MANY_TOKENS = TOKEN_VARIABLES

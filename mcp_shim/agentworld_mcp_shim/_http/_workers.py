@@ -148,7 +148,7 @@ def _end(processes: Sequence[BaseProcess]) -> None:
 
 def _work(plan: Plan, listening: socket.socket, telling: Connection, level: int) -> None:
     """What a worker does."""
-    from agentworld_mcp_shim._command._serve import log_to_stderr
+    from agentworld_mcp_shim._command._upstream_options import log_to_stderr
     from agentworld_sim.errors import AgentworldError
 
     log_to_stderr(level <= logging.INFO)

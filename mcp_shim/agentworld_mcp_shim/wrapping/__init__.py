@@ -1,7 +1,7 @@
 """Configuration files of MCP clients: the shim put in front of every server in them, and away again."""
 
 from agentworld_mcp_shim.wrapping._clients import CLIENTS, Client, client_named, usual_files
-from agentworld_mcp_shim.wrapping._documents import (
+from agentworld_mcp_shim.wrapping._config_rewrite import (
     Outcome,
     Rewritten,
     WrapChoice,

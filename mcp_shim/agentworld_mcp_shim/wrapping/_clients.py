@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Literal
+from typing import Any, cast
 
-from agentworld_mcp_shim.wrapping._nodes import Document, Member, Node
+from agentworld_mcp_shim.wrapping._config_text import ConfigText, Format
 from agentworld_sim.errors import UsageError, nearest
-
-Format = Literal["jsonc", "toml", "yaml"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +22,6 @@ class Client:
     format: Format = "jsonc"
     paths: tuple[tuple[str, ...], ...] = (("mcpServers",),)
     """Where its servers are, as paths of keys; `*` is any key."""
-    files: tuple[str, ...] = ()
-    """How its file's path ends."""
     usual: tuple[str, ...] = ()
     """Where its file usually is: `~` is the home folder, the rest is below the current one."""
     command: str = "command"
@@ -35,55 +30,58 @@ class Client:
     headers: str = "headers"
     sse_urls: tuple[str, ...] = ()
     """Of `urls`, those that mean the older SSE transport unless `type` says otherwise."""
+    stdio_type: str = "stdio"
+    """The `type` of entries that start a command."""
+    command_list: bool = False
+    """Whether `command` is a list that holds the arguments too."""
     fills_env: bool = True
     """Whether it fills in placeholders in `env`."""
-    can: Literal["stdio", "both"] = "both"
 
 
 CLIENTS = (
     Client(
         name="claude-desktop",
         title="Claude Desktop",
-        files=("claude_desktop_config.json",),
         usual=(
             "~/.config/Claude/claude_desktop_config.json",
             "~/Library/Application Support/Claude/claude_desktop_config.json",
         ),
         fills_env=False,
-        can="stdio",
     ),
     Client(
         name="claude-code",
         title="Claude Code",
-        files=(".mcp.json", ".claude.json"),
         paths=(("mcpServers",), ("projects", "*", "mcpServers")),
         usual=(".mcp.json", "~/.claude.json"),
     ),
     Client(
         name="cursor",
         title="Cursor",
-        files=(".cursor/mcp.json",),
         usual=(".cursor/mcp.json", "~/.cursor/mcp.json"),
     ),
     Client(
         name="gemini",
         title="Gemini CLI",
-        files=(".gemini/settings.json",),
         urls=("httpUrl", "url"),
         sse_urls=("url",),
         usual=(".gemini/settings.json", "~/.gemini/settings.json"),
     ),
     Client(
+        name="qwen",
+        title="Qwen Code",
+        urls=("httpUrl", "url"),
+        sse_urls=("url",),
+        usual=(".qwen/settings.json", "~/.qwen/settings.json"),
+    ),
+    Client(
         name="windsurf",
         title="Windsurf",
-        files=("windsurf/mcp_config.json", "mcp_config.json"),
         urls=("serverUrl", "url"),
         usual=("~/.codeium/windsurf/mcp_config.json",),
     ),
     Client(
         name="vscode",
         title="VS Code",
-        files=(".vscode/mcp.json", "User/mcp.json", ".vscode/settings.json", "User/settings.json"),
         paths=(("servers",), ("mcp", "servers")),
         usual=(
             ".vscode/mcp.json",
@@ -95,9 +93,22 @@ CLIENTS = (
         ),
     ),
     Client(
+        name="opencode",
+        title="OpenCode",
+        paths=(("mcp",),),
+        env="environment",
+        stdio_type="local",
+        command_list=True,
+        usual=(
+            "opencode.json",
+            "opencode.jsonc",
+            "~/.config/opencode/opencode.json",
+            "~/.config/opencode/opencode.jsonc",
+        ),
+    ),
+    Client(
         name="zed",
         title="Zed",
-        files=(".zed/settings.json", "zed/settings.json"),
         paths=(("context_servers",),),
         fills_env=False,
         usual=(".zed/settings.json", "~/.config/zed/settings.json"),
@@ -106,7 +117,6 @@ CLIENTS = (
         name="codex",
         title="Codex",
         format="toml",
-        files=(".codex/config.toml",),
         paths=(("mcp_servers",),),
         headers="http_headers",
         fills_env=False,
@@ -116,7 +126,6 @@ CLIENTS = (
         name="goose",
         title="Goose",
         format="yaml",
-        files=("goose/config.yaml",),
         paths=(("extensions",),),
         command="cmd",
         env="envs",
@@ -125,15 +134,8 @@ CLIENTS = (
         usual=("~/.config/goose/config.yaml",),
     ),
 )
+_SHARED_NAMES = {"config.toml", "config.yaml", "mcp.json", "settings.json"}
 NAMES = tuple(client.name for client in CLIENTS)
-
-
-@dataclass(frozen=True, slots=True)
-class Servers:
-    """One list of servers in a file."""
-
-    path: tuple[str, ...]
-    entries: tuple[Member, ...]
 
 
 def client_named(name: str) -> Client:
@@ -154,41 +156,47 @@ def format_of(path: PurePath, client: Client | None) -> Format:
     """In which format a file is, by its client or its name."""
     if client is not None:
         return client.format
-    suffix = path.suffix.lower()
-    if suffix == ".toml":
-        return "toml"
-    return "yaml" if suffix in (".yaml", ".yml") else "jsonc"
+    suffixes: dict[str, Format] = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
+    return suffixes.get(path.suffix.lower(), "jsonc")
 
 
-def client_of(path: PurePath, document: Document, format: Format) -> Client:
-    """Whose file it is: by what it holds, and among those that fit by its name.
-
-    Raises:
-        UsageError: it holds servers in no known shape.
-    """
-    fitting = [c for c in CLIENTS if c.format == format and servers_of(document, c)]
-    ending = path.as_posix()
+def client_of(path: PurePath, config: ConfigText) -> Client:
+    """Whose file it is: by what it holds, and among those that fit by its name."""
+    fitting = [c for c in CLIENTS if c.format == config.format and server_lists(config, c)]
     for client in fitting:
-        if any(ending == name or ending.endswith(f"/{name}") for name in client.files):
+        # `mcp.json` is many clients' file, `.cursor/mcp.json` is one's.
+        parts = {PurePath(usual).parts[-2:] for usual in client.usual}
+        names = {one[-1] for one in parts} - _SHARED_NAMES
+        if path.parts[-2:] in parts or path.name in names:
             return client
-    # Its name does not tell; most have the same shape, and two have keys of their own.
+    # Its name does not tell; most have the same shape, and some have keys of their own.
+    for client in fitting:
+        own = {*client.urls} - {"url"}
+        entries = [
+            config.at((*path, name))
+            for path in server_lists(config, client)
+            for name in config.at(path)
+        ]
+        if any(isinstance(entry, dict) and own & entry.keys() for entry in entries):
+            return client
     by_name = {client.name: client for client in fitting}
-    for name, key in (("gemini", "httpUrl"), ("windsurf", "serverUrl")):
-        if name in by_name and _is_used(key, servers_of(document, by_name[name])):
-            return by_name[name]
     if fitting:
         return by_name.get("claude-code", fitting[0])
-    raise UsageError(_unknown(document))
+    raise UsageError(_no_servers(config))
 
 
-def servers_of(document: Document, client: Client) -> list[Servers]:
-    """The lists of servers that a client would find in a document."""
-    found: list[Servers] = []
+def server_lists(config: ConfigText, client: Client) -> list[tuple[str, ...]]:
+    """The paths of the lists of servers that a client would find in a file."""
+    paths: list[tuple[str, ...]] = []
     for path in client.paths:
-        for keys, node in _found(document.root, path, ()):
-            if node.kind == "map":
-                found.append(Servers(keys, tuple(node.members)))
-    return found
+        if "*" not in path:
+            paths.append(path)
+            continue
+        above = path[: path.index("*")]
+        folders = config.at(above)
+        keys = cast("dict[str, Any]", folders) if isinstance(folders, dict) else {}
+        paths += [(*above, key, *path[len(above) + 1 :]) for key in keys]
+    return [path for path in paths if isinstance(config.at(path), dict)]
 
 
 def usual_files(folder: Path, home: Path) -> list[tuple[Client, Path]]:
@@ -207,37 +215,20 @@ def usual_files(folder: Path, home: Path) -> list[tuple[Client, Path]]:
     return list(found.values())
 
 
-def _found(
-    node: Node, path: Sequence[str], keys: tuple[str, ...]
-) -> list[tuple[tuple[str, ...], Node]]:
-    if not path:
-        return [(keys, node)]
-    if path[0] != "*":
-        member = node.member(path[0])
-        return [] if member is None else _found(member.node, path[1:], (*keys, path[0]))
-    return [
-        one for member in node.members for one in _found(member.node, path[1:], (*keys, member.key))
-    ]
-
-
-def _is_used(key: str, lists: Sequence[Servers]) -> bool:
-    return any(one.node.member(key) for servers in lists for one in servers.entries)
-
-
-def _unknown(document: Document) -> str:
-    found = ", ".join(repr(member.key) for member in document.root.members[:8])
-    more = ", …" if len(document.root.members) > 8 else ""
+def _no_servers(config: ConfigText) -> str:
+    value: Any = config.value
+    known = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    keys = [repr(key) for key in known][:9]
+    found = ", ".join([*keys[:8], "…"] if len(keys) > 8 else keys)
+    what = f"its keys are {found}" if found else "it is empty or no map of keys"
     shapes = {
         ".".join(path): client.title
         for client in reversed(CLIENTS)
         for path in client.paths
         if "*" not in path
     }
-    known = ", ".join(f"{path!r} ({title})" for path, title in sorted(shapes.items()))
-    what = f"its keys are {found}{more}" if found else f"it is an empty {document.root.kind}"
-    if not found and document.root.value:
-        what = f"it is a {document.root.kind}"
     for path in shapes:
-        if document.root.at(*path.split(".")) is not None:
+        if config.at(tuple(path.split("."))) is not None:
             what = f"its {path!r} is not a map of servers"
+    known = ", ".join(f"{path!r} ({title})" for path, title in sorted(shapes.items()))
     return f"it has no MCP servers where a known client keeps them: {what}. Known are: {known}."

@@ -1,119 +1,87 @@
-"""JSON as editors write it: with comments, trailing commas and where everything stands."""
+"""JSON as editors write it, with comments and trailing commas; and where its objects stand."""
 
 from __future__ import annotations
 
 import json
 import re
+from typing import Any, NamedTuple
 
-from agentworld_mcp_shim.wrapping._nodes import Document, Member, Node
 from agentworld_sim.errors import UsageError
 
-_SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\r\n]|\\.)*"')
-_WORD = re.compile(r"[-+.\w]+")
-_DEPTH = 200
-"""Deeper is no configuration."""
+Path = tuple[str, ...]
+"""The keys that lead to a value."""
+
+_DECODER = json.JSONDecoder(strict=False)
+_STRING = r'"(?:[^"\\\r\n]|\\.)*"'
+_COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[\]}}])")
+_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class JsoncError(UsageError):
     """The text is no JSON, even with comments allowed."""
 
 
-def read_jsonc(text: str) -> Document:
+class JsoncDocument(NamedTuple):
+    """What was read."""
+
+    value: Any
+    spans: dict[Path, tuple[int, int]]
+    """Where the values of objects stand, down to the depth that was asked for."""
+    repeated: set[Path]
+    """Keys that stand twice; the last one counts, as for other parsers."""
+
+
+def read_jsonc(text: str, *, depth: int = 0) -> JsoncDocument:
     """Reads JSON with `//` and `/* */` comments and trailing commas.
+
+    Args:
+        text: The text, perhaps with a byte order mark.
+        depth: How many levels of keys are to be placed.
 
     Raises:
         JsoncError: with line and column.
     """
-    reader = _Reader(text)
-    # A byte order mark stands before everything.
-    root = reader.value(reader.space(1 if text.startswith("\ufeff") else 0), 0)
-    end = reader.space(root.end)
-    if end != len(text):
-        raise reader.error(end, "something follows the end of the document")
-    return Document(text, root, assignment=": ", bare_keys=False)
+    # Blanks in the place of what JSON does not have keep every other sign where it is.
+    plain = _LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
+    plain = " " + plain[1:] if plain.startswith("\ufeff") else plain
+    try:
+        value = _DECODER.decode(plain)
+    except json.JSONDecodeError as error:
+        problem = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        raise JsoncError(f"line {error.lineno}, column {error.colno}: {problem}.") from None
+    except RecursionError:
+        raise JsoncError("it is nested too deeply.") from None
+    except ValueError as error:
+        raise JsoncError(f"{error}.") from None
+    document = JsoncDocument(value, {}, set())
+    if depth and isinstance(value, dict):
+        _place(document, plain, _skip(plain, 0), (), depth)
+    return document
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text = text
+def _place(document: JsoncDocument, text: str, at: int, path: Path, depth: int) -> None:
+    """Notes where the members of the object at `at` stand; the text has been accepted before."""
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        inner = (*path, key)
+        start = _skip(text, text.index(":", at) + 1)
+        value, end = _DECODER.raw_decode(text, start)
+        if inner in document.spans:
+            document.repeated.add(inner)
+        document.spans[inner] = (start, end)
+        if depth > 1 and isinstance(value, dict):
+            _place(document, text, start, inner, depth - 1)
+        at = _skip(text, end)
+        at = _skip(text, at + 1) if text[at] == "," else at
 
-    def error(self, at: int, problem: str) -> JsoncError:
-        line = self.text.count("\n", 0, at) + 1
-        column = at - self.text.rfind("\n", 0, at)
-        return JsoncError(f"line {line}, column {column}: {problem}.")
 
-    def space(self, at: int) -> int:
-        found = _SPACE.match(self.text, at)
-        assert found is not None
-        end = found.end()
-        if self.text.startswith("/*", end):
-            raise self.error(end, "this comment has no end")
-        return end
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
-    def value(self, at: int, depth: int) -> Node:
-        if depth > _DEPTH:
-            raise self.error(at, f"it is nested deeper than {_DEPTH} levels")
-        sign = self.text[at : at + 1]
-        if sign == "{":
-            return self._map(at, depth)
-        if sign == "[":
-            return self._list(at, depth)
-        if sign == '"':
-            value, end = self._string(at)
-            return Node("scalar", at, end, value)
-        word = _WORD.match(self.text, at)
-        if word is None:
-            raise self.error(
-                at, f"found {sign!r} where a value was due" if sign else "it ends early"
-            )
-        try:
-            return Node("scalar", at, word.end(), json.loads(word.group()))
-        except ValueError:
-            raise self.error(at, f"{word.group()!r} is no JSON value") from None
 
-    def _string(self, at: int) -> tuple[str, int]:
-        found = _STRING.match(self.text, at)
-        if found is None:
-            raise self.error(at, "this string has no end on its line")
-        try:
-            return json.loads(found.group(), strict=False), found.end()
-        except json.JSONDecodeError as error:
-            raise self.error(at + error.pos, "there is an invalid escape in this string") from None
-
-    def _map(self, start: int, depth: int) -> Node:
-        members: list[Member] = []
-        at = self.space(start + 1)
-        while not self.text.startswith("}", at):
-            if not self.text.startswith('"', at):
-                raise self.error(at, self._due('a key in double quotes, or "}"', at))
-            key, key_end = self._string(at)
-            colon = self.space(key_end)
-            if not self.text.startswith(":", colon):
-                raise self.error(colon, self._due('":" after the key', colon))
-            node = self.value(self.space(colon + 1), depth + 1)
-            members.append(Member(key, at, key_end, node))
-            at = self._next(node.end, "}")
-        value = {one.key: one.node.value for one in members}
-        return Node("map", start, at + 1, value, members=tuple(members))
-
-    def _list(self, start: int, depth: int) -> Node:
-        items: list[Node] = []
-        at = self.space(start + 1)
-        while not self.text.startswith("]", at):
-            node = self.value(at, depth + 1)
-            items.append(node)
-            at = self._next(node.end, "]")
-        return Node("list", start, at + 1, [one.value for one in items], items=tuple(items))
-
-    def _next(self, at: int, close: str) -> int:
-        at = self.space(at)
-        if self.text.startswith(",", at):
-            return self.space(at + 1)
-        if not self.text.startswith(close, at):
-            raise self.error(at, self._due(f'"," or "{close}"', at))
-        return at
-
-    def _due(self, due: str, at: int) -> str:
-        found = self.text[at : at + 1]
-        return f"found {found!r} where {due} was due" if found else f"it ends where {due} was due"
+def _blank(found: re.Match[str]) -> str:
+    # A line break stays, for the line that an error names.
+    return found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0])

@@ -10,8 +10,8 @@ import pytest
 
 from agentworld_sim import Action, ToolCall, ToolSpec, Turn
 from agentworld_sim.engines.table import Plan
-from agentworld_sim.engines.table.table_changes import record_changes, records_view
 from agentworld_sim.engines.table.seeds import records_from, with_records
+from agentworld_sim.engines.table.table_changes import record_changes, records_view
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.turns import Observation, Provenance
 

@@ -11,8 +11,10 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from agentworld_mcp_shim._targets import targets_of
 from agentworld_mcp_shim.wrapping import CLIENTS, WrapChoice, unwrap_text, wrap_text
-from agentworld_mcp_shim.wrapping._documents import BOM, parse
+from agentworld_mcp_shim.wrapping._config_rewrite import BOM
+from agentworld_mcp_shim.wrapping._jsonc import read_jsonc
 
 DATA = Path(__file__).parents[2] / "data" / "clients"
 PYTHON = "/opt/agentworld/bin/python"
@@ -24,9 +26,11 @@ FILES = {
     "claude_code/home/.claude.json": "claude-code",
     "cursor/.cursor/mcp.json": "cursor",
     "gemini/.gemini/settings.json": "gemini",
+    "qwen/.qwen/settings.json": "qwen",
     "windsurf/mcp_config.json": "windsurf",
     "vscode/.vscode/mcp.json": "vscode",
     "vscode/User/settings.json": "vscode",
+    "opencode/opencode.json": "opencode",
     "zed/.zed/settings.json": "zed",
     "codex/.codex/config.toml": "codex",
     "goose/goose/config.yaml": "goose",
@@ -53,14 +57,15 @@ def value_of(name: str, text: str) -> Any:
     try:
         return json.loads(text.removeprefix(BOM))
     except json.JSONDecodeError:
-        return parse(text.removeprefix(BOM), "jsonc").root.value
+        return read_jsonc(text).value
 
 
-def entry(name: str, *path: str) -> dict[str, Any]:
-    """A value in the wrapped file."""
+def entry(name: str, *path: str, env: str = "env") -> dict[str, Any]:
+    """An entry in the wrapped file, without the source that it keeps."""
     value = value_of(name, wrapped(name))
     for key in path:
         value = value[key]
+    assert value[env].pop("AGENTWORLD_WRAPPED") in text_of(name)
     return cast("dict[str, Any]", value)
 
 
@@ -140,7 +145,6 @@ def test_a_command_goes_behind_the_shim_with_its_arguments_and_environment() -> 
         "env": {
             "AGENTWORLD_WORLD": "lab",
             "AGENTWORLD_SERVER": "git",
-            "AGENTWORLD_WRAPPED": "stdio",
             "GIT_AUTHOR_NAME": "Ada É",
             "GIT_TOKEN": "ghp_0123456789abcdefghijklmnopqrstuvwxyz",
         },
@@ -155,8 +159,7 @@ def test_an_http_server_becomes_a_command_whose_headers_are_variables() -> None:
         "env": {
             "AGENTWORLD_WORLD": "lab",
             "AGENTWORLD_SERVER": "github",
-            "AGENTWORLD_WRAPPED": "http url=url 'type=\"http\"' headers=headers",
-            "AGENTWORLD_UPSTREAM_HEADER_Authorization": "Bearer ${input:perplexity-key}",
+            "AGENTWORLD_UPSTREAM_HEADERS": '{"Authorization": "Bearer ${input:perplexity-key}"}',
         },
     }
 
@@ -177,10 +180,9 @@ def test_a_token_that_codex_takes_from_a_variable_is_forwarded_to_the_shim() -> 
         "command": PYTHON,
         "args": [*START, "--", "https://api.githubcopilot.com/mcp/"],
         "env": {
-            "AGENTWORLD_UPSTREAM_HEADER_Authorization": "Bearer ${GITHUB_PAT}",
+            "AGENTWORLD_UPSTREAM_HEADERS": '{"Authorization": "Bearer ${GITHUB_PAT}"}',
             "AGENTWORLD_WORLD": "lab",
             "AGENTWORLD_SERVER": "github",
-            "AGENTWORLD_WRAPPED": "http url=url bearer no-env",
         },
         "env_vars": ["GITHUB_PAT"],
         "tool_timeout_sec": 45.0,
@@ -188,17 +190,17 @@ def test_a_token_that_codex_takes_from_a_variable_is_forwarded_to_the_shim() -> 
 
 
 def test_goose_keeps_its_own_headers_where_an_environment_is_there_already() -> None:
-    found = entry("goose/goose/config.yaml", "extensions", "tickets")
+    found = entry("goose/goose/config.yaml", "extensions", "tickets", env="envs")
     assert found["type"] == "stdio"
     assert found["args"] == [*START, "--", "https://tickets.example.com/mcp"]
-    variable = "AGENTWORLD_UPSTREAM_HEADER_Authorization"
-    assert found["envs"][variable] == "Bearer ${TICKETS_TOKEN}"
+    headers = found["envs"]["AGENTWORLD_UPSTREAM_HEADERS"]
+    assert headers == '{"Authorization": "Bearer ${TICKETS_TOKEN}"}'
 
 
 def test_an_entry_that_is_switched_off_stays_so() -> None:
     assert entry("codex/.codex/config.toml", "mcp_servers", "my clock")["enabled"] is False
     assert entry("windsurf/mcp_config.json", "mcpServers", "remote")["disabled"] is True
-    assert entry("goose/goose/config.yaml", "extensions", "clock")["enabled"] is False
+    assert entry("goose/goose/config.yaml", "extensions", "clock", env="envs")["enabled"] is False
 
 
 def test_what_cannot_be_wrapped_is_left_alone_with_the_reason() -> None:
@@ -224,13 +226,6 @@ def test_a_list_of_servers_shares_a_world_that_another_file_does_not() -> None:
     first = found(name, "/home/ada/shop/.mcp.json", shared)
     assert len(set(first)) == 1 and first[0].startswith("shop-")
     assert set(first).isdisjoint(found(name, "/home/bob/shop/.mcp.json", shared))
-    apart = WrapChoice(interpreter=PYTHON, world="lab", world_per_server=True)
-    assert found(name, "/x/.mcp.json", apart) == [
-        "lab-filesystem",
-        "lab-git",
-        "lab-clock",
-        "lab-old-clock",
-    ]
 
 
 def test_only_the_servers_that_were_named_are_wrapped() -> None:
@@ -244,12 +239,97 @@ def test_only_the_servers_that_were_named_are_wrapped() -> None:
 def test_later_edits_elsewhere_survive_unwrapping() -> None:
     name = "vscode/.vscode/mcp.json"
     edit = ('"password": true', '"password": false')
-    added = ('"AGENTWORLD_WORLD": "lab",', '"AGENTWORLD_WORLD": "lab", "MINE": "1",')
-    text = wrapped(name).replace(*edit).replace(*added, 1)
-    back = unwrap_text(text, DATA / name).text
-    assert edit[1] in back
-    servers = value_of(name, back)["servers"]
-    original = value_of(name, text_of(name))["servers"]
-    assert servers.pop("perplexity")["env"]["MINE"] == "1"
-    del original["perplexity"]
-    assert servers == original
+    back = unwrap_text(wrapped(name).replace(*edit), DATA / name).text
+    assert back == text_of(name).replace(*edit)
+
+
+def test_opencode_has_a_command_with_its_arguments_and_an_environment() -> None:
+    assert entry("opencode/opencode.json", "mcp", "files", env="environment") == {
+        "type": "local",
+        "command": [
+            *(PYTHON, *START, "--", "npx", "-y"),
+            *("@modelcontextprotocol/server-filesystem", "."),
+        ],
+        "environment": {
+            "AGENTWORLD_WORLD": "lab",
+            "AGENTWORLD_SERVER": "files",
+            "API_KEY": "{env:FILES_KEY}",
+        },
+        "timeout": 10000,
+    }
+    tickets = entry("opencode/opencode.json", "mcp", "tickets", env="environment")
+    assert tickets["type"] == "local"
+    assert tickets["enabled"] is False
+    headers = tickets["environment"]["AGENTWORLD_UPSTREAM_HEADERS"]
+    assert headers == '{"Authorization": "Bearer {env:TICKETS_TOKEN}"}'
+
+
+def test_a_file_with_another_name_is_told_by_its_keys() -> None:
+    def client(text: str) -> str:
+        return wrap_text(text, Path("/x/file.json"), CHOICE).client.name
+
+    assert client('{"mcpServers": {"a": {"command": "x"}}}') == "claude-code"
+    assert client('{"mcpServers": {"a": {"httpUrl": "http://x/mcp"}}}') == "gemini"
+    assert client('{"mcpServers": {"a": {"serverUrl": "http://x/mcp"}}}') == "windsurf"
+    assert client('{"mcp": {"servers": {"a": {"command": "x"}}}}') == "vscode"
+    assert client('{"mcp": {"a": {"type": "local", "command": ["x"]}}}') == "opencode"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[mcp_servers.a.env]\nX = '1'\n", "it has no table of its own"),
+        ("mcp_servers.a.command = 'x'\n", "it has no table of its own"),
+        (
+            "[mcp_servers.a]\ncommand = 'x'\n[tui]\n[mcp_servers.a.env]\nX = '1'\n",
+            "other tables stand between its parts",
+        ),
+        ("[[mcp_servers.a]]\ncommand = 'x'\n", "it has no table of its own"),
+        ("mcp_servers = { a = { command = 'x' }, b = 1 }\n", "it is no map of keys"),
+    ],
+)
+def test_tables_of_toml_that_do_not_stand_together_are_left(text: str, reason: str) -> None:
+    rewritten = wrap_text(text, Path("/x/config.toml"), CHOICE)
+    assert any(reason in one.reason for one in rewritten.outcomes)
+    assert unwrap_text(rewritten.text, Path("/x/config.toml")).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            '{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}',
+            "stands twice in the file",
+        ),
+        ('{"mcpServers": {"a": {"command": "x", "command": "y"}}}', "a key stands twice in it"),
+    ],
+)
+def test_entries_with_the_same_key_twice_are_left(text: str, reason: str) -> None:
+    rewritten = wrap_text(text, Path("/x/.mcp.json"), CHOICE)
+    assert rewritten.text == text
+    assert reason in rewritten.outcomes[0].reason
+
+
+def test_entries_that_yaml_aliases_share_are_left() -> None:
+    text = "extensions:\n  a: &a {cmd: x}\n  b: *a\n  c:\n    cmd: y\n"
+    rewritten = wrap_text(text, Path("/x/config.yaml"), CHOICE)
+    reasons = [one.reason for one in rewritten.outcomes]
+    assert reasons == [*["YAML aliases share parts of it; write them out"] * 2, ""]
+
+
+def test_the_servers_of_any_client_can_be_mirrored_together() -> None:
+    targets = targets_of(
+        servers=DATA / "codex/.codex/config.toml", environ={"GITHUB_PAT": "s3cret"}
+    )
+    assert [target.name for target in targets] == [
+        "context7",
+        "my-clock",
+        "files",
+        "github",
+        "figma",
+    ]
+    by_name = {target.name: target for target in targets}
+    assert by_name["files"].command == ("npx",)
+    assert by_name["files"].env == {"ROOT": "/srv"}
+    assert by_name["github"].headers == {"Authorization": "Bearer s3cret"}
+    assert by_name["figma"].headers == {"X-Figma-Region": "us-east-1"}

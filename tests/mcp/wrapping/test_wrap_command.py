@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import stat
@@ -9,11 +10,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agentworld_mcp_shim.wrapping._files import read_file, write_in_place
+from agentworld_mcp_shim._listing import Listing
+from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot
+from agentworld_mcp_shim.wrapping._config_files import read_file, write_in_place
 from agentworld_sim.errors import UsageError
+from tests.mcp.command_runner import run_command
 
 DATA = Path(__file__).parents[2] / "data" / "clients"
 VSCODE = DATA / "vscode" / ".vscode" / "mcp.json"
@@ -22,24 +27,13 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs `agentworld mcp …` in a folder and with a home of its own."""
-    home = tmp_path / "home"
-    home.mkdir()
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("AGENTWORLD_")}
-
-    def started(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "agentworld_mcp_shim", *map(str, arguments)],
-            capture_output=True,
-            cwd=tmp_path,
-            env={**environment, "HOME": str(home)},
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
-
-    return started
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AGENTWORLD_HOME", str(tmp_path / "agentworld"))
+    return functools.partial(run_command, "mcp")
 
 
 @pytest.fixture
@@ -60,6 +54,7 @@ def test_wrapping_prints_the_new_file_and_changes_nothing(run: Run, config: Path
     assert os.listdir(config.parent) == ["mcp.json"]
     assert '"${input:perplexity-key}"' in done.stdout
     assert done.stdout.count("agentworld_mcp_shim") == 3
+    assert "only printed the new file" in done.stderr
     (config.parent / "wrapped.json").write_text(done.stdout)
     assert run("unwrap", "--client", "vscode", config.parent / "wrapped.json").stdout == (
         VSCODE.read_text()
@@ -96,18 +91,20 @@ def test_no_secret_is_said_or_becomes_an_argument(run: Run, tmp_path: Path) -> N
     for entry in json.loads(done.stdout)["mcpServers"].values():
         assert not any(secret in word for secret in secrets for word in entry["args"])
     assert not any(secret in done.stderr for secret in secrets)
-    assert "AGENTWORLD_UPSTREAM_HEADER_X_Api_Key" in done.stdout
+    assert "AGENTWORLD_UPSTREAM_HEADERS" in done.stdout
 
 
 def test_a_secret_that_was_an_argument_already_is_not_said_but_warned_of(
     run: Run, tmp_path: Path
 ) -> None:
     path = tmp_path / ".mcp.json"
-    words = ["--api-key=abcdef", "--token", "ghijkl", "--port", "80", "Authorization: Bearer mno"]
+    words = ["--api-key=abcdef", "--token", "ghijkl", "--port", "80", "Bearer mnopqrstu"]
     entry = {"command": "s", "args": words}
     path.write_text(json.dumps({"mcpServers": {"s": entry}}))
     said = run("wrap", path).stderr
-    assert "s '--api-key=***' --token '***' --port 80 'Authorization: ***'\n" in said
+    assert (
+        "s '--api-key=[redacted:key]' --token '***' --port 80 'Bearer [redacted:token]'\n" in said
+    )
     assert "seem to hold a secret" in said
 
 
@@ -199,28 +196,9 @@ def test_dry_run_shows_a_difference_and_changes_nothing(run: Run, config: Path) 
 
 
 def test_dry_run_is_coloured_on_a_terminal(config: Path) -> None:
-    ours, theirs = os.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "agentworld_mcp_shim", "wrap", "--dry-run", str(config)],
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        while chunk := _read(ours):
-            shown += chunk
-        process.wait()
-    os.close(ours)
-    assert b'\x1b[31m-      "command": "npx",' in shown
-    assert b"\x1b[32m+" in shown
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:
-        # Linux says so when the other end of a terminal is closed.
-        return b""
+    done = run_command("mcp", "wrap", "--dry-run", config, color=True)
+    assert '\x1b[31m-      "command": "npx",' in done.stdout
+    assert "\x1b[32m+" in done.stdout
 
 
 def test_the_bytes_of_a_file_with_windows_line_endings_are_kept(run: Run, tmp_path: Path) -> None:
@@ -253,7 +231,7 @@ def test_servers_that_stay_real_are_named_and_counted_in_the_exit_code(
 def test_a_model_is_named_in_the_environment(run: Run, config: Path) -> None:
     url = "http://127.0.0.1:8000/v1"
     done = run("wrap", config, "--model-url", url, "--model", "world")
-    assert done.stdout.count(f'"AGENTWORLD_MODEL_URL": "{url}", "AGENTWORLD_MODEL": "world"') == 1
+    assert done.stdout.count(f'"AGENTWORLD_MODEL_URL": "{url}"') == 3
     assert done.stdout.count('"AGENTWORLD_MODEL": "world"') == 3
     config.write_text(done.stdout)
     assert run("unwrap", config).stdout == VSCODE.read_text()
@@ -269,44 +247,100 @@ def test_a_world_that_the_entry_names_itself_is_kept(run: Run, tmp_path: Path) -
     assert json.loads(done.stdout)["mcpServers"]["s"]["env"] == {
         "AGENTWORLD_WORLD": "mine",
         "AGENTWORLD_SERVER": "s",
-        "AGENTWORLD_WRAPPED": "stdio no-args own=AGENTWORLD_WORLD",
+        "AGENTWORLD_WRAPPED": '{"command": "s", "env": {"AGENTWORLD_WORLD": "mine"}}',
     }
     path.write_text(done.stdout)
     assert run("unwrap", path).stdout == text
 
 
-def test_an_entry_wrapped_by_hand_is_unwrapped_from_its_arguments(run: Run, tmp_path: Path) -> None:
+def test_an_entry_that_keeps_no_source_is_not_unwrapped(run: Run, tmp_path: Path) -> None:
     path = tmp_path / ".mcp.json"
-    by_hand = {
-        "a": {
-            "command": "agentworld",
-            "args": ["mcp", "--scenario", "failing-test", "--", "uvx", "server", "-v"],
-            "env": {"AGENTWORLD_WORLD": "lab", "KEY": "1"},
-        },
-        "b": {"command": "agentworld-mcp", "args": ["--", "https://x.example/mcp"]},
-        "c": {"command": "agentworld", "args": ["mcp", "--scenario", "failing-test"]},
-    }
-    path.write_text(json.dumps({"mcpServers": by_hand}))
+    by_hand = {"command": "agentworld", "args": ["mcp", "--", "uvx", "server"]}
+    older = {**by_hand, "env": {"AGENTWORLD_WRAPPED": "stdio no-args no-env"}}
+    path.write_text(json.dumps({"mcpServers": {"a": by_hand, "b": older}}))
     assert run("wrap", path).stdout == path.read_text()
     done = run("unwrap", path)
-    assert done.returncode == 1
-    assert "c: left as it is: its arguments have no `--`" in done.stderr
-    assert json.loads(done.stdout)["mcpServers"] == {
-        "a": {"command": "uvx", "args": ["server", "-v"], "env": {"KEY": "1"}},
-        "b": {"url": "https://x.example/mcp"},
-        "c": by_hand["c"],
-    }
+    assert (done.returncode, done.stdout) == (1, path.read_text())
+    assert (
+        "a: left as it is: it has no AGENTWORLD_WRAPPED, so it was wrapped by hand" in done.stderr
+    )
+    assert "b: left as it is: it was wrapped by an older release" in done.stderr
+
+
+def test_what_was_changed_in_a_wrapped_entry_is_named_when_it_goes(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / ".mcp.json"
+    text = '{"mcpServers": {"s": {"command": "s", "args": ["a"], "timeout": 1}}}'
+    path.write_text(text)
+    wrapped = json.loads(run("wrap", path).stdout)
+    entry = wrapped["mcpServers"]["s"]
+    entry["env"]["AGENTWORLD_WORLD"] = "other"
+    path.write_text(json.dumps(wrapped))
+    assert "note:" not in run("unwrap", path).stderr
+    entry["timeout"] = 2
+    entry["args"].append("b")
+    entry["env"]["MINE"] = "1"
+    path.write_text(json.dumps(wrapped))
+    done = run("unwrap", path)
+    assert "what was changed since it was wrapped is gone: args, env, timeout" in done.stderr
+    assert json.loads(done.stdout) == json.loads(text)
+
+
+def test_servers_with_names_alike_are_refused(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / ".mcp.json"
+    path.write_text(
+        json.dumps({"mcpServers": {"git hub": {"command": "a"}, "git-hub": {"command": "b"}}})
+    )
+    done = run("wrap", path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the servers 'git hub' and 'git-hub' would share their tables" in done.stderr
+    once = run("wrap", "--server", "git hub", path).stdout
+    path.write_text(once)
+    assert run("wrap", path).returncode == 2
+    assert run("wrap", "--world", "other", path).returncode == 0
+
+
+def test_a_snapshot_stands_for_a_server_and_counts_what_refuses(run: Run, tmp_path: Path) -> None:
+    def tool(name: str, **properties: Any) -> dict[str, Any]:
+        schema = {"type": "object", "properties": properties, "required": [*properties]}
+        return {"name": name, "description": name, "inputSchema": schema}
+
+    bash = tool("bash", command={"type": "string"})
+    page = {"tools": [bash, tool("frobnicate")]}
+    snapshot = Snapshot(listing=Listing(identity={}, lists={"tools/list": {None: page}}))
+    save_snapshot(tmp_path / "s.json", snapshot)
+    path = tmp_path / ".mcp.json"
+    path.write_text('{"mcpServers": {"s": {"command": "s"}, "t": {"command": "t"}}}')
+    done = run("wrap", "--snapshot", "s=s.json", path)
+    assert done.returncode == 0
+    assert "  s: 1 of its 2 tools will refuse. `agentworld mcp explain --snapshot" in done.stderr
+    assert "--snapshot NAME=FILE counts them here" in done.stderr
+    entry = json.loads(done.stdout)["mcpServers"]["s"]
+    assert entry["args"][-2:] == ["--snapshot", str(tmp_path / "s.json")]
+    alone = run(
+        "wrap", "--server", "s", "--snapshot", "s=s.json", "--model-url", "http://x/v1", path
+    )
+    assert "will refuse" not in alone.stderr
+    assert "is not of the form NAME=FILE" in run("wrap", "--snapshot", "s.json", path).stderr
+    assert "no server 'x'" in run("wrap", "--snapshot", "x=s.json", path).stderr
+
+
+def test_an_option_that_is_gone_says_what_replaces_it(run: Run, config: Path) -> None:
+    done = run("wrap", "--world-per-server", config)
+    assert done.returncode == 2
+    assert "--world-per-server is gone. Wrap the servers one by one" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("x.json", '{"mcpServers": {"a": }}', "line 1, column 22: found '}' where a value was due"),
-        ("x.json", '{"mcpServers": {}\n', "line 2, column 1: it ends where"),
-        ("x.json", '{\n "a": "b\n}', "line 2, column 7: this string has no end on its line"),
-        ("x.json", '{"a": 1} x', "line 1, column 10: something follows the end"),
+        ("x.json", '{"mcpServers": {"a": }}', "line 1, column 22: expecting value"),
+        ("x.json", '{"mcpServers": {}\n', "line 2, column 1: expecting"),
+        ("x.json", '{\n "a": "b\n}', "line 2, column 7: unterminated string"),
+        ("x.json", '{"a": 1} x', "line 1, column 10: extra data"),
         ("x.json", '{"tools": {}}', "its keys are 'tools'. Known are: 'context_servers' (Zed)"),
-        ("x.json", "[]", "it is an empty list"),
+        ("x.json", "[]", "it is empty or no map of keys"),
         ("x.json", '{"mcpServers": []}', "its 'mcpServers' is not a map of servers"),
         ("x.toml", "a = \n", "line 1, column 5: invalid value"),
         ("x.toml", 'model = "x"\n', "its keys are 'model'"),

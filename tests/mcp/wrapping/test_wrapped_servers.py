@@ -108,6 +108,7 @@ async def test_a_wrapped_command_is_mirrored_and_answered_from_the_world(shim: S
         assert [world.id for world in store.worlds()] == ["lab"]
 
 
+@pytest.mark.slow
 async def test_the_servers_of_a_file_share_a_world(shim: Shim) -> None:
     raw = {"command": sys.executable, "args": [str(DATA / "mcp_raw_upstream.py"), "one"]}
     real = {"command": sys.executable, "args": [str(DATA / "mcp_upstream.py")]}
@@ -121,6 +122,7 @@ async def test_the_servers_of_a_file_share_a_world(shim: Shim) -> None:
     assert shim.called_for_real() == []
 
 
+@pytest.mark.slow
 async def test_a_wrapped_url_is_asked_with_its_headers_and_nothing_more(
     shim: Shim, keyed: str
 ) -> None:
@@ -132,6 +134,7 @@ async def test_a_wrapped_url_is_asked_with_its_headers_and_nothing_more(
     assert text.splitlines()[0] == "42"
 
 
+@pytest.mark.slow
 async def test_the_shim_fills_in_what_the_client_does_not(shim: Shim, keyed: str) -> None:
     entry = wrapped(
         {"type": "http", "url": keyed + "?key=1", "headers": {"Authorization": "Bearer ${THE_KEY}"}}
@@ -153,9 +156,11 @@ def test_a_placeholder_without_a_value_is_an_error_that_names_it(shim: Shim) -> 
         check=False,
     )
     assert done.returncode == 2
-    assert "AGENTWORLD_UPSTREAM_HEADER_Authorization refers to ${NOT_SET}" in done.stderr
+    assert "AGENTWORLD_UPSTREAM_HEADERS refers to" in done.stderr
+    assert "'NOT_SET'" in done.stderr
 
 
+@pytest.mark.slow
 async def test_code_in_the_folder_where_the_client_starts_it_does_not_become_the_shim(
     shim: Shim, tmp_path: Path
 ) -> None:
@@ -168,6 +173,7 @@ async def test_code_in_the_folder_where_the_client_starts_it_does_not_become_the
     assert text.splitlines()[0] == "42"
 
 
+@pytest.mark.slow
 async def test_variables_meant_for_a_python_server_do_not_reach_the_python_of_the_shim(
     shim: Shim, tmp_path: Path
 ) -> None:
@@ -177,16 +183,11 @@ async def test_variables_meant_for_a_python_server_do_not_reach_the_python_of_th
     assert (await answered(shim, entry))[0] == ["bash"]
 
 
-def test_headers_become_variables_and_come_back() -> None:
-    from agentworld_mcp_shim._environment import header_variable, variable_header
+def test_the_kept_entry_is_not_given_to_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    from agentworld_mcp_shim._process import _inherited
 
-    for header in ("Authorization", "X-Api-Key", "API_KEY", "x--y", "a__b", "1-_-2", "-_", "_-"):
-        variable = header_variable(header)
-        assert variable is None or variable_header(variable) == header
-    assert header_variable("X-Api-Key") == "AGENTWORLD_UPSTREAM_HEADER_X_Api_Key"
-    assert header_variable("API_KEY") == "AGENTWORLD_UPSTREAM_HEADER_API__KEY"
-    assert header_variable("x.y") is None
-    assert variable_header("PATH") is None
+    monkeypatch.setenv("AGENTWORLD_WRAPPED", '{"env": {"TOKEN": "s3cret"}}')
+    assert "AGENTWORLD_WRAPPED" not in _inherited()
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,11 @@ def test_headers_become_variables_and_come_back() -> None:
         ({"AGENTWORLD_UPSTREAM_HEADERS": '["s3cret"]'}, "is not a JSON object of strings"),
         ({"AGENTWORLD_UPSTREAM_HEADERS": '{"A": 1}'}, "'A' is no string"),
         ({"AGENTWORLD_UPSTREAM_HEADERS": '{"A": "s3cret\\nB: c"}'}, "has a line break"),
-        ({"AGENTWORLD_UPSTREAM_HEADER_A": "${input:key} s3cret"}, "still has ${input:key}"),
+        (
+            {"AGENTWORLD_UPSTREAM_HEADERS": '{"A": "${input:key} s3cret"}'},
+            "still has '${input:key}'",
+        ),
+        ({"AGENTWORLD_UPSTREAM_HEADER_A": "s3cret"}, "AGENTWORLD_UPSTREAM_HEADER_A is gone"),
     ],
 )
 def test_headers_that_cannot_be_sent_are_refused_without_quoting_them(
@@ -210,12 +215,11 @@ def test_headers_that_cannot_be_sent_are_refused_without_quoting_them(
     assert "s3cret" not in str(raised.value)
 
 
-def test_headers_are_read_from_json_and_from_variables_of_their_own() -> None:
+def test_headers_and_the_url_are_read_with_their_placeholders_filled() -> None:
     from agentworld_mcp_shim._environment import upstream_headers, upstream_url
 
     environment = {
         "AGENTWORLD_UPSTREAM_HEADERS": '{"Authorization": "Bearer ${TOKEN}", "X": "${env:NO:-d}"}',
-        "AGENTWORLD_UPSTREAM_HEADER_X_Api_Key": "${TOKEN}",
         "AGENTWORLD_UPSTREAM_URL": "https://${HOST}/mcp",
         "TOKEN": "${not a placeholder}",
         "HOST": "x.example",
@@ -223,7 +227,6 @@ def test_headers_are_read_from_json_and_from_variables_of_their_own() -> None:
     assert upstream_headers(environment) == {
         "Authorization": "Bearer ${not a placeholder}",
         "X": "d",
-        "X-Api-Key": "${not a placeholder}",
     }
     assert upstream_url(environment) == "https://x.example/mcp"
     assert upstream_url({}) is None

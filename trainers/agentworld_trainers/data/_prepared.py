@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentworld_sim.checks.known_files import tells_failure
+from agentworld_sim.checks.file_agreement import tells_failure
 from agentworld_sim.imagination.prompt_set import PromptSet
 from agentworld_sim.scoring import Message, PredictionSample, parse_action, strip_marker
 from agentworld_sim.types.tools import DomainName, ToolCall

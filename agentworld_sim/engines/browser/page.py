@@ -1,0 +1,256 @@
+"""What is read off a page, with BeautifulSoup over lxml as in the real tools, and where a click on it leads."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urldefrag, urlencode, urljoin, urlsplit, urlunsplit
+
+from agentworld_sim.extras import require
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+if TYPE_CHECKING:
+    from bs4 import Tag
+
+EXTRA = "browser"
+
+_SPACE = re.compile(r"[ \t\r\n\f]+")
+_NOT_SHOWN = frozenset(
+    "script style template noscript head title meta link base iframe object".split()
+)
+_PARAGRAPH = 2
+"""Line breaks around a paragraph."""
+
+_PREFORMATTED = frozenset(["pre", "textarea"])
+_KEPT = {ord(" "): "\ue000", ord("\n"): "\ue001"}
+"""Space that is shown as it is, while other space is not."""
+
+_UNKEPT = {0xE000: " ", 0xE001: "\n"}
+_SPACES = re.compile(r" +")
+_AROUND_BREAKS = re.compile(r" *\n *")
+_BLOCKS = frozenset(
+    "address article aside blockquote body dd details dialog div dl dt fieldset figcaption figure"
+    " footer form h1 h2 h3 h4 h5 h6 header hgroup hr html li main nav ol pre section summary table"
+    " tbody tfoot thead tr ul".split()
+)
+_HIDDEN_STYLE = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE
+)
+_VISIBLE_ONLY = re.compile(r"\s*>>\s*visible=(?:1|true)\s*$")
+
+
+class BadSelector(ValueError):
+    """It is no CSS selector."""
+
+
+class Document:
+    """A page's elements."""
+
+    def __init__(self, html: str) -> None:
+        bs4: Any = require("bs4", extra=EXTRA)
+        require("lxml", extra=EXTRA)
+        self.soup: BeautifulSoup = bs4.BeautifulSoup(html, "lxml", multi_valued_attributes=None)
+
+    def text(self) -> str:
+        """All text, also what is not shown."""
+        return " ".join(self.soup.stripped_strings)
+
+    def links(self, base: str | None) -> str:
+        """The targets of all links, each once; absolute to `base` if there is one."""
+        targets = [_text(anchor, "href") for anchor in self.soup.find_all("a")]
+        if base is not None:
+            targets = [urljoin(base, target) for target in targets]
+        return json.dumps(list(dict.fromkeys(targets)))
+
+    def elements(self, selector: str, attributes: Sequence[str]) -> str:
+        """Attributes of the elements that a selector matches.
+
+        Raises:
+            BadSelector: it is none.
+        """
+        found: list[dict[str, str]] = []
+        for element in self.select(selector):
+            values: dict[str, str] = {}
+            for name in attributes:
+                value = inner_text(element) if name == "innerText" else _attribute(element, name)
+                if value is not None and value.strip():
+                    values[name] = value
+            if values:
+                found.append(values)
+        return json.dumps(found, ensure_ascii=False)
+
+    def select(self, selector: str) -> list[Tag]:
+        """
+        Raises:
+            BadSelector: it is no CSS selector.
+        """
+        sieve: Any = require("soupsieve", extra=EXTRA)
+        css = _VISIBLE_ONLY.sub("", selector).removeprefix("css=")
+        try:
+            return cast("list[Tag]", list(sieve.select(css, self.soup)))
+        except (sieve.SelectorSyntaxError, NotImplementedError, ValueError):
+            raise BadSelector(selector) from None
+
+    def visible(self, selector: str) -> Tag | None:
+        """The first element that a person could click on.
+
+        Raises:
+            BadSelector: it is no CSS selector.
+        """
+        return next((one for one in self.select(selector) if _is_visible(one)), None)
+
+
+def inner_text(element: Tag) -> str:
+    """The text as it is shown, with line breaks where blocks begin and end (HTML standard,
+    `innerText`; without style sheets)."""
+    if not _is_visible(element):
+        return element.get_text()
+    shown, run, breaks = "", "", 0
+    for piece in [*_pieces(element, preformatted=False), 1]:
+        if isinstance(piece, str):
+            run += piece
+            continue
+        text = _AROUND_BREAKS.sub("\n", _SPACES.sub(" ", run)).strip(" ")
+        if text:
+            shown += "\n" * (breaks if shown else 0) + text
+            breaks = 0
+        breaks, run = max(breaks, piece), ""
+    return shown.translate(_UNKEPT)
+
+
+def _pieces(element: Tag, *, preformatted: bool) -> Iterator[str | int]:
+    """Texts, and numbers of line breaks between blocks."""
+    bs4: Any = require("bs4", extra=EXTRA)
+    for child in element.children:
+        if isinstance(child, bs4.Tag):
+            inner = cast("Tag", child)
+            if inner.name in _NOT_SHOWN or _hides(inner):
+                continue
+            edges = _PARAGRAPH if inner.name == "p" else int(inner.name in _BLOCKS)
+            if inner.name == "br":
+                yield "\n"
+            if edges:
+                yield edges
+            yield from _pieces(inner, preformatted=preformatted or inner.name in _PREFORMATTED)
+            if edges:
+                yield edges
+            elif inner.name in ("td", "th") and inner.find_next_sibling(["td", "th"]):
+                yield "\t"
+        elif type(child) is bs4.NavigableString:
+            text = str(child)
+            yield text.translate(_KEPT) if preformatted else _SPACE.sub(" ", text)
+
+
+def _attribute(element: Tag, name: str) -> str | None:
+    value: Any = element.get(name)
+    return None if value is None else str(value)
+
+
+def _text(element: Tag, name: str) -> str:
+    return _attribute(element, name) or ""
+
+
+def _hides(element: Tag) -> bool:
+    return element.get("hidden") is not None or bool(_HIDDEN_STYLE.search(_text(element, "style")))
+
+
+def _is_visible(element: Tag) -> bool:
+    if element.name == "input" and _text(element, "type").lower() == "hidden":
+        return False
+    around = [element, *element.parents]
+    return not any(one.name in _NOT_SHOWN or _hides(one) for one in around)
+
+
+_BUTTONS = frozenset(["submit", "image"])
+_NOT_SENT = frozenset(["submit", "image", "button", "reset", "file"])
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A request that a click makes."""
+
+    url: str
+    """Absolute."""
+    method: str = "GET"
+    fields: tuple[tuple[str, str], ...] = ()
+    """What a form sends in its body."""
+    new_tab: bool = False
+
+
+def way_of(element: Tag, url: str) -> Way | None:
+    """The way that leads on from the page at `url`; `None` when the page alone does not say so."""
+    anchor = _around(element, "a")
+    if anchor is not None and anchor.get("href") is not None:
+        target = urljoin(url, _text(anchor, "href").strip())
+        if urlsplit(target).scheme not in ("http", "https"):
+            return None
+        return Way(target, new_tab=_text(anchor, "target") == "_blank")
+    button = _around(element, "button") or (element if element.name == "input" else None)
+    form = None if button is None else _around(button, "form")
+    if button is None or form is None:
+        return None
+    usual = "submit" if button.name == "button" else "text"
+    if (_text(button, "type") or usual).lower() not in _BUTTONS:
+        return None
+    return _form_request(form, button, url)
+
+
+def stays(target: str, url: str) -> bool:
+    """Whether `target` is another place on the same page."""
+    return "#" in target and urldefrag(target).url == urldefrag(url).url
+
+
+def _form_request(form: Tag, button: Tag, url: str) -> Way | None:
+    action = urljoin(url, _text(button, "formaction") or _text(form, "action") or url)
+    if urlsplit(action).scheme not in ("http", "https"):
+        return None
+    fields = tuple(_fields(form, button))
+    method = (_text(button, "formmethod") or _text(form, "method") or "get").upper()
+    new_tab = _text(form, "target") == "_blank"
+    if method == "POST":
+        return Way(action, "POST", fields, new_tab)
+    parts = urlsplit(action)
+    return Way(
+        urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(fields), "")), new_tab=new_tab
+    )
+
+
+def _fields(form: Tag, button: Tag) -> list[tuple[str, str]]:
+    """The fields of a form as they stand in the page, and the button itself."""
+    found: list[tuple[str, str]] = []
+    for one in cast("list[Tag]", form.find_all(["input", "select", "textarea", "button"])):
+        name, kind = _text(one, "name"), _text(one, "type").lower()
+        if not name or one.get("disabled") is not None:
+            continue
+        if one.name == "button" or kind in _NOT_SENT:
+            if one is button:
+                found.append((name, _text(one, "value")))
+        elif one.name == "textarea":
+            found.append((name, one.get_text()))
+        elif one.name == "select":
+            found += [(name, value) for value in _selected_values(one)]
+        elif kind not in ("checkbox", "radio") or one.get("checked") is not None:
+            usual = "on" if kind in ("checkbox", "radio") else ""
+            found.append((name, _text(one, "value") or usual))
+    return found
+
+
+def _selected_values(select: Tag) -> list[str]:
+    options = cast("list[Tag]", select.find_all("option"))
+    chosen = [one for one in options if one.get("selected") is not None]
+    if not chosen and select.get("multiple") is None:
+        chosen = options[:1]
+    return [
+        _text(one, "value") if one.get("value") is not None else one.get_text().strip()
+        for one in chosen
+    ]
+
+
+def _around(element: Tag, name: str) -> Tag | None:
+    if element.name == name:
+        return element
+    return element.find_parent(name)

@@ -1,0 +1,210 @@
+"""Which upstreams, how their tools bind, who answers: the options that `serve` and `explain` share."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from agentworld_mcp_shim._environment import SERVER_VARIABLE
+from agentworld_sim.errors import UsageError
+from agentworld_sim.runtime.access import checked_access
+from agentworld_sim.types.tools import Access
+
+if TYPE_CHECKING:
+    from agentworld_mcp_shim._settings import ShimSettings, UpstreamTarget
+    from agentworld_mcp_shim._upstream import Upstream
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def option_group(
+    name: str, make: Callable[..., object], *options: Callable[[Any], Any]
+) -> Callable[[F], F]:
+    """Several options that a command gets as one value.
+
+    Args:
+        name: What the command's parameter is called.
+        make: Makes the value; its parameters are named like the options.
+        options: The options, in the order of the help.
+    """
+    taken = list(inspect.signature(make).parameters)
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def run(*arguments: Any, **values: Any) -> Any:
+            value = make(**{key: values.pop(key) for key in taken})
+            return command(*arguments, **{name: value}, **values)
+
+        decorated: Any = run
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def _settings(
+    scenario: str | None,
+    binds: tuple[str, ...],
+    access: tuple[str, ...],
+    snapshots: tuple[str, ...],
+    upstreams: tuple[str, ...],
+    servers: Path | None,
+    server: str | None,
+    upstream_timeout: float,
+    upstream: tuple[str, ...],
+) -> ShimSettings:
+    from agentworld_mcp_shim._settings import ShimSettings
+    from agentworld_mcp_shim._targets import targets_of
+    from agentworld_mcp_shim._worlds import WorldChoice
+
+    return ShimSettings(
+        targets=targets_of(
+            upstream, upstreams=upstreams, servers=servers, snapshots=snapshots, server=server
+        ),
+        worlds=WorldChoice(scenario=scenario),
+        binds=parse_binds(binds),
+        access=parse_access(access),
+        upstream_seconds=upstream_timeout,
+    )
+
+
+def start_upstreams(
+    targets: Iterable[UpstreamTarget], started: dict[str, Upstream], *, beside_snapshot: bool
+) -> None:
+    """Starts upstreams; before the long imports, so that they come up meanwhile.
+
+    Args:
+        targets: The upstreams.
+        started: What has been started, by name, to be closed by the caller also after a failure.
+        beside_snapshot: Whether also those whose tools a snapshot tells.
+    """
+    from agentworld_mcp_shim._upstream import start_upstream
+
+    for target in targets:
+        if target.command and (beside_snapshot or target.snapshot is None):
+            started[target.name] = start_upstream(
+                target.command, name=target.name, env=target.env, headers=target.headers
+            )
+
+
+def timeout_option(default: float) -> Callable[[Any], Any]:
+    """`--upstream-timeout`."""
+    return click.option(
+        "--upstream-timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0, min_open=True),
+        default=default,
+        show_default=True,
+        help="How long the upstream may take to start and list what it has.",
+    )
+
+
+upstream_options = option_group(
+    "settings",
+    _settings,
+    click.option(
+        "--scenario",
+        metavar="FILE",
+        help="A new world begins with this scenario: a file, or the name of a shipped one.",
+    ),
+    click.option(
+        "--bind",
+        "binds",
+        metavar="NAME=TOOLKIT/TOOL",
+        multiple=True,
+        help="Answer the upstream's tool NAME as this known tool. May be repeated.",
+    ),
+    click.option(
+        "--access",
+        metavar="RULE=ACCESS",
+        multiple=True,
+        help="Who answers: simulate, refuse, or real, which goes to the upstream. RULE is a tool's name,"
+        " a pattern or an annotation such as @destructive; `real` takes whole names only. May be"
+        " repeated.",
+    ),
+    click.option(
+        "--snapshot",
+        "snapshots",
+        metavar="[NAME=]FILE",
+        multiple=True,
+        help="Show what `agentworld mcp snapshot` wrote down, and start no upstream. `serve` compares it"
+        " with a command that is given too. May be repeated.",
+    ),
+    click.option(
+        "--upstream",
+        "upstreams",
+        metavar="NAME=COMMAND|URL",
+        multiple=True,
+        help="One of several upstreams; its tools are shown as NAME__tool. May be repeated.",
+    ),
+    click.option(
+        "--servers",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Take the upstreams from the configuration file of a client that `wrap` knows.",
+    ),
+    click.option(
+        "--server",
+        metavar="NAME",
+        envvar=SERVER_VARIABLE,
+        help="The name of UPSTREAM among servers that share the world: its tables are its own, and a"
+        " scenario calls its tools NAME__tool.",
+    ),
+    timeout_option(30.0),
+    click.argument("upstream", nargs=-1, type=click.UNPROCESSED),
+)
+
+
+def parse_binds(binds: tuple[str, ...]) -> dict[str, str]:
+    """The values of `--bind` by tool name."""
+    chosen: dict[str, str] = {}
+    for bind in binds:
+        # From the right: a binding's name has no `=`, a tool's may, and so may what is said of arguments.
+        said, bracket, arguments = bind.partition("(")
+        name, _, binding = said.rpartition("=")
+        binding += bracket + arguments
+        toolkit, _, tool = binding.partition("/")
+        if not (name and toolkit and tool):
+            raise UsageError(
+                f"--bind {bind!r} is not of the form NAME=TOOLKIT/TOOL, for example"
+                " run_command=terminal/bash."
+            )
+        _put_once(chosen, "--bind", name, binding)
+    return chosen
+
+
+def parse_access(rules: tuple[str, ...]) -> dict[str, Access]:
+    """The values of `--access` by rule."""
+    chosen: dict[str, str] = {}
+    for rule in rules:
+        name, _, access = rule.rpartition("=")
+        if not name:
+            raise UsageError(
+                f"--access {rule!r} is not of the form RULE=ACCESS, for example create_issue=refuse."
+            )
+        _put_once(chosen, "--access", name, access)
+    return checked_access(chosen)
+
+
+def _put_once(chosen: dict[str, str], option: str, name: str, value: str) -> None:
+    if name in chosen:
+        raise UsageError(f"{option} names {name!r} twice: {chosen[name]} and {value}.")
+    chosen[name] = value
+
+
+def log_to_stderr(verbose: bool) -> None:
+    """Logs to standard error, as the `agentworld` command speaks."""
+    import logging
+    import sys
+
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO if verbose else logging.WARNING,
+        format="agentworld: %(message)s",
+    )
