@@ -146,7 +146,7 @@ def _pocket_options(
     if (folder / "prompts").is_dir() and not (folder / "config.json").is_file():
         raise UsageError(
             f"the pocket world model is not in {str(folder)!r}. Build it there, in some minutes, with"
-            " `python -m benchmarks.experiments.rebuild_pocket_world` (needs the extra `train`)."
+            " `python -m experiments.pocket.rebuild` (needs the extra `train`)."
         )
     if not folder.is_dir():
         raise UsageError(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 import pytest_asyncio
 
 from .compare import TopicResult
 from .page import PAGE, compare_all, count, different, held_out, page, read_causes, sessions_of
 
-COMMITTED = 0.945
-"""The share of equal commands may only grow: raise this with it. It fell once, from 0.955, when commands
-that cost more than a hundred lines for each one won were taken away."""
+pytestmark = pytest.mark.slow
+
+COMMITTED = 0.944
+"""The share of equal commands may only grow: raise this with it. It fell from 0.955 when commands, and then
+options, that cost more than a hundred lines for each one won were taken away."""
 
 COMMITTED_HELD_OUT = 0.95
 

@@ -11,7 +11,7 @@ from agentworld_sim.engines.shell._command import CommandCall
 from agentworld_sim.engines.shell._command_question import CommandQuestion
 from agentworld_sim.engines.shell._files import LiveFiles
 from agentworld_sim.engines.shell._imagined import Validate
-from agentworld_sim.engines.shell.commands import listing
+from agentworld_sim.engines.shell.commands.ls import ls
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.types.files import (
@@ -176,7 +176,7 @@ def _text_at(path: str, files: LiveFiles) -> str | None:
 
 
 def _listing(call: CommandCall) -> tuple[str, ...]:
-    shown = listing.COMMANDS["ls"](replace(call, name="ls", argv=("-lA",), stdin=None))
+    shown = ls(replace(call, name="ls", argv=("-lA",), stdin=None))
     lines = shown.stdout.splitlines()
     if len(lines) > MOST_LISTED:
         lines = [*lines[:MOST_LISTED], f"[… {len(lines) - MOST_LISTED:,} more …]"]

@@ -25,8 +25,7 @@ from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Turn
 from agentworld_sim.world import World
-from agentworld_trainers.data._bench_rows import prepared_row
-from agentworld_trainers.data._prepared import Prepared
+from agentworld_trainers.data._prepared import Prepared, prepared_row
 from agentworld_trainers.data._source import SourceTrajectory, imagined_tools
 
 TURN_FIELDS = ("parent", "call", "action", "observation", "change", "ref")
@@ -54,10 +53,6 @@ def read_files(
     patterns: Sequence[str], settings: Mapping[str, Any]
 ) -> Iterator[SourceTrajectory | Prepared]:
     """Reads trajectories.
-
-    Args:
-        patterns: Of files; `**` stands for folders. Each must match something.
-        settings: See `FileSettings`.
 
     Raises:
         UsageError: a pattern matches nothing, a setting is wrong, or a line is neither form.

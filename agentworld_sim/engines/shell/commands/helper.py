@@ -15,14 +15,13 @@ from agentworld_sim.engines.shell._files import LiveFiles, quoted
 from agentworld_sim.engines.shell._guise import HELPER, VALUED_OPTIONS
 from agentworld_sim.engines.shell._packages import MISSING, version_text
 from agentworld_sim.engines.shell._system import PROGRAM_START
-from agentworld_sim.engines.shell.commands._strftime import strftime
-from agentworld_sim.engines.shell.commands._usage import help_text
-from agentworld_sim.engines.shell.commands._zones import at, zone_of
-from agentworld_sim.engines.shell.commands.archives import tar
+from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
+from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.builtins import signal_table
-from agentworld_sim.engines.shell.commands.chance import shuffled_sort
-from agentworld_sim.engines.shell.commands.comparing import cmp
-from agentworld_sim.engines.shell.commands.compressing import gunzip, gzip
+from agentworld_sim.engines.shell.commands.diff_cmp import cmp
+from agentworld_sim.engines.shell.commands.gzip import gunzip, gzip
+from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
+from agentworld_sim.engines.shell.commands.tar import tar
 
 
 def helper(call: CommandCall) -> CommandResult:
@@ -129,8 +128,7 @@ def _rand(call: CommandCall) -> CommandResult:
     if "-hex" in words:
         text = data.hex() + "\n"
     elif "-base64" in words:
-        text = base64.encodebytes(data).decode()
-        text = re.sub(r"\n", "", text)
+        text = base64.b64encode(data).decode()
         text = "".join(f"{text[i : i + 64]}\n" for i in range(0, len(text), 64))
     else:
         # Text only: bytes beyond ASCII cannot leave a command of ours.
@@ -158,7 +156,7 @@ def _sort(call: CommandCall) -> CommandResult:
                 reason = error.strerror or "No such file or directory"
                 return CommandResult("", f"sort: cannot read: {name}: {reason}\n", 2)
     lines = text.removesuffix("\n").split("\n") if text else []
-    chosen = shuffled_sort(lines, call.random, unique="u" in flags or "--unique" in call.argv)
+    chosen = random_sort(lines, call.random, unique="u" in flags or "--unique" in call.argv)
     return CommandResult("".join(f"{line}\n" for line in chosen))
 
 

@@ -97,6 +97,24 @@ class GitIgnored:
             return None
 
 
-def is_binary(data: bytes) -> bool:
-    """Whether search tools take the content for binary."""
-    return b"\0" in data[:BINARY_LOOK]
+def searched_files(
+    files: ShellFiles, root: str, *, skip: Skip, fits: Callable[[str], bool]
+) -> list[str]:
+    """The text files below `root` that a search opens: neither skipped nor ignored by git, and fitting.
+
+    Args:
+        files: Where to look.
+        root: An absolute path.
+        skip: What is left out, beside what git ignores.
+        fits: Whether a path, relative to `root`, is asked for.
+    """
+    ignored, top = GitIgnored(files, root), root.rstrip("/")
+
+    def skip_or_ignore(path: str, is_directory: bool) -> bool:
+        return skip(path, is_directory) or ignored.covers(f"{top}/{path}", is_directory)
+
+    return [
+        path
+        for inner, _ in files_below(files, root, skip=skip_or_ignore)
+        if fits(inner) and b"\0" not in files.read(path := f"{top}/{inner}")[:BINARY_LOOK]
+    ]
