@@ -278,6 +278,6 @@ def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Eng
     browser, those of other packages by name, tables, and the model, if there is one."""
     imaginer = None
     if model is not None:
-        imaginer = model.imaginer(scenario.to_briefing(), scenario.model.limits())
+        imaginer = model.imaginer(scenario.to_prompt_context(), scenario.model.limits())
     setup = EngineSetup(scenario=scenario, imaginer=imaginer)
     return [engine for build in _builders() if (engine := build(setup)) is not None]

@@ -25,11 +25,11 @@ from agentworld_sim.ports.engines import (
     unjudged,
 )
 from agentworld_sim.ports.questions import (
-    Briefing,
     Imagined,
     Imaginer,
     Part,
     Prompt,
+    PromptContext,
     Question,
     QuestionKey,
     WorldImaginer,
@@ -40,7 +40,6 @@ from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStor
 __all__ = [
     "Answer",
     "BindsTogether",
-    "Briefing",
     "Check",
     "CheckInput",
     "Control",
@@ -56,6 +55,7 @@ __all__ = [
     "Origin",
     "Part",
     "Prompt",
+    "PromptContext",
     "Question",
     "QuestionKey",
     "Step",

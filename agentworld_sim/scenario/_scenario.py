@@ -72,7 +72,7 @@ from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.tools import Access, DomainName, ToolSpec
 
 if TYPE_CHECKING:
-    from agentworld_sim.ports import Briefing
+    from agentworld_sim.ports import PromptContext
 
 GROUP = "agentworld.scenarios"
 FILE_NAMES = ("scenario.yaml", "scenario.yml", "scenario.json")
@@ -310,13 +310,13 @@ class Scenario(Strict):
         """
         return self.initial_files(blobs).tree
 
-    def to_briefing(self) -> Briefing:
+    def to_prompt_context(self) -> PromptContext:
         """What whoever imagines for its worlds is told."""
         from agentworld_sim.engines.shell import machine_sum
 
-        briefing = self.model.to_briefing(self.instruction, self.machine.env)
+        prompt_context = self.model.to_prompt_context(self.instruction, self.machine.env)
         files_sum = machine_sum(self.machine.to_machine())
-        return replace(briefing, files_sum=files_sum, seed=self.seed)
+        return replace(prompt_context, files_sum=files_sum, seed=self.seed)
 
     def canonical(self) -> str:
         """Everything that makes the world what it is, as one line of JSON with sorted keys.

@@ -42,7 +42,7 @@ from agentworld_sim.types.tools import Access, DomainName, Route, ToolSpec
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.shell.machine import Machine, ShellLimits
-    from agentworld_sim.ports import Briefing
+    from agentworld_sim.ports import PromptContext
 
 _FIRST_UID = 1000
 
@@ -310,17 +310,17 @@ class ModelSpec(Strict):
         names = {"thinking", "max_tokens", "thinking_tokens", "token_budget"}
         return self.model_dump(include=names)
 
-    def to_briefing(self, task: str, env: Mapping[str, str]) -> Briefing:
+    def to_prompt_context(self, task: str, env: Mapping[str, str]) -> PromptContext:
         """What the model is told.
 
         Args:
             task: What the agent is asked to do.
             env: The machine's own variables; those named like a secret are kept out of prompts.
         """
-        from agentworld_sim.ports import Briefing
+        from agentworld_sim.ports import PromptContext
         from agentworld_sim.redaction.environment import secrets_of
 
-        return Briefing(
+        return PromptContext(
             task=task,
             initial_state=self.initial_state,
             demonstrations=self.demonstrations,

@@ -123,7 +123,7 @@ async def session(task: ShellTask, *, seed: int, split: Any = "train") -> Source
             split=split,
             turns=turns,
             tools=imagined_tools(world.tools, turns),
-            briefing=world.scenario.model.to_briefing("", {}),
+            prompt_context=world.scenario.model.to_prompt_context("", {}),
             before=await world.state(world.root),
             blobs=world.store.blobs,
         )

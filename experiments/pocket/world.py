@@ -138,7 +138,7 @@ async def _play(scenario: Scenario, commands: Sequence[str]) -> dict[str, Any]:
         return {
             "turns": turns,
             "tools": tools,
-            "briefing": scenario.model.to_briefing("", {}),
+            "prompt_context": scenario.model.to_prompt_context("", {}),
             "before": await world.state(world.root),
             "blobs": blobs,
             "thinking": thinking,

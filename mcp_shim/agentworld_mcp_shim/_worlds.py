@@ -196,7 +196,8 @@ def _means(choice: WorldChoice) -> _Means:
         from agentworld_sim.cassette import Cassette
         from agentworld_sim.cassette.replay import ReplayEngine
 
-        engines = [ReplayEngine(Cassette.load(choice.replay), volatile=choice.volatile)]
+        cassette = Cassette.load(choice.replay)
+        engines = [ReplayEngine(cassette, volatile=choice.volatile, path=choice.replay)]
     store = MemoryStore() if choice.memory else open_store(choice.store)
     return _Means(World, scenario, store, model, engines)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 import sys
 from pathlib import Path
@@ -103,10 +102,9 @@ def test_no_two_upstreams_can_have_tools_of_one_name() -> None:
 
 
 def test_what_is_kept_is_for_its_user_alone(tmp_path: Path) -> None:
-    store, cassette = tmp_path / "worlds.sqlite", tmp_path / "calls.jsonl"
+    store, cassette = tmp_path / "worlds.sqlite", tmp_path / "calls.yaml"
     SqliteStore(store).close()
     Recorder(cassette, tools=())
     assert Cassette.load(cassette).tools == ()
     modes = {stat.S_IMODE(file.stat().st_mode) for file in (store, cassette)}
     assert modes == {0o600}
-    assert json.loads(cassette.read_text())["agentworld_cassette"] == 1

@@ -138,7 +138,7 @@ def imagining(world: World) -> list[Engine]:
             " AGENTWORLD_MODEL_URL), or choose predictor='computed'."
         )
     scenario = world.scenario
-    imaginer = world.model.imaginer(scenario.to_briefing(), scenario.model.limits())
+    imaginer = world.model.imaginer(scenario.to_prompt_context(), scenario.model.limits())
     return [ModelEngine(imaginer)]
 
 

@@ -116,8 +116,8 @@ def serve_command(
       agentworld mcp --snapshot git.json
       agentworld mcp --upstream git=mcp-server-git --upstream time=mcp-server-time
       agentworld mcp --http 8765 --snapshot git.json
-      agentworld mcp --access git_log=real --record git.jsonl -- mcp-server-git
-      agentworld mcp --replay git.jsonl --snapshot git.json
+      agentworld mcp --access git_log=real --record git.yaml -- mcp-server-git
+      agentworld mcp --replay git.yaml --snapshot git.json
 
     Exit codes: 0 when the client leaves, 2 when the upstream, a binding or an option is wrong, 4 when
     the store fails, 130 and 143 when ended by Ctrl-C or SIGTERM.

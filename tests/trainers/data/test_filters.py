@@ -11,7 +11,7 @@ import pytest
 from agentworld_sim import ToolCall, World
 from agentworld_sim.controls import Fault
 from agentworld_sim.errors import UsageError
-from agentworld_sim.ports import Briefing
+from agentworld_sim.ports import PromptContext
 from agentworld_sim.scoring import BenchRow
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from agentworld_trainers.data._filter_counts import STEPS, FilterCounts, counts_table
@@ -107,8 +107,8 @@ def test_turns_that_leave_a_screen_as_it_was_are_no_targets() -> None:
 
 def test_the_first_turn_is_compared_with_what_was_there_at_first() -> None:
     first, other = PAGE.format(ref=1, text="none"), PAGE.format(ref=1, text="one")
-    shown = Briefing(initial_state={"web": first})
-    assert passed(browsing(first, other, briefing=shown)) == ([2], {"no visible effect": 1})
+    shown = PromptContext(initial_state={"web": first})
+    assert passed(browsing(first, other, prompt_context=shown)) == ([2], {"no visible effect": 1})
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,9 @@ def prepared_source(
     """A trajectory of a world."""
     made = samples_of(source, prompts=prompts, prompt_tokens=prompt_tokens)
     samples = {sample.turn: sample for sample in made}
-    said: dict[str, str] = {name: text for name, text in source.briefing.initial_state.items()}
+    said: dict[str, str] = {
+        name: text for name, text in source.prompt_context.initial_state.items()
+    }
     turns: list[PreparedTurn] = []
     for number, turn in enumerate(source.turns, 1):
         sample = samples.get(number)

@@ -1,15 +1,97 @@
-"""What a script can answer: an ordinary reply, or one of the ways in which servers fail."""
+"""A script: what a request looks like to it, and what it can answer: a reply, or one of the ways in which
+servers fail."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.llm.scripted._requests import ModelRequest
+
+Authorization = Literal["right", "wrong", "missing", "unchecked"]
+"""Whether the API key was the right one; `unchecked` where the server asks for none."""
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One `POST /v1/chat/completions`.
+
+    The API key is nowhere in it: the `authorization` header is replaced by whether it was right.
+    """
+
+    index: int
+    """Which chat request of this server it is, from 0."""
+    body: Mapping[str, Any]
+    """The JSON object that was sent; empty when the body was not one."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Names in lower case."""
+    authorization: Authorization = "unchecked"
+    prompt: str = ""
+    """The messages as the server's chat template renders them."""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """How many of `prompt_tokens` the prefix cache held."""
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages of the conversation, oldest first."""
+        return _mappings(self.body.get("messages"))
+
+    @property
+    def system(self) -> str:
+        """The text of the system message, or an empty string."""
+        return next((text_of(m) for m in self.messages if m.get("role") == "system"), "")
+
+    @property
+    def last_user(self) -> str:
+        """The text of the last user message, or an empty string."""
+        users = [message for message in self.messages if message.get("role") == "user"]
+        return text_of(users[-1]) if users else ""
+
+    @property
+    def stream(self) -> bool:
+        return bool(self.body.get("stream"))
+
+    @property
+    def include_usage(self) -> bool:
+        """Whether a stream ends with a usage chunk."""
+        return bool(self._option("stream_options", "include_usage"))
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The limit on generated tokens, by either of its names."""
+        for name in ("max_completion_tokens", "max_tokens"):
+            value: object = self.body.get(name)
+            if isinstance(value, int):
+                return value
+        return None
+
+    @property
+    def enable_thinking(self) -> bool | None:
+        """What `chat_template_kwargs` say about thinking; `None` when they say nothing."""
+        value = self._option("chat_template_kwargs", "enable_thinking")
+        return value if isinstance(value, bool) else None
+
+    def _option(self, field: str, name: str) -> object:
+        options: object = self.body.get(field)
+        return cast(dict[str, object], options).get(name) if isinstance(options, dict) else None
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """The text of a message whose content is a string or a list of parts."""
+    content: object = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(str(part.get("text", "")) for part in _mappings(content))
+
+
+def _mappings(value: object) -> list[dict[str, Any]]:
+    items = cast(list[object], value) if isinstance(value, list) else []
+    return [cast(dict[str, Any], item) for item in items if isinstance(item, dict)]
 
 
 class ScriptError(UsageError):
@@ -128,8 +210,8 @@ class RawReply:
     @classmethod
     def error_with_status_200(cls, message: str = "The model is overloaded.") -> RawReply:
         """An error body under a status that says all is well, as some gateways send it."""
-        text = message.replace("\\", "\\\\").replace('"', '\\"')
-        return cls(f'{{"error": {{"message": "{text}", "type": "server_error", "code": 503}}}}')
+        error = {"message": message, "type": "server_error", "code": 503}
+        return cls(json.dumps({"error": error}))
 
     @classmethod
     def empty(cls, status: int = 200) -> RawReply:

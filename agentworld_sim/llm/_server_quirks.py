@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
-from agentworld_sim.llm.refusals import Refusal
+from agentworld_sim.llm.failures import Refusal
 
 OPTIONAL = (
     "top_k",
@@ -32,7 +32,7 @@ ABOUT_ONE_SCHEMA = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class ServerQuirks:
     """Learnt from refusals; nothing of it is configured."""
 
     dropped: frozenset[str] = frozenset()
@@ -42,14 +42,14 @@ class Dialect:
     schemas: frozenset[str] = frozenset()
     """Schemas it could not turn into a grammar, by `fingerprint`."""
 
-    def __or__(self, other: Dialect) -> Dialect:
-        return Dialect(
+    def __or__(self, other: ServerQuirks) -> ServerQuirks:
+        return ServerQuirks(
             self.dropped | other.dropped,
             self.renamed or other.renamed,
             self.schemas | other.schemas,
         )
 
-    def spoken(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def apply(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The request as this server takes it."""
         kept = {name: value for name, value in fields.items() if name not in self.dropped}
         if self.renamed:
@@ -58,8 +58,8 @@ class Dialect:
             del kept["response_format"]
         return kept
 
-    def taught(self, refusal: Refusal, sent: Mapping[str, Any]) -> Dialect | None:
-        """The dialect after a refusal; `None` when it is about nothing that could be left out."""
+    def learn(self, refusal: Refusal, sent: Mapping[str, Any]) -> ServerQuirks | None:
+        """The quirks after a refusal; `None` when it is about nothing that could be left out."""
         if refusal.status not in (400, 422) or refusal.overflow is not None:
             return None
         about_schema = ABOUT_ONE_SCHEMA.search(refusal.message) is not None
