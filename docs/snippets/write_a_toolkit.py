@@ -3,7 +3,7 @@ from typing import Any
 
 from agentworld_sim import Observation
 from agentworld_sim.engines.toolkits import ServerTurn, ServerValues
-from agentworld_sim.toolkits import KnownTool, resolved
+from agentworld_sim.toolkits import KnownTool, resolve_function
 
 
 def remember(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -32,5 +32,5 @@ if __name__ == "__main__":
     turn = ServerTurn(
         ServerValues({"acme/notes": ["milk"]}, "acme/"), clock_us=0, seed=1, name="remember"
     )
-    print(resolved(TOOLS[0].operation)(turn, {"note": "bread"}).text)
+    print(resolve_function(TOOLS[0].operation)(turn, {"note": "bread"}).text)
     print(turn.kept.changes)
