@@ -178,7 +178,7 @@ class Rollout:
         with `env_error`. So is a mistake in their code, which is logged with its trace as well.
 
         Raises:
-            CancelledError: the environment is closed; `cancelled()` is the record.
+            CancelledError: the environment is closed; `cancelled_record()` is the record.
             UsageError: the task, its opening or its reward is set up wrongly: the next rollout would
                 fail in the same way.
         """

@@ -75,9 +75,7 @@ class PageQuestion(CallQuestion):
         Args:
             history: Where the browser is.
             wanted: The request that is made, or the click that only the page's programs understand.
-            context: The turn.
             shown: What is made of the page.
-            memory: Of the session.
         """
         loads = tuple(_as_loads(await context.history(), context.tools))
 

@@ -256,13 +256,7 @@ class RelatedRecords:
 def observation(
     asked: TableRequest, outcome: Outcome, maker: Maker, further: Sequence[RelatedRecords] = ()
 ) -> Observation:
-    """What the agent sees.
-
-    Args:
-        asked: The call.
-        outcome: What was computed.
-        maker: Fills in what the output schema demands and no record says.
-        further: Records of other tables.
+    """What the agent sees; `maker` fills in what the output schema demands and no record says.
 
     Raises:
         NotComputed: no answer with these records fits the output schema.
@@ -456,13 +450,7 @@ class _FieldMeanings:
     outcome: Outcome
 
     def value(self, name: str, kinds: set[str], path: str) -> Any:
-        """The value of a field that the schema demands and the computed content does not have.
-
-        Args:
-            name: The field.
-            kinds: The types it may have.
-            path: Where it stands, with the places in lists.
-        """
+        """The value of a field that the schema demands and the computed content lacks; `path` has places in lists."""
         record = self._record(path)
         word = times.snake(name)
         if record is not None:

@@ -17,13 +17,8 @@ _SUMS = frozenset(
 
 
 def support_problem(read: Reading, left: list[Reading], group: ToolGroup) -> str | None:
-    """Why a tool is not understood, given the other tools of its table; `None` when it is.
-
-    Args:
-        read: The tool.
-        left: The tools of the table that are understood so far, this one among them.
-        group: The table.
-    """
+    """Why a tool is not understood, given the other tools of its table; `None` when it is. `left` are
+    the tools of the table that are understood so far, this one among them."""
     makers = [one for one in left if one.does in ("create", "upsert")]
     readers = [one for one in left if one.does in READS and not _poor_search(one, group)]
     if read.does in ("create", "upsert") and _is_only_an_address(read, group):

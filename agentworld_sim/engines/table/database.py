@@ -104,12 +104,8 @@ class Database:
         return (self._db.execute(sql).fetchone()[0] or 0) + 1
 
     def highest(self, table: str, scope: str | None) -> tuple[int, Any]:
-        """The highest number in a key of a scope, and that key; 0 and `None` for none.
-
-        Args:
-            table: The table.
-            scope: The scope; `None` for the whole table.
-        """
+        """The highest number in a key of a scope, and that key; 0 and `None` for none. Without a scope,
+        of the whole table."""
         within = "" if scope is None else "scope=? AND"
         row = self._db.execute(
             f"SELECT counted, record FROM {self._names[table]}"

@@ -101,8 +101,6 @@ def pattern_in(turns: Iterable[Turn], plan: Plan, table: str, tool: str) -> str 
 
     Args:
         turns: Recorded turns, oldest first; those that were computed show nothing.
-        plan: Which tool works on which table.
-        table: The table.
         tool: The tool that is asked; its own words go before those of others.
 
     Returns:

@@ -49,8 +49,6 @@ class Maker:
         """A value that fits `schema`, as far as that can be seen to.
 
         Args:
-            schema: What it must fit.
-            name: The field's name.
             about: The name of what is around it.
             path: Where it stands in the record; `name` by default.
             depth: How many objects are around it.

@@ -67,13 +67,7 @@ __all__ = ["with_key"]
 
 
 def reasons_of(read: Reading, operation: Operation, *, beside: list[str]) -> tuple[str, ...]:
-    """Short sentences, the most important first.
-
-    Args:
-        read: The tool.
-        operation: What it was understood to do.
-        beside: The tools of the same table.
-    """
+    """Short sentences, the most important first; `beside` are the tools of the same table."""
     reasons = [f"{read.verb!r} in the name"]
     by_role: dict[str, list[str]] = {}
     for name, argument in operation.arguments.items():

@@ -34,7 +34,6 @@ def resolve_schema(
     Args:
         schema: A schema; `true` and what is no schema stand for any value.
         roots: Where references point into, tried in order.
-        depth: How deep `allOf` is folded.
         budget: What the whole of a larger schema may take.
     """
     budget = budget or Budget()

@@ -38,10 +38,7 @@ def next_key(
     """A key that no record of the scope has.
 
     Args:
-        path: The key's field.
-        schema: Of the field.
-        record: The record so far.
-        table: The table's name.
+        path: The key's field, of which `schema` is.
         highest: The highest number in a key of the scope.
         like: Another record's key, for its look; `None` for none.
         draw: What chooses.

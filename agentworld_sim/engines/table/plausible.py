@@ -176,12 +176,7 @@ def moment_us(place: FieldContext) -> int:
 
 
 def text(place: FieldContext, style: str = "") -> str:
-    """A text for a field.
-
-    Args:
-        place: The field.
-        style: The schema's `format`, if it has one.
-    """
+    """A text for a field; `style` is the schema's `format`, if it has one."""
     maker = _FORMATS.get(style)
     if maker is not None:
         return maker(place)

@@ -161,13 +161,7 @@ def _moment(value: Any, beside: Any) -> int | None:
 
 def order_fields(stored: StoredRecord, table: Table, roots: Sequence[Schema]) -> StoredRecord:
     """The record with its fields as the table lists them; others go first where they name it, and
-    last, by name, where they do not.
-
-    Args:
-        stored: The record.
-        table: Its table.
-        roots: Where references in the fields' schemas point into.
-    """
+    last, by name, where they do not. References in the fields' schemas point into `roots`."""
     record = stored.record
     first = [path for path in (*table.scope, *table.key) if path not in table.fields]
     known = [name for name in (*first, *table.fields) if name in record]

@@ -81,12 +81,7 @@ class Reading:
 
 
 def read_tool(tool: ToolSpec, does: Does | None = None) -> Reading | str:
-    """What a tool says about itself, or why that is not enough.
-
-    Args:
-        tool: The tool.
-        does: What it does, if that is known.
-    """
+    """What a tool says about itself, or why that is not enough. `does` is given where it is known."""
     space, _, name = tool.name.rpartition("__")
     parts = words(name)
     at = _verb_at(parts)

@@ -17,15 +17,8 @@ LONGEST_REPETITION = 4096
 def text_for(
     pattern: str, draw: SeededRandom, *, tries: int = 8, least: int = 0, most: int | None = None
 ) -> str | None:
-    """A text that fits `pattern`; `None` when none was found.
-
-    Args:
-        pattern: The expression.
-        draw: What chooses.
-        tries: How often it is tried; a text of a look-ahead may fail.
-        least: How long the text must be.
-        most: How long it may be.
-    """
+    """A text of `least` to `most` characters that fits `pattern`; `None` when none was found in so
+    many tries: a text of a look-ahead may fail."""
     if not is_pattern(pattern):
         # What is no pattern fits any text, and says nothing of what to write.
         return None
