@@ -15,7 +15,7 @@ from typing import Literal, Self, Unpack
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
-from agentworld_sim.controls.declared import ControlList, offered_tools
+from agentworld_sim.controls.control_list import ControlList, offered_tools
 from agentworld_sim.diff.patch import patch_text
 from agentworld_sim.diff.state_diff import StateDiff
 from agentworld_sim.errors import (

@@ -40,7 +40,7 @@ def bind_any(tool: ToolSpec) -> ToolSpec | None:
 
 
 def refusal(tool: ToolSpec) -> str:
-    """Why `bound` gave `None`."""
+    """Why `bind_any` gave `None`."""
     return (
         f"The language world model answers tools that bind to nothing else, and {tool.name!r}"
         f" asks for {tool.binds_to!r}. Leave binds_to out, or write 'model/mcp'."

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from agentworld_sim.checks import Check, CheckInput, judge_all, require_accepted
 from agentworld_sim.controls import Control, Step, control_values, failure_of
-from agentworld_sim.controls.declared import control_failure, instruction_of, offered_tools
+from agentworld_sim.controls.control_list import control_failure, instruction_of, offered_tools
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import AgentworldError, ObservationRejected, UnknownToolError
 from agentworld_sim.ports import (

@@ -66,7 +66,7 @@ def errors_of(validator: Validator, value: Any, *, most: int = MAX_ERRORS) -> li
     """The faults of a value, at most so many.
 
     Args:
-        validator: Of a class that `limited` gave.
+        validator: Of a class that `limit_validator` gave.
         value: What is held against its schema.
         most: How many faults are looked for.
 

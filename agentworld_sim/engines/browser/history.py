@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urldefrag, urlsplit, urlunsplit
 
-from agentworld_sim.engines.toolkits.engine import ServerValues
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerValues
 
 ROOT = "browser/"
 SITE = "page/"

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.toolkits.engine import ServerTurn, ServerValues
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn, ServerValues
 from agentworld_sim.types.turns import Observation
 
 Item = Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentworld_sim.engines.toolkits.engine import ServerValues
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerValues
 from agentworld_sim.types.tools import ToolSpec
 
 KINDS: Mapping[str, str] = {"entity": "entities", "relation": "relations"}

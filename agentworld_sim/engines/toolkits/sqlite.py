@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import Any
 
 from agentworld_sim.engines.toolkits import sqlite_database
-from agentworld_sim.engines.toolkits.engine import ServerTurn
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.types.turns import Observation
 

@@ -15,7 +15,7 @@ from functools import partial
 from random import Random
 from typing import Any, cast
 
-from agentworld_sim.engines.toolkits.engine import ServerValues
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerValues
 
 VERSION = "3.46.1"
 """What `sqlite_version()` says, wherever the world runs."""

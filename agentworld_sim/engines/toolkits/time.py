@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from agentworld_sim.engines.toolkits.engine import ServerTurn
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn
 from agentworld_sim.types.turns import Observation
 
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import Scenario, ToolCall, World
-from agentworld_sim.engines.toolkits.engine import ServerTurn, ServerValues
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn, ServerValues
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.toolkits import known_tools, resolve_function
 from tests.properties import examples

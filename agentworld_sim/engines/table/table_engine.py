@@ -111,7 +111,7 @@ class TableSession:
     def _execute_in_thread(
         self, asked: TableRequest, context: TurnContext
     ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
-        """`_executed`, in a thread, which closes the database where nobody else may any more."""
+        """`_execute`, in a thread, which closes the database where nobody else may any more."""
         with self._guard:
             if self._closed:
                 raise EngineFailure("the records were closed while a call was about to read them")
