@@ -67,9 +67,15 @@ def _compile(key: _ById) -> Any:
         # Imported late: a process that computes one command needs no schema.
         import jsonschema_rs
 
-        return jsonschema_rs.validator_for(key.schema, validate_formats=False, offline=True)
+        return jsonschema_rs.validator_for(
+            key.schema, validate_formats=False, retriever=_refuse_document
+        )
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
+
+
+def _refuse_document(uri: str) -> Any:
+    raise ValueError(f"{uri} is never fetched")
 
 
 def _expanded_size(part: Any, root: Mapping[str, Any], inside: tuple[str, ...]) -> int:
