@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentworld_graphs._playwright._toolkit import SimulatedBrowserToolkit
     from agentworld_graphs._refs import SimState, ref_in
     from agentworld_graphs._scripted import ExpectedAnswer, ScriptedChatModel, ScriptMismatch
+    from agentworld_graphs._seat import ToolOptions, WorldOptions
     from agentworld_graphs._shell_middleware import SimulatedShellMiddleware
     from agentworld_graphs._simulate import SimulatedTool, simulate
     from agentworld_graphs._whole_graphs import simulate_graph, simulate_tool_nodes
@@ -38,6 +39,8 @@ __all__ = [
     "SimulatedTool",
     "SimulatedTools",
     "SimulationInterrupted",
+    "ToolOptions",
+    "WorldOptions",
     "ref_in",
     "simulate",
     "simulate_graph",
@@ -57,6 +60,8 @@ _HOMES = {
     "SimulatedTool": "_simulate",
     "SimulatedTools": "_middleware",
     "SimulationInterrupted": "_failures",
+    "ToolOptions": "_seat",
+    "WorldOptions": "_seat",
     "ref_in": "_refs",
     "simulate": "_simulate",
     "simulate_graph": "_whole_graphs",

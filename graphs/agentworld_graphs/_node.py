@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolNode
@@ -18,12 +18,9 @@ from agentworld_graphs._intercept import (
     Result,
     Wrapper,
 )
-from agentworld_graphs._seat import world_of
-from agentworld_sim import Access, Scenario, World, WorldStore
+from agentworld_graphs._seat import ToolOptions
+from agentworld_sim import World
 from agentworld_sim.supports_world import HoldsWorld
-
-if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldModel
 
 
 class ToolNodeOptions(TypedDict, total=False):
@@ -35,6 +32,10 @@ class ToolNodeOptions(TypedDict, total=False):
         bool | str | Callable[..., str] | type[Exception] | tuple[type[Exception], ...]
     )
     messages_key: str
+
+
+class SimToolNodeOptions(ToolOptions, ToolNodeOptions, total=False):
+    """What `SimToolNode` takes besides."""
 
 
 class SimToolNode(ToolNode):
@@ -52,41 +53,32 @@ class SimToolNode(ToolNode):
         tools: Sequence[BaseTool | Callable[..., Any] | Mapping[str, Any]],
         *,
         world: World | HoldsWorld | str | None = None,
-        scenario: Scenario | None = None,
-        store: WorldStore | None = None,
-        model: WorldModel | str | None = None,
-        access: Mapping[str, Access] | None = None,
-        binds_to: Mapping[str, str] | None = None,
         wrap_tool_call: Wrapper | None = None,
         awrap_tool_call: AsyncWrapper | None = None,
-        **options: Unpack[ToolNodeOptions],
+        **options: Unpack[SimToolNodeOptions],
     ) -> None:
         """
         Args:
             tools: The real tools.
             world: The world that answers, or what holds it; the id of one in `store`; or nothing, for
                 a fresh one.
-            scenario: What is in a fresh world; an empty machine by default.
-            store: Where the world of that id lives.
-            model: The language world model that imagines what cannot be computed, or its URL, for a
-                world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
-            access: By exact tool name: `real` lets the real tool run, `refuse` fails the run when the
-                agent calls it. All others are simulated.
-            binds_to: By tool name: what it is, for example `{"sh": "claude-code/Bash"}`.
             wrap_tool_call: As for `ToolNode`.
             awrap_tool_call: As for `ToolNode`.
-            options: As for `ToolNode`.
+            options: `scenario`, `store`, `model`, `controls`, `answers`, `access` and `binds_to`, as
+                `ToolOptions` says; `name`, `tags`, `handle_tool_errors` and `messages_key`, as for
+                `ToolNode`.
 
         Raises:
             AccessRefused: tools that bind to nothing; the message lists each and what to do.
-            UsageError: `access` or `binds_to` name what is not there.
+            UsageError: an option names what is not there.
         """
         self._wrapper = wrap_tool_call
         self._async_wrapper = awrap_tool_call
-        answering = world_of(world, store, model, scenario)
-        choice = Choice(answering, access=access, binds_to=binds_to)
+        given: dict[str, Any] = {**options}
+        own = {name: given.pop(name) for name in ToolNodeOptions.__annotations__ if name in given}
+        choice = Choice(world, **given)
         self._world = choice.world
-        key = options.get("messages_key", "messages")
+        key = own.get("messages_key", "messages")
         refusals = Refusals()
         chosen = choice.all_of(tools, messages_key=key, refusals=refusals)
         choice.require_known(chosen.given)
@@ -94,7 +86,7 @@ class SimToolNode(ToolNode):
         self._interceptor = Interceptor(choice, messages_key=key, tools=chosen)
         super().__init__(  # pyright: ignore[reportUnknownMemberType]  its functions are untyped
             list(chosen.run.values()),
-            **options,
+            **own,
             wrap_tool_call=self._wrap,
             awrap_tool_call=self._wrap_async,
         )

@@ -92,8 +92,8 @@ def trouble_of(one: Any) -> str | None:
         )
     if kind.__module__.startswith(DISK_BACKENDS):
         return (
-            f"its backend {kind.__name__} works on real files. Give it one that works in the world"
-            " (SimulatedSandbox)."
+            f"its backend {kind.__name__} works on real files. Give it one that works in the world:"
+            " SimulatedSandbox(), or SimulatedSandbox.with_files_of(backend) to begin with its files."
         )
     if isinstance(one, (BaseChatModel, BINDING)):
         names = provider_side_in(cast("object", one))

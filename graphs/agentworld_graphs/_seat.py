@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 from weakref import WeakKeyDictionary, ref
 
 from langgraph.errors import GraphBubbleUp
@@ -16,6 +16,7 @@ from agentworld_graphs._batches import Answered, Batch, Batches, Chain, Pass
 from agentworld_graphs._place import Place
 from agentworld_graphs._tips import note
 from agentworld_sim import (
+    Access,
     AccessRefused,
     ArgumentsError,
     Scenario,
@@ -27,6 +28,7 @@ from agentworld_sim import (
     WorldRef,
     WorldStore,
 )
+from agentworld_sim.controls import Control
 from agentworld_sim.ports import OnDelta
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld, world_in
@@ -262,40 +264,74 @@ def seat_of(given: World | HoldsWorld) -> Seat:
         return seat
 
 
+class WorldOptions(TypedDict, total=False):
+    """Which world answers, besides `world=` itself: the same for every adapter."""
+
+    scenario: Scenario | None
+    """What is in a fresh one; an empty machine by default."""
+    store: WorldStore | None
+    """Where the world lives whose id is given."""
+    model: WorldModel | str | None
+    """The language world model that imagines what cannot be computed, or its URL, for a world that is
+    made or opened here; what AGENTWORLD_MODEL_URL names by default."""
+    controls: Sequence[Control]
+    """Perturbations of a world that is made or opened here, around those that the scenario declares."""
+    answers: Mapping[str, object] | None
+    """Stubs, by tool name: a text, a JSON value, a function of the call's arguments (may be async) that
+    gives one of these, or an exception. They go before all other answers, as with `World.answer`."""
+
+
+class ToolOptions(WorldOptions, total=False):
+    """What adapters of several tools take."""
+
+    access: Mapping[str, Access] | None
+    """By exact tool name: `real` lets the real tool run, `refuse` fails the run when the agent calls it. All
+    others are simulated."""
+    binds_to: Mapping[str, str] | None
+    """By tool name: what it is, for example `{"sh": "claude-code/Bash"}`."""
+
+
 def world_of(
     world: World | HoldsWorld | str | None,
+    *,
+    scenario: Scenario | None = None,
     store: WorldStore | None = None,
     model: WorldModel | str | None = None,
-    scenario: Scenario | None = None,
+    controls: Sequence[Control] = (),
+    answers: Mapping[str, object] | None = None,
 ) -> World:
     """The world that is meant.
 
     Args:
         world: The world, or what holds one: a simulated tool, a tool node, a pytest fixture; or the id
-            of one in `store`; or `None` for a fresh one, an empty machine in memory.
-        store: Where the world lives; only with an id.
-        model: The language world model of a world that is opened here, or its URL.
-        scenario: What is in a fresh one.
+            of one in `store`; or `None` for a fresh one.
+
+    The other arguments are those of `WorldOptions`.
 
     Raises:
-        UsageError: an id without a store, a store without an id, or a model or a scenario for a world
-            that is there.
+        UsageError: an id without a store, a store without an id, what only a new world takes for one that
+            is there, or an answer for no tool.
     """
     if world is not None and scenario is not None:
         raise UsageError("scenario=… goes with a world that is made here: leave out world=….")
     if isinstance(world, str):
         if store is None:
             raise UsageError(f"world={world!r} is an id: say in which store it is (store=…).")
-        return run_sync(World.open(world, store=store, model=model))
+        opening = World.open(world, store=store, model=model, controls=controls, answers=answers)
+        return run_sync(opening)
     if store is not None:
         raise UsageError("store=… goes with a world's id (world='…').")
     if world is None:
-        return World.create_sync(scenario, model=model)
-    if model is not None:
-        raise UsageError(
-            "model=… goes with a world that is made or opened here. Give it to World.create."
-        )
-    return world_in(world)
+        return World.create_sync(scenario, model=model, controls=controls, answers=answers)
+    for option, value in (("model", model), ("controls", controls)):
+        if value:
+            raise UsageError(
+                f"{option}=… goes with a world that is made or opened here. Give it to World.create."
+            )
+    found = world_in(world)
+    for name, value in (answers or {}).items():
+        found.answer(name, value)
+    return found
 
 
 def _same(one: ToolSpec, other: ToolSpec) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from langchain.agents.middleware import (
     AgentMiddleware,
@@ -20,18 +20,16 @@ from agentworld_graphs._failures import SimulationInterrupted, as_ours
 from agentworld_graphs._intercept import AsyncExecute, Execute, Interceptor, Result
 from agentworld_graphs._middleware import SimulatedToolsState
 from agentworld_graphs._refs import CHANNEL, ref_in
-from agentworld_graphs._seat import seat_of, world_of
+from agentworld_graphs._seat import WorldOptions, seat_of
 from agentworld_graphs._shell_tool import BINDING, SessionSettings, SimulatedShellTool
 from agentworld_graphs._simulate import SimulatedTool
-from agentworld_sim import ToolCall, ToolSpec, Turn, World, WorldRef, WorldStore
+from agentworld_sim import ToolCall, ToolSpec, Turn, World, WorldRef
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits import known_tools
 
 if TYPE_CHECKING:
     from langchain.agents.middleware._execution import BaseExecutionPolicy
-
-    from agentworld_sim.imagination import WorldModel
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +52,6 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         workspace_root: object = None,
         *,
         world: World | HoldsWorld | str | None = None,
-        store: WorldStore | None = None,
-        model: WorldModel | str | None = None,
         startup_commands: Commands = None,
         shutdown_commands: Commands = None,
         execution_policy: BaseExecutionPolicy | None = None,
@@ -64,16 +60,14 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         tool_name: str = "shell",
         shell_command: Sequence[str] | str | None = None,
         env: Mapping[str, Any] | None = None,
+        **options: Unpack[WorldOptions],
     ) -> None:
         """
         Args:
             workspace_root: The directory in the world where a session begins; made if it is not there.
                 Where the world's machine begins by default.
             world: The world that answers, or what holds it; the id of one in `store`; or nothing, for
-                a fresh empty machine.
-            store: Where the world of that id lives.
-            model: The language world model that imagines what cannot be computed, or its URL, for a
-                world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
+                a fresh one.
             startup_commands: Run in the world at the start of every run and after a restart.
             shutdown_commands: Run in the world at the end of every run.
             execution_policy: Its limits of time and output hold. It starts nothing.
@@ -82,6 +76,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
             tool_name: As for `ShellToolMiddleware`.
             shell_command: Taken and not used: the shell of a world is bash.
             env: Variables that a session has besides those of the world's machine.
+            options: `scenario`, `store`, `model`, `controls` and `answers`, as `WorldOptions` says.
 
         Raises:
             UsageError: the world is not there, or it has another tool of that name.
@@ -96,7 +91,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
             shell_command=shell_command,
             env=env,
         )
-        self._choice = Choice(world_of(world, store, model))
+        self._choice = Choice(world, **options)
         self._interceptor = Interceptor(self._choice)
         self._shutdown_commands = _several(shutdown_commands)
         binding = known_tools()[BINDING]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Unpack, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from langchain_core.messages import ToolMessage
@@ -29,7 +29,7 @@ from agentworld_graphs._functional import (
 from agentworld_graphs._levels import keeps_hidden_ref, ref_around, write_ref
 from agentworld_graphs._place import Place, place_of, reader_of
 from agentworld_graphs._refs import MARK, ref_in
-from agentworld_graphs._seat import Base, Seat, ToolAccess, seat_of, world_of
+from agentworld_graphs._seat import Base, Seat, ToolAccess, WorldOptions, seat_of, world_of
 from agentworld_graphs._tracing import SIMULATED, tell_tracers, told_at_start
 from agentworld_graphs.tool_specs import bind
 from agentworld_sim import (
@@ -40,13 +40,9 @@ from agentworld_sim import (
     UsageError,
     World,
     WorldRef,
-    WorldStore,
 )
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
-
-if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldModel
 
 Runtime = ToolRuntime[Any, Any]
 
@@ -307,10 +303,9 @@ def simulate(
     tool: BaseTool | Callable[..., Any],
     world: World | HoldsWorld | str | None = None,
     *,
-    store: WorldStore | None = None,
-    model: WorldModel | str | None = None,
     binds_to: str | None = None,
     access: ToolAccess = "simulate",
+    **options: Unpack[WorldOptions],
 ) -> SimulatedTool:
     """The same tool, answered by a world. The real tool is never called.
 
@@ -321,17 +316,16 @@ def simulate(
     Args:
         tool: The real tool, or a function as `ToolNode` takes them.
         world: The world that answers, or what holds one; the id of one in `store`; or nothing, for a
-            fresh empty machine of this tool's own.
-        store: Where the world of that id lives.
-        model: The language world model that imagines what cannot be computed, or its URL, for a world
-            that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
+            fresh one of this tool's own.
         binds_to: What the tool is, for example `claude-code/Bash`; found by its name and schema by
             default.
         access: `refuse` keeps the tool, and fails the run when it is called.
+        options: `scenario`, `store`, `model`, `controls` and `answers`, as `WorldOptions` says.
 
     Raises:
         AccessRefused: the tool binds to nothing. The message says how to bind it.
-        UsageError: `binds_to` does not exist, or the world has another tool of that name.
+        UsageError: `binds_to` does not exist, the world has another tool of that name, or `answers` names
+            another tool.
     """
     if access not in ("simulate", "refuse"):
         raise UsageError(
@@ -339,7 +333,10 @@ def simulate(
             " SimToolNode(access={…: 'real'})."
         )
     real = tool if isinstance(tool, BaseTool) else tool_from(tool)
-    return simulated(real, world_of(world, store, model), binds_to=binds_to, access=access)
+    for name in options.get("answers") or ():
+        if name != real.name:
+            raise UsageError(f"answers names {name!r}, and the tool is {real.name!r}.")
+    return simulated(real, world_of(world, **options), binds_to=binds_to, access=access)
 
 
 def simulated(

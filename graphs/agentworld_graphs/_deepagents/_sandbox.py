@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
+from deepagents.backends import FilesystemBackend
 from deepagents.backends.protocol import (
     DeleteResult,
     EditResult,
@@ -26,22 +27,19 @@ from agentworld_graphs._deepagents import _results as results
 from agentworld_graphs._deepagents._files import downloaded
 from agentworld_graphs._deepagents._standing import Standing, one_at_a_time
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._seat import seat_of, world_of
+from agentworld_graphs._seat import WorldOptions, seat_of, world_of
 from agentworld_sim import (
     AccessRefused,
     Observation,
+    Scenario,
     ToolCall,
     ToolSpec,
     World,
     WorldRef,
-    WorldStore,
 )
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits import known_tools
-
-if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldModel
 
 _TOOLKIT = "deepagents-backend/"
 
@@ -64,28 +62,39 @@ class SimulatedSandbox(SandboxBackendProtocol):
     def __init__(
         self,
         world: World | HoldsWorld | str | None = None,
-        *,
-        store: WorldStore | None = None,
-        model: WorldModel | str | None = None,
+        **options: Unpack[WorldOptions],
     ) -> None:
         """
         Args:
             world: The world that answers; the id of one in `store`; or nothing, for a fresh empty
                 machine.
-            store: Where the world of that id lives.
-            model: The language world model that imagines commands that cannot be computed, or its URL,
-                for a world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
+            options: `scenario`, `store`, `model`, `controls` and `answers`, as `WorldOptions` says.
 
         Raises:
             UsageError: the world has another tool that a graph calls by one of these names.
         """
-        self._world = world_of(world, store, model)
+        self._world = world_of(world, **options)
         self._seat = seat_of(self._world)
         self._start = self._world.ref
         self._refused: dict[str, AccessRefused] = {}
         for binding in known_tools().values():
             if binding.id.startswith(_TOOLKIT):
                 self._bind(binding.spec)
+
+    @classmethod
+    def with_files_of(
+        cls, backend: FilesystemBackend, **options: Unpack[WorldOptions]
+    ) -> SimulatedSandbox:
+        """A sandbox that begins with the files of a backend's folder, under the paths that the backend gives
+        them. The folder itself is only read: what `.gitignore` names and what looks like a secret stays out.
+
+        Args:
+            backend: A backend of real files, for example `FilesystemBackend(root_dir=…)`.
+            options: `model`, `controls` and `answers`, as `WorldOptions` says.
+        """
+        where = "/" if backend.virtual_mode else str(backend.cwd)
+        scenario = Scenario.from_directory(backend.cwd, workdir=where, domains=("terminal", "swe"))
+        return cls(**{**options, "scenario": scenario})
 
     def _bind(self, spec: ToolSpec) -> None:
         try:

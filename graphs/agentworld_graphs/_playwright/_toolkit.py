@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from langchain_core.tools import BaseTool
 
 from agentworld_graphs._playwright._shapes import browser_shapes
-from agentworld_graphs._seat import seat_of, world_of
+from agentworld_graphs._seat import WorldOptions, seat_of, world_of
 from agentworld_graphs._simulate import simulated
-from agentworld_sim import ToolCall, UsageError, World, WorldStore
+from agentworld_sim import ToolCall, UsageError, World
 from agentworld_sim.engines.browser.history import serves_pages
 from agentworld_sim.extras import require
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits import known_tools
-
-if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldModel
 
 
 class SimulatedBrowserToolkit:
@@ -33,8 +30,7 @@ class SimulatedBrowserToolkit:
         world: World | HoldsWorld | str | None = None,
         *,
         pages: Mapping[str, str | tuple[int, str]] | None = None,
-        store: WorldStore | None = None,
-        model: WorldModel | str | None = None,
+        **options: Unpack[WorldOptions],
     ) -> None:
         """
         Args:
@@ -42,9 +38,7 @@ class SimulatedBrowserToolkit:
             pages: The HTML at a URL, or its status code and HTML. A URL that is not among them is
                 imagined if there is a model, and otherwise not found (404). Put into the world as a
                 turn of its own.
-            store: Where the world of that id lives.
-            model: The language world model that imagines pages, or its URL, for a world that is made or
-                opened here; what AGENTWORLD_MODEL_URL names by default.
+            options: `scenario`, `store`, `model`, `controls` and `answers`, as `WorldOptions` says.
 
         Raises:
             UsageError: the world has neither a model nor pages; BeautifulSoup or lxml is not installed; or the
@@ -52,7 +46,7 @@ class SimulatedBrowserToolkit:
         """
         for module in ("bs4", "lxml"):
             require(module, extra="browser")
-        self._world = world_of(world, store, model)
+        self._world = world_of(world, **options)
         if pages:
             self._serve(pages)
         elif self._world.model is None and not serves_pages(run_sync(self._world.state()).values):

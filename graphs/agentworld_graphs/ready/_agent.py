@@ -44,6 +44,7 @@ from agentworld_sim import (
     UsageError,
     World,
 )
+from agentworld_sim.controls import Control
 from agentworld_sim.types.json import canonical_json
 
 TURNED_DOWN = (ArgumentsError, UnknownToolError)
@@ -115,6 +116,22 @@ class Agent:
     """The tools that may run for real where a graph lets them, by their whole names. By default those that
     the environment variable AGENTWORLD_ALLOW_REAL lists, split at commas: none, usually."""
 
+    access: Mapping[str, Access] | None = None
+    """By exact tool name, as for `SimToolNode`. A graph may ask for more, where it lets real tools run."""
+    answers: Mapping[str, object] | None = None
+    """Stubs, by tool name, as for `World.create`."""
+    controls: Sequence[Control] = ()
+    """Perturbations of the worlds of threads, around those that the scenario declares."""
+
+    @property
+    def _of_world(self) -> dict[str, Any]:
+        return {"controls": self.controls, "answers": self.answers}
+
+    async def world(self, state: Mapping[str, Any], settings: Settings | None = None) -> World:
+        """The world of a thread, of whose state the graph gave the id."""
+        url = settings.model_url if settings else None
+        return await worlds.find(state.get("world", ""), model_url=url, **self._of_world)
+
     def allowed(self, asked: frozenset[str]) -> frozenset[str]:
         """The tools that may run for real in a run whose configuration asks for some.
 
@@ -138,7 +155,9 @@ class Agent:
                     f" is for {self.scenario!r}. Name a model that can act: agent_model='openai:gpt-5',"
                     " for example."
                 )
-            world = await worlds.made(scenario, seed=settings.seed, model_url=settings.model_url)
+            world = await worlds.create(
+                scenario, seed=settings.seed, model_url=settings.model_url, **self._of_world
+            )
         update: dict[str, Any] = {"world": world.id, "sim_ref": world.ref}
         if not state["messages"]:
             update["messages"] = [HumanMessage(scenario.instruction)]
@@ -149,12 +168,13 @@ class Agent:
     ) -> SimToolNode:
         """The agent's tools, answered by the world of its thread."""
         with ours():
-            world = await worlds.found(state.get("world", ""), model_url=settings.model_url)
-            return self.node_in(world, access=access)
+            return self.node_in(await self.world(state, settings), access=access)
 
     def node_in(self, world: World, *, access: Mapping[str, Access] | None = None) -> SimToolNode:
         """The agent's tools, answered by a world."""
-        return SimToolNode(self.tools, world=world, access=access)
+        return SimToolNode(
+            self.tools, world=world, access={**(self.access or {}), **(access or {})}
+        )
 
     async def think(self, messages: Sequence[BaseMessage], settings: Settings) -> AIMessage:
         """What the agent says next."""

@@ -135,7 +135,9 @@ class Steps:
         world = (await self.who.node(state, settings)).world
         at = state.get("sim_ref", world.root)
         control = self.known.get(given["control"])
-        async with forked(world, at, controls=[control] if control else []) as fork:
+        async with forked(
+            world, at, controls=[*world.controls, *([control] if control else [])]
+        ) as fork:
             graph: Any = smallest_agent(
                 await self.who.model(settings), self.who.node_in(fork), list(self.who.tools)
             )
