@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
-    from agentworld_graphs._deepagents._sandbox import SimulatedSandbox
-    from agentworld_graphs._deepagents._state import SimDeepAgentState
+    from agentworld_graphs._browser_toolkit import SimulatedBrowserToolkit
+    from agentworld_graphs._deepagents_backend import SimDeepAgentState, SimulatedSandbox
     from agentworld_graphs._failures import SimulationInterrupted
     from agentworld_graphs._middleware import SimulatedTools
-    from agentworld_graphs._node import SimToolNode
-    from agentworld_graphs._playwright._toolkit import SimulatedBrowserToolkit
-    from agentworld_graphs._refs import SimState, ref_in
     from agentworld_graphs._scripted import ExpectedAnswer, ScriptedChatModel, ScriptMismatch
     from agentworld_graphs._seat import ToolOptions, WorldOptions
     from agentworld_graphs._shell_middleware import SimulatedShellMiddleware
     from agentworld_graphs._simulate import SimulatedTool, simulate
+    from agentworld_graphs._thread_refs import SimState, ref_in
+    from agentworld_graphs._tool_node import SimToolNode
     from agentworld_graphs._whole_graphs import simulate_graph, simulate_tool_nodes
 
 __all__ = [
@@ -51,18 +50,18 @@ _HOMES = {
     "ExpectedAnswer": "_scripted",
     "ScriptMismatch": "_scripted",
     "ScriptedChatModel": "_scripted",
-    "SimDeepAgentState": "_deepagents._state",
-    "SimState": "_refs",
-    "SimToolNode": "_node",
-    "SimulatedBrowserToolkit": "_playwright._toolkit",
-    "SimulatedSandbox": "_deepagents._sandbox",
+    "SimDeepAgentState": "_deepagents_backend",
+    "SimState": "_thread_refs",
+    "SimToolNode": "_tool_node",
+    "SimulatedBrowserToolkit": "_browser_toolkit",
+    "SimulatedSandbox": "_deepagents_backend",
     "SimulatedShellMiddleware": "_shell_middleware",
     "SimulatedTool": "_simulate",
     "SimulatedTools": "_middleware",
     "SimulationInterrupted": "_failures",
     "ToolOptions": "_seat",
     "WorldOptions": "_seat",
-    "ref_in": "_refs",
+    "ref_in": "_thread_refs",
     "simulate": "_simulate",
     "simulate_graph": "_whole_graphs",
     "simulate_tool_nodes": "_whole_graphs",

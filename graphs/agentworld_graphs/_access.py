@@ -10,11 +10,9 @@ from typing import Any, Unpack, cast
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_from
 
-from agentworld_graphs._own_tools import is_own, works_in
-from agentworld_graphs._provider import provider_side, refusal_of
 from agentworld_graphs._seat import WorldOptions, seat_of, world_of
 from agentworld_graphs._simulate import SimulatedTool, simulated
-from agentworld_graphs.tool_specs import spec_of
+from agentworld_graphs.tool_specs import is_own, provider_side, refusal_of, spec_of, works_in
 from agentworld_sim import Access, AccessRefused, UsageError, World
 from agentworld_sim.errors import nearest
 from agentworld_sim.runtime.access import rule_for

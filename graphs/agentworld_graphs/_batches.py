@@ -19,8 +19,7 @@ from typing import Any
 from langgraph.errors import GraphBubbleUp
 
 from agentworld_graphs._place import AnyFuture, Place, digest
-from agentworld_graphs._refs import Mark
-from agentworld_graphs._tips import note
+from agentworld_graphs._thread_refs import Mark, note
 from agentworld_sim import Observation, ToolCall, Turn, WorldRef
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.store import Origin
@@ -146,14 +145,14 @@ class Pass:
             Exception: what an earlier call failed with. Answering this one now would put it first.
             GraphBubbleUp: what an earlier call of the same task left the graph with.
         """
-        await _finished(place.before)
+        await wait_for(place.before)
         if not place.earlier:
             return
         earlier = [call for call, _ in place.earlier]
         if place.tasks is not None:
-            await _finished(place.tasks[call] for call in earlier if call in place.tasks)
+            await wait_for(place.tasks[call] for call in earlier if call in place.tasks)
         elif self.supervised:
-            await _finished(map(self.end_of, earlier))
+            await wait_for(map(self.end_of, earlier))
         else:
             await self._wait_patiently([one for one, name in place.earlier if name in simulated])
         for call in earlier:
@@ -173,7 +172,7 @@ class Pass:
                 missing = []
                 continue
             missing = still_missing
-            await _finished(map(self.end_of, waiting), timeout_s=PATIENCE_S if missing else None)
+            await wait_for(map(self.end_of, waiting), timeout_s=PATIENCE_S if missing else None)
 
 
 BEGINS = "+"
@@ -306,7 +305,7 @@ class Batches:
             return batch, batch.pass_(place.pass_)
 
 
-async def _finished(futures: Iterable[AnyFuture], *, timeout_s: float | None = None) -> None:
+async def wait_for(futures: Iterable[AnyFuture], *, timeout_s: float | None = None) -> None:
     """Waits for futures of any kind and any loop, whatever comes of them."""
     loop = asyncio.get_running_loop()
     waits: list[asyncio.Future[None]] = []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Unpack, cast
 
 from langchain.agents.middleware import (
     AgentMiddleware,
     AgentState,
+    LLMToolEmulator,
     ModelRequest,
     ModelResponse,
     ToolCallRequest,
@@ -17,12 +18,15 @@ from langchain_core.tools import BaseTool
 
 from agentworld_graphs._access import Choice, Refusals
 from agentworld_graphs._failures import SimulationInterrupted
-from agentworld_graphs._intercept import AsyncExecute, Execute, Interceptor, Result
-from agentworld_graphs._layers import inside_of, unknown_to_us
-from agentworld_graphs._provider import provider_side, provider_side_in, refusal_of
-from agentworld_graphs._refs import SimState, marks_of, ref_in
 from agentworld_graphs._seat import ToolOptions
-from agentworld_graphs._shells import starts_real_shell
+from agentworld_graphs._thread_refs import SimState, marks_of, ref_in
+from agentworld_graphs._tool_node import AsyncExecute, Execute, Interceptor, Result
+from agentworld_graphs.tool_specs import (
+    provider_side,
+    provider_side_in,
+    refusal_of,
+    starts_real_shell,
+)
 from agentworld_sim import (
     AccessRefused,
     AgentworldError,
@@ -205,3 +209,55 @@ def _place_of(request: ToolCallRequest) -> tuple[str | None, str]:
 def _thread_of(runtime: Any) -> str | None:
     info = runtime.execution_info
     return info and info.thread_id
+
+
+FACTORY = "langchain.agents.factory"
+"""Where `create_agent` chains what wraps tool calls."""
+
+HARMLESS = ("langchain.agents.middleware.", "deepagents.", "agentworld_graphs.")
+"""Where middleware is defined that hands a call on, or not at all. Should one hand on another tool,
+`SimulationWatch` stops it."""
+
+DECORATED = "langchain.agents.middleware.types"
+"""Where the classes are made of functions of the user's (`@wrap_tool_call`)."""
+
+
+def inside_of(handler: object) -> list[object]:
+    """The middleware between a wrapper of tool calls and the tools.
+
+    Args:
+        handler: What the wrapper was given to execute the call with.
+    """
+    return list(_owners(handler, set()))
+
+
+def unknown_to_us(inner: Iterable[object]) -> list[str]:
+    """The names of those that might answer a call themselves or run another tool."""
+    kinds: list[type[object]] = [type(one) for one in inner]
+    return [kind.__name__ for kind in kinds if not _is_harmless(kind)]
+
+
+def _is_harmless(kind: type[object]) -> bool:
+    home = kind.__module__
+    if issubclass(kind, LLMToolEmulator) or not issubclass(kind, AgentMiddleware):
+        return False
+    return home.startswith(HARMLESS) and home != DECORATED
+
+
+def _owners(function: Any, seen: set[int]) -> Iterator[object]:
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    owner = getattr(function, "__self__", None)
+    if owner is not None:
+        yield owner
+        return
+    wrapped = getattr(function, "__wrapped__", None)
+    if wrapped is not None:
+        yield from _owners(wrapped, seen)
+        return
+    if getattr(function, "__module__", None) != FACTORY:
+        return
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if name in ("inner", "outer"):
+            yield from _owners(cell.cell_contents, seen)

@@ -17,7 +17,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.prebuilt import ToolNode, ToolRuntime
 
-from agentworld_graphs._refs import Mark, marks_of, messages_in
+from agentworld_graphs._thread_refs import Mark, marks_of, messages_in
 from agentworld_sim.ports import OnDelta
 from agentworld_sim.runtime.sync import in_sync_call
 
@@ -165,7 +165,7 @@ def _running(
         if task is own:
             break
         if task is not None and not future.done():
-            call = _sent_call(task.input)
+            call = sent_call(task.input)
             if call is not None:
                 found[call] = future
             elif _is_tool_node(task):
@@ -226,10 +226,10 @@ def _is_tool_node(task: Any) -> bool:
 
 
 def _is_sent(given: object) -> bool:
-    return _sent_call(given) is not None
+    return sent_call(given) is not None
 
 
-def _sent_call(given: object) -> str | None:
+def sent_call(given: object) -> str | None:
     """The id of the call a task was sent for; `None` when it was given a whole state."""
     if isinstance(given, Mapping):
         inner: object = cast("Mapping[str, object]", given).get("tool_call")

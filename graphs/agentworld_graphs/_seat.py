@@ -14,7 +14,7 @@ from langgraph.errors import GraphBubbleUp
 
 from agentworld_graphs._batches import Answered, Batch, Batches, Chain, Pass
 from agentworld_graphs._place import Place
-from agentworld_graphs._tips import note
+from agentworld_graphs._thread_refs import note
 from agentworld_sim import (
     Access,
     AccessRefused,

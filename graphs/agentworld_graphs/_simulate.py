@@ -11,6 +11,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.tools import tool as tool_from
+from langchain_core.tracers.base import BaseTracer
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, PrivateAttr
@@ -18,19 +19,20 @@ from pydantic_core import to_jsonable_python
 
 from agentworld_graphs._batches import Answered
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._functional import (
+from agentworld_graphs._parent_graphs import (
     follow_agents,
+    keeps_hidden_ref,
     place_in_function,
     place_in_task,
+    ref_around,
     ref_of_function,
     ref_of_thread,
+    write_ref,
     write_ref_of_function,
 )
-from agentworld_graphs._levels import keeps_hidden_ref, ref_around, write_ref
 from agentworld_graphs._place import Place, place_of, reader_of
-from agentworld_graphs._refs import MARK, ref_in
 from agentworld_graphs._seat import Base, Seat, ToolAccess, WorldOptions, seat_of, world_of
-from agentworld_graphs._tracing import SIMULATED, tell_tracers, told_at_start
+from agentworld_graphs._thread_refs import MARK, Mark, ref_in
 from agentworld_graphs.tool_specs import bind
 from agentworld_sim import (
     AccessRefused,
@@ -384,3 +386,35 @@ def _plain(value: Any) -> Any:
     if value is None or type(value) in (str, int, float, bool):
         return value
     return to_jsonable_python(value, by_alias=True, fallback=str)
+
+
+METADATA_KEY = "agentworld_world"
+"""The world's id."""
+
+SIMULATED = "simulated"
+"""The tag of a call that a world answers."""
+
+PREFIX = "agentworld_"
+
+
+def told_at_start(world: World) -> dict[str, Any]:
+    """The metadata of a call before it is answered."""
+    told: dict[str, Any] = {METADATA_KEY: world.id, f"{PREFIX}simulated": True}
+    if world.model is not None and world.model.name:
+        told[f"{PREFIX}model"] = world.model.name
+    return told
+
+
+def tell_tracers(run: Any, mark: Mark) -> None:
+    """Adds to the metadata of a call's run what is known of it now.
+
+    Args:
+        run: The callback manager of the call.
+        mark: What its message carries.
+    """
+    if run is None:
+        return
+    for handler in run.handlers:
+        traced = isinstance(handler, BaseTracer) and handler.run_map.get(str(run.run_id))
+        if traced:
+            traced.metadata.update({f"{PREFIX}{name}": value for name, value in mark.items()})

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs]  a namespace
 
 from agentworld_graphs._access import Choice
-from agentworld_graphs._patch import (
+from agentworld_graphs._graph_inspection import Rebuild
+from agentworld_graphs._run_context import (
+    SimulationWatch,
     enter_everywhere,
     leave_everywhere,
     reach_called_tools,
     reach_nested_nodes,
+    running,
+    watches_in,
 )
-from agentworld_graphs._rebuild import Rebuild
-from agentworld_graphs._refs import HIDDEN_CHANNEL
 from agentworld_graphs._seat import ToolOptions
-from agentworld_graphs._tips import TipsChannel
-from agentworld_graphs._watch import SimulationWatch, running, watches_in
+from agentworld_graphs._thread_refs import HIDDEN_CHANNEL, TipsChannel
 from agentworld_sim import UsageError, World
 from agentworld_sim.supports_world import HoldsWorld
 

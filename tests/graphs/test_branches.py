@@ -18,7 +18,7 @@ from langgraph.types import Command, Send, interrupt
 from typing_extensions import TypedDict
 
 from agentworld_graphs import ScriptedChatModel, SimToolNode, SimulatedTools, ref_in, simulate_graph
-from agentworld_graphs._tips import TipsChannel, joined
+from agentworld_graphs._thread_refs import TipsChannel, joined
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.types.refs import tips_of
 

@@ -154,11 +154,7 @@ class Renamed(Control):
         return ""
 
     def tools(self, tools: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
-        return [
-            replace(one, description="Out of order.")
-            for one in tools
-            if one.name != "bash"
-        ]
+        return [replace(one, description="Out of order.") for one in tools if one.name != "bash"]
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])

@@ -24,9 +24,9 @@ from pydantic import model_validator as checks
 from agentworld_graphs._demo._agent import TOOLS
 from agentworld_graphs._demo._agent import script as fixes_the_test
 from agentworld_graphs._failures import SimulationInterrupted
-from agentworld_graphs._node import SimToolNode
-from agentworld_graphs._refs import SimState
 from agentworld_graphs._scripted import ScriptedChatModel
+from agentworld_graphs._thread_refs import SimState
+from agentworld_graphs._tool_node import SimToolNode
 from agentworld_graphs.ready._worlds import (
     call_of,
     claim,

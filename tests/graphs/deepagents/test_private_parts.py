@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from agentworld_graphs import SimulatedSandbox, _levels
-from agentworld_graphs._deepagents import _standing
-from agentworld_graphs._levels import Level, levels
+from agentworld_graphs import SimulatedSandbox, _deepagents_backend, _parent_graphs
+from agentworld_graphs._parent_graphs import Level, levels
 
 if TYPE_CHECKING:
     from conftest import Deep
@@ -27,7 +26,7 @@ async def test_langgraph_still_shows_the_graphs_around_a_call(
         seen.append(levels())
         return seen[-1]
 
-    monkeypatch.setattr(_standing, "levels", look)
+    monkeypatch.setattr(_deepagents_backend, "levels", look)
     agent = deep.agent(
         SimulatedSandbox(),
         deep.delegates("a"),
@@ -47,7 +46,7 @@ async def test_langgraph_still_shows_the_graphs_around_a_call(
 async def test_without_that_calls_are_still_answered(
     deep: Deep, go: Any, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_levels, "LOOP_ARGUMENT", "gone")
+    monkeypatch.setattr(_parent_graphs, "LOOP_ARGUMENT", "gone")
     agent = deep.agent(
         SimulatedSandbox(),
         deep.delegates("a"),

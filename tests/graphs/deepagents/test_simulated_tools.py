@@ -34,7 +34,12 @@ def script(deep: Deep) -> list[AIMessage]:
     ]
 
 
-ANSWERS = ["Updated file /srv/a", "rain", "1\n[Command succeeded with exit code 0]", "No files found"]
+ANSWERS = [
+    "Updated file /srv/a",
+    "rain",
+    "1\n[Command succeeded with exit code 0]",
+    "No files found",
+]
 
 
 @pytest.mark.parametrize("keeps", [False, True])
