@@ -32,7 +32,7 @@ from agentworld_graphs._deepagents_results import downloaded
 from agentworld_graphs._failures import SimulationInterrupted, as_ours
 from agentworld_graphs._parent_graphs import Level, keeps_checkpoints, levels
 from agentworld_graphs._place import Place
-from agentworld_graphs._seat import Seat, WorldOptions, seat_of, world_of
+from agentworld_graphs._seat import Seat, Within, WorldOptions, seat_of, world_of
 from agentworld_graphs._thread_refs import SimState
 from agentworld_sim import (
     AccessRefused,
@@ -276,11 +276,9 @@ class SimulatedSandbox(SandboxBackendProtocol):
             await standing.turn_comes()
             ref: WorldRef | None = None
             async with one_at_a_time(self._seat):
-                place = standing.place
-                if place is not None:
-                    batch, _ = self._seat.enter(place, standing.base, self._start)
-                    standing.stand(batch)
-                    ref = batch.tip
+                entered = self._enter(standing)
+                if entered is not None:
+                    ref = entered.batch.tip
             return [await downloaded(self._world, path, ref) for path in paths]
 
     async def _answered(self, standing: Standing, call: ToolCall) -> Observation:
@@ -291,15 +289,17 @@ class SimulatedSandbox(SandboxBackendProtocol):
             standing.require_way_back()
             await standing.turn_comes()
             async with one_at_a_time(self._seat):
-                place = standing.place
-                if place is None:
-                    turn = await self._world.step(call)
-                    return turn.observation
-                batch, _ = self._seat.enter(place, standing.base, self._start)
-                standing.stand(batch)
-                answered = await self._seat.answer(call, place, standing.base, self._start)
+                answered = await self._seat.answer(call, self._enter(standing))
                 standing.moved(answered.ref)
                 return answered.observation
+
+    def _enter(self, standing: Standing) -> Within | None:
+        place = standing.place
+        if place is None:
+            return None
+        entered = self._seat.enter(place, standing.base, self._start)
+        standing.stand(entered.batch)
+        return entered
 
 
 @contextmanager

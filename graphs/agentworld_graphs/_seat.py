@@ -7,10 +7,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from weakref import WeakKeyDictionary, ref
 
 from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt import ToolRuntime
 
 from agentworld_graphs._batches import Answered, Batch, Batches, Chain, Pass
 from agentworld_graphs._place import Place
@@ -109,58 +110,42 @@ class Seat:
         }
         self.world.add_tools(new.values())
 
-    def enter(self, place: Place, base: Base, start: WorldRef | None = None) -> tuple[Batch, Pass]:
-        """The batch and the attempt that a call belongs to.
+    def enter(self, place: Place, base: Base, start: WorldRef | None = None) -> Within:
+        """A call with what it belongs to.
 
         Args:
             place: Where the call stands.
             base: Reads in the graph's state where the thread stands; `None` at its beginning.
             start: Where threads begin; the world's root by default.
         """
-        around = next(self._around(place), None)
+        around = next(_around(self, place), None)
         chain = around and around.batch.chain
-        return self._batches.enter(place, base, start or self.world.root, chain)
+        batch, attempt = self._batches.enter(place, base, start or self.world.root, chain)
+        return Within(self, batch, attempt, place, _within.get())
 
-    @contextmanager
-    def within(self, batch: Batch, attempt: Pass, place: Place) -> Generator[None]:
-        """What is called from here on is called inside of this call: by an agent that is a tool."""
-        token = _within.set(Within(self, batch, attempt, place, _within.get()))
-        try:
-            yield
-        finally:
-            _within.reset(token)
+    def current(self, runtime: ToolRuntime[Any, Any]) -> Within | None:
+        """The call that a tool node of ours is about to make with `runtime`; `None` for any other."""
+        within = _within.get()
+        if within is None or within.seat is not self:
+            return None
+        same = within.place.attempt is runtime.execution_info
+        return within if same and within.place.call == (runtime.tool_call_id or "") else None
 
     def is_inside(self, place: Place) -> bool:
         """Whether a call is made inside of another call of this world."""
-        return next(self._around(place), None) is not None
-
-    def _around(self, place: Place) -> Iterator[Within]:
-        """The calls inside of which this one is made, from the nearest on."""
-        own = (place.step, place.task, place.call)
-        within = _within.get()
-        while within is not None:
-            outer = within.place
-            if within.seat is self and (outer.step, outer.task, outer.call) != own:
-                yield within
-            within = within.around
+        return next(_around(self, place), None) is not None
 
     async def answer(
-        self,
-        call: ToolCall,
-        place: Place | None,
-        base: Base,
-        start: WorldRef | None = None,
-        *,
-        on_delta: OnDelta | None = None,
+        self, call: ToolCall, entered: Within | None, *, on_delta: OnDelta | None = None
     ) -> Answered:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
-        if place is None:
+        if entered is None:
             return await self._of(await self.world.step(call, on_delta=on_delta))
-        batch, attempt = self.enter(place, base, start)
-        around = list(self._around(place))
+        attempt, place = entered.attempt, entered.place
+        around = list(_around(self, place))
         attempt.arrived.add(place.call)
         try:
-            answered = await self._answer_in(batch, attempt, call, place, around, on_delta)
+            answered = await self._answer_in(entered, call, around, on_delta)
         except (ArgumentsError, GraphBubbleUp):
             raise
         except Exception as error:
@@ -181,15 +166,9 @@ class Seat:
                 attempt.end(place.call)
 
     async def _answer_in(
-        self,
-        batch: Batch,
-        attempt: Pass,
-        call: ToolCall,
-        place: Place,
-        around: Sequence[Within],
-        on_delta: OnDelta | None,
+        self, entered: Within, call: ToolCall, around: Sequence[Within], on_delta: OnDelta | None
     ) -> Answered:
-        chain = batch.chain
+        chain, place = entered.batch.chain, entered.place
         if not chain.recalled:
             # An agent that is a tool begins a run of its own, also where the one around it is resumed.
             resumed = place.resumed or any(outer.place.resumed for outer in around)
@@ -199,9 +178,8 @@ class Seat:
         known = record and record.next(call, place.attempt)
         if known is not None:
             return known
-        for outer in reversed(around):
-            await outer.attempt.wait_for_earlier(outer.place, self._specs)
-        await attempt.wait_for_earlier(place, self._specs)
+        for one in (*reversed(around), entered):
+            await one.attempt.wait_for_earlier(one.place, self._specs)
         async with chain.lock:
             await self._merge_tips(chain)
             origin = None if record is None else chain.origin(key, record.asked)
@@ -245,9 +223,30 @@ class Within:
     attempt: Pass
     place: Place
     around: Within | None
+    """The call inside of which it is made."""
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """What is called from here on is called inside of this call: by an agent that is a tool."""
+        token = _within.set(self)
+        try:
+            yield
+        finally:
+            _within.reset(token)
 
 
 _within: ContextVar[Within | None] = ContextVar("agentworld_within", default=None)
+
+
+def _around(seat: Seat, place: Place) -> Iterator[Within]:
+    """The calls of a world inside of which one is made, from the nearest on."""
+    own = (place.step, place.task, place.call)
+    within = _within.get()
+    while within is not None:
+        outer = within.place
+        if within.seat is seat and (outer.step, outer.task, outer.call) != own:
+            yield within
+        within = within.around
 
 
 _seats: WeakKeyDictionary[World, Seat] = WeakKeyDictionary()

@@ -30,8 +30,8 @@ from agentworld_graphs._parent_graphs import (
     write_ref,
     write_ref_of_function,
 )
-from agentworld_graphs._place import Place, place_of, reader_of
-from agentworld_graphs._seat import Base, Seat, ToolAccess, WorldOptions, seat_of, world_of
+from agentworld_graphs._place import place_of, reader_of
+from agentworld_graphs._seat import Base, Seat, ToolAccess, Within, WorldOptions, seat_of, world_of
 from agentworld_graphs._thread_refs import MARK, Mark, ref_in
 from agentworld_graphs.tool_specs import bind
 from agentworld_sim import (
@@ -187,29 +187,33 @@ class SimulatedTool(StructuredTool):
         return base
 
     def _will_not_ask(self, runtime: Runtime) -> None:
-        place = place_of(runtime, self._messages_key)
-        if place is not None:
-            attempt = self._seat.enter(place, self._base(runtime), self._start)[1]
-            attempt.arrived.add(place.call)
+        entered = self._entered_in_node(runtime)
+        if entered is not None:
+            attempt, call = entered.attempt, entered.place.call
+            attempt.arrived.add(call)
             if not attempt.supervised:
-                attempt.end(place.call)
+                attempt.end(call)
 
-    async def _standing(self, call: ToolCall, runtime: Runtime | None) -> tuple[Place | None, Base]:
-        """Where a call stands: in a tool node, in a task of the functional API, or nowhere."""
+    def _entered_in_node(self, runtime: Runtime) -> Within | None:
+        current = self._seat.current(runtime)
+        if current is not None:
+            return current
+        place = place_of(runtime, self._messages_key)
+        return place and self._seat.enter(place, self._base(runtime), self._start)
+
+    async def _entered(self, call: ToolCall, runtime: Runtime | None) -> Within | None:
+        """The call where it stands: in a tool node, in a task of the functional API, or nowhere."""
         if runtime is not None:
-            return place_of(runtime, self._messages_key), self._base(runtime)
+            return self._entered_in_node(runtime)
         task = place_in_task(self.name, call.id)
         place = task or place_in_function(call.id)
         if place is None or not (task or keeps_hidden_ref() or self._seat.is_inside(place)):
-            return None, lambda: None
+            return None
         ref = await ref_of_thread(self.world.id) or ref_of_function()
-
-        def base() -> WorldRef | None:
-            return ref
-
+        entered = self._seat.enter(place, lambda: ref, self._start)
         if task is None and not self._seat.is_inside(place):
-            follow_agents(self._seat.enter(place, base, self._start)[0])
-        return place, base
+            follow_agents(entered.batch)
+        return entered
 
     def _run(
         self,
@@ -230,24 +234,22 @@ class SimulatedTool(StructuredTool):
         return await super()._arun(*args, config=config, agentworld_run=run_manager, **kwargs)
 
     async def _answer(self, call: ToolCall, runtime: Runtime | None, run: object = None) -> Any:
-        place, base = await self._standing(call, runtime)
+        entered = await self._entered(call, runtime)
         try:
             if self._refusal is not None:
                 raise self._refusal
-            answered = await self._seat.answer(
-                call, place, base, self._start, on_delta=reader_of(runtime)
-            )
+            answered = await self._seat.answer(call, entered, on_delta=reader_of(runtime))
         except ArgumentsError as error:
             # JSON schemas are not checked by LangChain; the real tool's server would say so itself.
             return self._failed(str(error), call, None)
         except GraphBubbleUp:
             raise
         except Exception as error:
-            if place is None:
+            if entered is None:
                 raise
             raise SimulationInterrupted(as_ours(error)) from error
-        if place is not None:
-            self._carry(place, base, runtime)
+        if entered is not None:
+            self._carry(entered, runtime)
         tell_tracers(run, answered.mark(self.world.id))
         if answered.observation.is_error:
             return self._failed(answered.observation.text, call, answered)
@@ -255,13 +257,12 @@ class SimulatedTool(StructuredTool):
         content = self._message(answered.observation.text, call, answered, artifact)
         return (content, artifact) if self.response_format == "content_and_artifact" else content
 
-    def _carry(self, place: Place, base: Base, runtime: Runtime | None) -> None:
+    def _carry(self, entered: Within, runtime: Runtime | None) -> None:
         """Writes the ref into the graph's channel, where no node around the tool does."""
-        batch, attempt = self._seat.enter(place, base, self._start)
-        if runtime is not None and not attempt.supervised:
-            write_ref(runtime.config, batch.tip)
-        elif runtime is None and not self._seat.is_inside(place):
-            write_ref_of_function(batch)
+        if runtime is not None and not entered.attempt.supervised:
+            write_ref(runtime.config, entered.batch.tip)
+        elif runtime is None and not self._seat.is_inside(entered.place):
+            write_ref_of_function(entered.batch)
 
     def _failed(self, text: str, call: ToolCall, answered: Answered | None) -> Any:
         """An error the agent sees, as LangChain makes one of a `ToolException`."""

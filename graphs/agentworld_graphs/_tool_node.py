@@ -187,14 +187,15 @@ class Interceptor:
                 return joined("", (own, hidden))
             return own or ref_around(config, world=world, key=self._key)
 
-        batch, attempt = self._seat.enter(place, base, self._choice.start)
+        entered = self._seat.enter(place, base, self._choice.start)
+        attempt = entered.attempt
         attempt.supervised = True
         attempt.left.pop(place.call, None)
         try:
-            with self._seat.within(batch, attempt, place):
+            with entered.running():
                 yield lambda result: self._finished(result, request, attempt, place.call)
             if place.call in attempt.refs and not self._seat.is_inside(place):
-                write_ref_around(config, batch.tip, own=True)
+                write_ref_around(config, entered.batch.tip, own=True)
         except GraphBubbleUp as left:
             attempt.left[place.call] = left
             raise
