@@ -1,4 +1,9 @@
-"""What the functions of a graph hold, and what of it acts on the real world."""
+"""A copy of a compiled graph whose tool nodes a world answers, and a search for what of it would act on the
+real world.
+
+Reads how LangGraph, LangChain and deepagents put graphs together: private parts, pinned by canary
+tests. What this search does not see is still stopped while the graph runs (`SimulationWatch`).
+"""
 
 from __future__ import annotations
 

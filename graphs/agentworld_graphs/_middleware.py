@@ -1,4 +1,8 @@
-"""`SimulatedTools`: the tools of an agent made with `create_agent`, answered by a world."""
+"""`SimulatedTools`: the tools of an agent made with `create_agent`, answered by a world.
+
+`create_agent` tells a middleware nothing of the others; what one is handed shows which stand between it and
+the tools. That reads private parts of LangChain, pinned by a canary test.
+"""
 
 from __future__ import annotations
 

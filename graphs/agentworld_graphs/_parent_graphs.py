@@ -1,8 +1,13 @@
-"""The graphs around a call that gets no runtime: the one whose node runs, and those outside of it.
+"""Where a call stands that gets no runtime: in which graphs, in which `@task` of the functional API, or in which
+function of a copy that `simulate_graph` made.
 
 Like deepagents' own `StateBackend`, what stands here reads and writes a graph's state through functions
 that LangGraph puts into the config of every task. The names below are LangGraph's private parts; a
 canary test pins them.
+
+A task has no state. Its thread's place in the world is found in what LangGraph keeps of the thread:
+the tool messages in what the entrypoint saved (`previous`), or those that the tasks of earlier runs
+returned. Parallel tasks are answered in the order in which they were started.
 """
 
 from __future__ import annotations

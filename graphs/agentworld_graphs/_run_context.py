@@ -5,6 +5,11 @@ tools, whatever thread they run under. So the handler here is where a tool node 
 that a function calls, finds out that it is part of a simulation, and it stops a real tool or a
 provider-side one that nothing caught. Where a function gives callbacks of its own, a context variable
 adds the handler again.
+
+To reach nodes that a graph does not show, `ToolNode._run_one` and `_arun_one` are replaced for the whole
+process: private parts of LangGraph, pinned by a canary test. A node that is not part of a simulation goes
+its usual way. Should LangGraph change, nothing real runs: the handler stops the tools that are not swapped.
+While a simulated run lasts, LangChain's `BaseTool.run` and `BaseTool.arun` are replaced as well.
 """
 
 from __future__ import annotations
@@ -56,6 +61,8 @@ class _Run:
     node: str | None
     """The node of a graph that it is part of."""
     call: Call | None = None
+    inside: set[UUID] = field(default_factory=set[UUID])
+    """What runs in it."""
     failures: dict[Call, AgentworldError] = field(default_factory=dict[Call, AgentworldError])
     """Calls inside of it that got no answer, and were not answered later."""
 
@@ -129,7 +136,7 @@ class SimulationWatch(BaseCallbackHandler):
         name, around = str(serialized.get("name")), _around(parent_run_id)
         simulated = METADATA_KEY in (metadata or {})
         if simulated or name == _let_through.get() or self.choice.may_run(name):
-            self._runs[run_id] = _Run(around, None, (name, input_str))
+            self._begin(run_id, _Run(around, None, (name, input_str)))
             return
         refusal = AccessRefused(
             f"the real tool {name!r} was about to run where nothing can take its place: it replaces"
@@ -142,7 +149,7 @@ class SimulationWatch(BaseCallbackHandler):
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A tool gave no answer: whatever is around it must not go on as if it had."""
-        run = self._runs.pop(run_id, None)
+        run = self._end(run_id)
         if run is not None and run.call is not None and isinstance(error, AgentworldError):
             ours = error.error if isinstance(error, SimulationInterrupted) else error
             self._note(run.around, run.call, ours)
@@ -153,7 +160,7 @@ class SimulationWatch(BaseCallbackHandler):
         Raises:
             SimulationInterrupted: a call in it got no answer, and the failure was caught.
         """
-        run = self._runs.pop(run_id, None)
+        run = self._end(run_id)
         if run is None or run.call is None:
             return
         _require_answered(run, f"the tool {run.call[0]!r}")
@@ -170,21 +177,38 @@ class SimulationWatch(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """A node, a graph or another chain begins."""
-        self._runs[run_id] = _Run(_around(parent_run_id), (metadata or {}).get("langgraph_node"))
+        self._begin(run_id, _Run(_around(parent_run_id), (metadata or {}).get("langgraph_node")))
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """It failed: nothing is hidden."""
-        self._runs.pop(run_id, None)
+        self._end(run_id)
 
     def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
         """
         Raises:
             SimulationInterrupted: a call in it got no answer, and the failure was caught.
         """
-        run = self._runs.pop(run_id, None)
+        run = self._end(run_id)
         if run is not None:
             where = "a function" if run.node is None else f"the node {run.node!r}"
             _require_answered(run, where)
+
+    def _begin(self, run_id: UUID, run: _Run) -> None:
+        self._runs[run_id] = run
+        around = run.around and self._runs.get(run.around)
+        if around:
+            around.inside.add(run_id)
+
+    def _end(self, run_id: UUID) -> _Run | None:
+        """Forgets a run that ended, and what in it was cancelled: LangChain does not tell of that."""
+        run = self._runs.pop(run_id, None)
+        if run is not None:
+            around = run.around and self._runs.get(run.around)
+            if around:
+                around.inside.discard(run_id)
+            for inner in list(run.inside):
+                self._end(inner)
+        return run
 
     def _note(self, around: UUID | None, call: Call, error: AgentworldError | None) -> None:
         """Tells all that is around a call what became of it."""

@@ -4,6 +4,10 @@ Checkpoints keep it, so going back in time and forking a thread go back and fork
 two places. A graph whose state has the channel `sim_ref` (`SimState`) carries it there. Every
 `ToolMessage` of a simulated tool carries it as well, in `additional_kwargs["agentworld"]`, which
 models are not shown: that is enough for a graph without the channel.
+
+Tasks that run in the same step of a graph write the point where each stands. Calls of one message are
+answered one after another, so one of their points lies behind all others; workers that were sent out
+(`Send`) are branches, and all of their points stay.
 """
 
 from __future__ import annotations

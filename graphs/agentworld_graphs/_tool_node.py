@@ -1,4 +1,5 @@
-"""What stands between a tool node and its tools: who answers, in which order, and what leaves."""
+"""`SimToolNode`, and what stands between a tool node and its tools: who answers, in which order, and what
+leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""LangChain tools as a world sees them."""
+"""LangChain tools as a world sees them: their specs, and those that run as they are or not at all.
+
+Tools through which an agent steers itself touch nothing but the graph they are part of: one writes the
+agent's list of things to do into its state, others hand a task or the conversation to another agent, whose
+own tools are simulated like all others. A world that answered them would break the agent. No call of a tool
+that runs at the model's provider reaches a tool node, so none of those is simulated.
+"""
 
 from __future__ import annotations
 
