@@ -15,15 +15,15 @@ from agentworld_sim.extras import require
 if TYPE_CHECKING:
     from agentworld_graphs._browser_toolkit import SimulatedBrowserToolkit
     from agentworld_graphs._deepagents_backend import SimDeepAgentState, SimulatedSandbox
-    from agentworld_graphs._failures import SimulationInterrupted
+    from agentworld_graphs._interruption import SimulationInterrupted
     from agentworld_graphs._middleware import SimulatedTools
     from agentworld_graphs._scripted import ExpectedAnswer, ScriptedChatModel, ScriptMismatch
-    from agentworld_graphs._seat import ToolOptions, WorldOptions
     from agentworld_graphs._shell_middleware import SimulatedShellMiddleware
     from agentworld_graphs._simulate import SimulatedTool, simulate
+    from agentworld_graphs._simulate_graph import simulate_graph, simulate_tool_nodes
     from agentworld_graphs._thread_refs import SimState, ref_in
     from agentworld_graphs._tool_node import SimToolNode
-    from agentworld_graphs._whole_graphs import simulate_graph, simulate_tool_nodes
+    from agentworld_graphs._world_handle import ToolOptions, WorldOptions
 
 __all__ = [
     "ExpectedAnswer",
@@ -58,16 +58,16 @@ _HOMES = {
     "SimulatedShellMiddleware": "_shell_middleware",
     "SimulatedTool": "_simulate",
     "SimulatedTools": "_middleware",
-    "SimulationInterrupted": "_failures",
-    "ToolOptions": "_seat",
-    "WorldOptions": "_seat",
+    "SimulationInterrupted": "_interruption",
+    "ToolOptions": "_world_handle",
+    "WorldOptions": "_world_handle",
     "ref_in": "_thread_refs",
     "simulate": "_simulate",
-    "simulate_graph": "_whole_graphs",
-    "simulate_tool_nodes": "_whole_graphs",
+    "simulate_graph": "_simulate_graph",
+    "simulate_tool_nodes": "_simulate_graph",
 }
 
-_HOMES_WITH_AGENTS = ("_middleware", "_shell_middleware", "_whole_graphs")
+_HOMES_WITH_AGENTS = ("_middleware", "_shell_middleware", "_simulate_graph")
 """Those that need LangChain's agents; a `SimToolNode` does without."""
 
 

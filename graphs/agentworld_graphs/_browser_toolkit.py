@@ -9,8 +9,8 @@ from urllib.parse import urlparse
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field, model_validator
 
-from agentworld_graphs._seat import WorldOptions, seat_of, world_of
-from agentworld_graphs._simulate import simulated
+from agentworld_graphs._simulate import simulate_in
+from agentworld_graphs._world_handle import WorldOptions, handle_of, world_of
 from agentworld_sim import ToolCall, UsageError, World
 from agentworld_sim.engines.browser.history import serves_pages
 from agentworld_sim.extras import require
@@ -57,7 +57,7 @@ class SimulatedBrowserToolkit:
                 " them: AGENTWORLD_MODEL_URL, or model=…"
             )
         self._tools = [
-            simulated(shape, self._world, binds_to=f"playwright-toolkit/{shape.name}")
+            simulate_in(shape, self._world, binds_to=f"playwright-toolkit/{shape.name}")
             for shape in browser_shapes()
         ]
 
@@ -78,7 +78,7 @@ class SimulatedBrowserToolkit:
             for url, page in pages.items()
         }
         serve = known_tools()["playwright-toolkit/serve_pages"].spec
-        seat_of(self._world).bind(serve)
+        handle_of(self._world).bind(serve)
         run_sync(self._world.step(ToolCall(serve.name, {"pages": served})))
 
 

@@ -27,13 +27,19 @@ from deepagents.backends.protocol import (
 from langgraph.errors import GraphBubbleUp
 
 from agentworld_graphs import _deepagents_results as results
-from agentworld_graphs._batches import Batch, wait_for
-from agentworld_graphs._deepagents_results import downloaded
-from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._parent_graphs import Level, keeps_checkpoints, levels
-from agentworld_graphs._place import Place
-from agentworld_graphs._seat import Seat, Within, WorldOptions, seat_of, world_of
+from agentworld_graphs._call_order import CallBatch, wait_for
+from agentworld_graphs._call_site import CallSite
+from agentworld_graphs._deepagents_results import download_from
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
+from agentworld_graphs._parent_graphs import ParentGraph, keeps_checkpoints, parent_graphs
 from agentworld_graphs._thread_refs import SimState
+from agentworld_graphs._world_handle import (
+    EnclosingCall,
+    WorldHandle,
+    WorldOptions,
+    handle_of,
+    world_of,
+)
 from agentworld_sim import (
     AccessRefused,
     Observation,
@@ -82,7 +88,7 @@ class SimulatedSandbox(SandboxBackendProtocol):
             UsageError: the world has another tool that a graph calls by one of these names.
         """
         self._world = world_of(world, **options)
-        self._seat = seat_of(self._world)
+        self._handle = handle_of(self._world)
         self._start = self._world.ref
         self._refused: dict[str, AccessRefused] = {}
         for binding in known_tools().values():
@@ -106,7 +112,7 @@ class SimulatedSandbox(SandboxBackendProtocol):
 
     def _bind(self, spec: ToolSpec) -> None:
         try:
-            self._seat.bind(spec)
+            self._handle.bind(spec)
         except AccessRefused as refused:
             # The others can be used. Who calls this one is told.
             self._refused[spec.name] = refused
@@ -239,78 +245,82 @@ class SimulatedSandbox(SandboxBackendProtocol):
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Puts files onto the machine; the directories above them are made."""
-        standing = Standing()
-        return [run_sync(self._upload(standing, path, content)) for path, content in files]
+        backend_call = BackendCall()
+        return [run_sync(self._upload(backend_call, path, content)) for path, content in files]
 
     async def aupload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """As `upload_files`."""
-        standing = Standing()
-        return [await self._upload(standing, path, content) for path, content in files]
+        backend_call = BackendCall()
+        return [await self._upload(backend_call, path, content) for path, content in files]
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         """Contents of files. Looking at them is no turn."""
-        return run_sync(self._download(Standing(), paths))
+        return run_sync(self._download(BackendCall(), paths))
 
     async def adownload_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         """As `download_files`."""
-        return await self._download(Standing(), paths)
+        return await self._download(BackendCall(), paths)
 
     # How
 
     def _ask(self, name: str, **arguments: Any) -> Observation:
         # Where the call stands is known only on this thread.
-        return run_sync(self._answered(Standing(), ToolCall(name, arguments)))
+        return run_sync(self._answered(BackendCall(), ToolCall(name, arguments)))
 
     async def _aask(self, name: str, **arguments: Any) -> Observation:
-        return await self._answered(Standing(), ToolCall(name, arguments))
+        return await self._answered(BackendCall(), ToolCall(name, arguments))
 
-    async def _upload(self, standing: Standing, path: str, content: bytes) -> FileUploadResponse:
+    async def _upload(
+        self, backend_call: BackendCall, path: str, content: bytes
+    ) -> FileUploadResponse:
         if not path.startswith("/"):
             return FileUploadResponse(path, "invalid_path")
         call = ToolCall("upload_file", {"file_path": path, **_content(content)})
-        return results.upload_response(path, await self._answered(standing, call))
+        return results.upload_response(path, await self._answered(backend_call, call))
 
-    async def _download(self, standing: Standing, paths: list[str]) -> list[FileDownloadResponse]:
-        with _raised_in_graphs(standing):
-            standing.require_way_back()
-            await standing.turn_comes()
+    async def _download(
+        self, backend_call: BackendCall, paths: list[str]
+    ) -> list[FileDownloadResponse]:
+        with _raised_in_graphs(backend_call):
+            backend_call.require_way_back()
+            await backend_call.turn_comes()
             ref: WorldRef | None = None
-            async with one_at_a_time(self._seat):
-                entered = self._enter(standing)
+            async with one_at_a_time(self._handle):
+                entered = self._enter(backend_call)
                 if entered is not None:
                     ref = entered.batch.tip
-            return [await downloaded(self._world, path, ref) for path in paths]
+            return [await download_from(self._world, path, ref) for path in paths]
 
-    async def _answered(self, standing: Standing, call: ToolCall) -> Observation:
+    async def _answered(self, backend_call: BackendCall, call: ToolCall) -> Observation:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
-        with _raised_in_graphs(standing):
+        with _raised_in_graphs(backend_call):
             if call.name in self._refused:
                 raise AccessRefused(str(self._refused[call.name]))
-            standing.require_way_back()
-            await standing.turn_comes()
-            async with one_at_a_time(self._seat):
-                answered = await self._seat.answer(call, self._enter(standing))
-                standing.moved(answered.ref)
+            backend_call.require_way_back()
+            await backend_call.turn_comes()
+            async with one_at_a_time(self._handle):
+                answered = await self._handle.answer(call, self._enter(backend_call))
+                backend_call.moved(answered.ref)
                 return answered.observation
 
-    def _enter(self, standing: Standing) -> Within | None:
-        place = standing.place
-        if place is None:
+    def _enter(self, backend_call: BackendCall) -> EnclosingCall | None:
+        site = backend_call.site
+        if site is None:
             return None
-        entered = self._seat.enter(place, standing.base, self._start)
-        standing.stand(entered.batch)
+        entered = self._handle.enter(site, backend_call.base, self._start)
+        backend_call.stand(entered.batch)
         return entered
 
 
 @contextmanager
-def _raised_in_graphs(standing: Standing) -> Generator[None]:
+def _raised_in_graphs(backend_call: BackendCall) -> Generator[None]:
     """Makes our own failures leave the graph as they must; outside of one they are what they are."""
     try:
         yield
     except GraphBubbleUp:
         raise
     except Exception as error:
-        if not standing.in_graph:
+        if not backend_call.in_graph:
             raise
         raise SimulationInterrupted(as_ours(error)) from error
 
@@ -354,11 +364,11 @@ NO_CHANNEL = (
 )
 
 
-class Standing:
+class BackendCall:
     """The place of one call of a backend. Made where the call is made, used on any event loop."""
 
     def __init__(self) -> None:
-        self.levels = levels()
+        self.levels = parent_graphs()
         self._own = next((one for one in self.levels if one.has_channel), None)
 
     @property
@@ -372,18 +382,18 @@ class Standing:
         return self._own is not None
 
     @property
-    def place(self) -> Place | None:
-        """What a seat orders and remembers the call by."""
+    def site(self) -> CallSite | None:
+        """What a world handle orders and remembers the call by."""
         if self._own is None:
             return None
         inner, outer = self.levels[0], self.levels[-1]
-        return Place(
+        return CallSite(
             # All of what one step of the outermost graph does is one batch, subagents included.
             step=(outer.info.thread_id, outer.info.checkpoint_id),
             task=inner.info.task_id,
             call=inner.call,
             attempt=inner.info,
-            pass_=None,
+            step_attempt=None,
             earlier=(),
             tasks=None,
             known=True,
@@ -407,7 +417,7 @@ class Standing:
         """Where the outermost step began; `None` at the beginning of its thread."""
         return self._inherited or None
 
-    def stand(self, batch: Batch) -> None:
+    def stand(self, batch: CallBatch) -> None:
         """Puts `batch` where this call continues."""
         assert self._own is not None
         here = self._own.ref(fresh=True)
@@ -426,19 +436,19 @@ class Standing:
         return outer.ref(fresh=False) if outer is not None else ""
 
     @property
-    def _outer(self) -> Level | None:
+    def _outer(self) -> ParentGraph | None:
         return next((one for one in reversed(self.levels) if one.has_channel), None)
 
 
-_locks: WeakKeyDictionary[Seat, TurnLock] = WeakKeyDictionary()
+_locks: WeakKeyDictionary[WorldHandle, TurnLock] = WeakKeyDictionary()
 _guard = threading.Lock()
 
 
 @asynccontextmanager
-async def one_at_a_time(seat: Seat) -> AsyncGenerator[None]:
+async def one_at_a_time(handle: WorldHandle) -> AsyncGenerator[None]:
     """One call of a backend after another: reading the ref, the turn and writing the ref are one."""
     with _guard:
-        lock = _locks.setdefault(seat, TurnLock())
+        lock = _locks.setdefault(handle, TurnLock())
     async with lock:
         yield
 

@@ -121,12 +121,12 @@ LINKS = 40
 SUPERUSER = "root"
 
 
-async def downloaded(world: World, path: str, ref: WorldRef | None) -> FileDownloadResponse:
+async def download_from(world: World, path: str, ref: WorldRef | None) -> FileDownloadResponse:
     """The content of one file at a point of a world's history."""
     if not path.startswith("/"):
         return FileDownloadResponse(path, error="invalid_path")
     state = await world.state(ref)
-    real = _resolved(state.files, path)
+    real = _without_links(state.files, path)
     entry = state.files.get(real) if real else None
     if real is None or entry is None:
         return FileDownloadResponse(path, error="is_directory" if real == "/" else "file_not_found")
@@ -143,7 +143,7 @@ def _may_read(entry: FileEntry, user: str) -> bool:
     return bool(entry.mode & (0o400 if entry.owner == user else 0o044))
 
 
-def _resolved(files: Mapping[str, FileEntry], path: str) -> str | None:
+def _without_links(files: Mapping[str, FileEntry], path: str) -> str | None:
     """`path` without symbolic links; `None` when they go in circles."""
     left = [part for part in path.split("/") if part and part != "."]
     done, links = "/", 0

@@ -27,11 +27,11 @@ from langgraph.pregel.remote import (  # pyright: ignore[reportMissingTypeStubs]
     RemoteGraph,
 )
 
-from agentworld_graphs._access import Choice, Refusals
 from agentworld_graphs._run_context import is_simulated, shadow
+from agentworld_graphs._tool_selection import Refusals, ToolSelection
 from agentworld_graphs.tool_specs import (
     REASON,
-    is_own,
+    is_control_tool,
     provider_side,
     provider_side_in,
     refusal_of,
@@ -89,7 +89,7 @@ def reachable(start: Any, seen: dict[int, Any]) -> Iterator[Any]:
             continue
         seen[id(one)] = one
         yield one
-        waiting += [(held, depth + 1) for held in _held_by(one)]
+        waiting += [(held, depth + 1) for held in _contents_of(one)]
         if isinstance(one, FunctionType):
             waiting += [(held, depth + GLOBAL) for held in _globals_of(one)]
 
@@ -135,16 +135,20 @@ class _DictTool:
         self.name = name
 
 
-def _held_by(one: Any) -> list[Any]:
+def _contents_of(one: Any) -> list[Any]:
     if isinstance(one, ToolNode):
         hooks: Any = one
         wrappers = [hooks._wrap_tool_call, hooks._awrap_tool_call]
         # A tool's own function is what is not run, save where it only steers the agent.
-        return [*wrappers, *(tool for tool in one.tools_by_name.values() if is_own(tool))]
+        return [*wrappers, *(tool for tool in one.tools_by_name.values() if is_control_tool(tool))]
     if isinstance(one, GRAPH):
         return [node.bound for node in one.nodes.values()]
     if isinstance(one, BaseTool):
-        return [getattr(one, name, None) for name in ("func", "coroutine")] if is_own(one) else []
+        return (
+            [getattr(one, name, None) for name in ("func", "coroutine")]
+            if is_control_tool(one)
+            else []
+        )
     if isinstance(one, SEQUENCE):
         return list(one.steps)
     if isinstance(one, BINDING):
@@ -230,10 +234,10 @@ def _is_composite(one: Any) -> bool:
 SEQUENCES: Any = (RunnableSequence, RunnableSeq)
 
 
-class Rebuild:
+class GraphCopier:
     """Copies graphs."""
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: ToolSelection) -> None:
         self._choice = choice
         self.refusals = Refusals()
         self._nodes: list[ToolNode] = []

@@ -20,11 +20,11 @@ from langchain.agents.middleware import (
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
-from agentworld_graphs._access import Choice, Refusals
-from agentworld_graphs._failures import SimulationInterrupted
-from agentworld_graphs._seat import ToolOptions
+from agentworld_graphs._interruption import SimulationInterrupted
 from agentworld_graphs._thread_refs import SimState, marks_of, ref_in
 from agentworld_graphs._tool_node import AsyncExecute, Execute, Interceptor, Result
+from agentworld_graphs._tool_selection import Refusals, ToolSelection
+from agentworld_graphs._world_handle import ToolOptions
 from agentworld_graphs.tool_specs import (
     provider_side,
     provider_side_in,
@@ -77,7 +77,7 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
         """
         super().__init__()
         self.tools = []
-        self._choice = Choice(world, **options)
+        self._choice = ToolSelection(world, **options)
         self._interceptor = Interceptor(self._choice)
         self._failed: dict[tuple[str | None, str], SimulationInterrupted] = {}
 
@@ -227,11 +227,7 @@ DECORATED = "langchain.agents.middleware.types"
 
 
 def inside_of(handler: object) -> list[object]:
-    """The middleware between a wrapper of tool calls and the tools.
-
-    Args:
-        handler: What the wrapper was given to execute the call with.
-    """
+    """The middleware between a wrapper of tool calls and the tools."""
     return list(_owners(handler, set()))
 
 

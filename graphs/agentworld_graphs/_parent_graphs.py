@@ -23,17 +23,17 @@ from weakref import WeakKeyDictionary
 from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
 
-from agentworld_graphs._batches import Batch
-from agentworld_graphs._place import (
+from agentworld_graphs._call_order import CallBatch
+from agentworld_graphs._call_site import (
     CHECKPOINTER_KEY,
     READ_KEY,
     RESUMING_KEY,
     RUNNER_KEY,
     AnyFuture,
-    Place,
+    CallSite,
     sent_call,
 )
-from agentworld_graphs._thread_refs import CHANNEL, HIDDEN_CHANNEL, joined, marks_of, ref_in
+from agentworld_graphs._thread_refs import CHANNEL, HIDDEN_CHANNEL, join_tips, marks_of, ref_in
 from agentworld_sim import WorldRef
 from agentworld_sim.runtime.sync import in_sync_call
 
@@ -48,7 +48,7 @@ task around it, when the graph is a subgraph."""
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class ParentGraph:
     """One graph of a run, and the task in it that the call belongs to."""
 
     configurable: Mapping[str, Any]
@@ -107,57 +107,45 @@ class Level:
                 yield future
 
 
-def levels() -> list[Level]:
+def parent_graphs() -> list[ParentGraph]:
     """The graphs around this call, the innermost first; none outside of a graph."""
     try:
-        return _levels(get_config())
+        return _parent_graphs_of(get_config())
     except RuntimeError:
         return []
 
 
 def has_channel(config: Mapping[str, Any]) -> bool:
     """Whether the graph that `config` is of has the channel `sim_ref`."""
-    level = next(iter(_levels(config)), None)
+    level = next(iter(_parent_graphs_of(config)), None)
     return level is not None and level.has_channel
 
 
 def write_ref(config: Mapping[str, Any], ref: str) -> None:
     """Writes `sim_ref` into the state of the graph that `config` is of, if it has the channel."""
-    level = next(iter(_levels(config)), None)
+    level = next(iter(_parent_graphs_of(config)), None)
     if level is not None and level.has_channel:
         level.send(ref)
 
 
 def keeps_hidden_ref() -> bool:
     """Whether this is called inside of a copy that `simulate_graph` made."""
-    return _copy_among(levels()) is not None
+    return _copy_among(parent_graphs()) is not None
 
 
 def ref_of_copy(config: Mapping[str, Any], *, fresh: bool = True) -> str | None:
     """Where the copy of a graph stands (`simulate_graph`) that a function of `config`'s graph is in; `None`
     where there is none, or nothing was done in it yet.
-
-    Args:
-        config: The config of a task.
-        fresh: With what this task has written; otherwise as it was before the step.
     """
-    level = _copy_among(_levels(config))
+    level = _copy_among(_parent_graphs_of(config))
     return None if level is None else level.configurable[READ_KEY](HIDDEN_CHANNEL, fresh) or None
 
 
 def ref_around(config: Mapping[str, Any], *, world: str, key: str) -> str | None:
     """Where the graph of `config` stands, or those inside of which it runs, the nearest first: a worker that
     was given a state of its own begins where the graph stands that sent it out.
-
-    Args:
-        config: Of a task.
-        world: The id of the world.
-        key: Where states have their messages.
-
-    Returns:
-        The point; `None` where nothing was done in any of them yet.
     """
-    for level in _levels(config):
+    for level in _parent_graphs_of(config):
         state: dict[str, Any] = {}
         for channel in (HIDDEN_CHANNEL, CHANNEL, key):
             with suppress(KeyError):
@@ -169,22 +157,16 @@ def ref_around(config: Mapping[str, Any], *, world: str, key: str) -> str | None
 
 
 def write_ref_around(config: Mapping[str, Any], ref: str, *, own: bool = False) -> None:
-    """Tells the copy of a graph around `config`'s graph, if there is one, where it stands now.
-
-    Args:
-        config: The config of a task.
-        ref: The point.
-        own: Whether `config`'s graph may be that copy: a function of its own asks.
-    """
-    level = _copy_among(_levels(config)[not own :])
+    """Tells the copy of a graph around `config`'s graph, if there is one, where it stands now."""
+    level = _copy_among(_parent_graphs_of(config)[not own :])
     if level is not None:
         before = level.configurable[READ_KEY](HIDDEN_CHANNEL, False)
         written = level.configurable[READ_KEY](HIDDEN_CHANNEL, True)
         # A function may call several agents at once: each of them is a branch.
-        level.send(joined(before, (written, ref)), HIDDEN_CHANNEL)
+        level.send(join_tips(before, (written, ref)), HIDDEN_CHANNEL)
 
 
-def _copy_among(found: Iterable[Level]) -> Level | None:
+def _copy_among(found: Iterable[ParentGraph]) -> ParentGraph | None:
     for level in found:
         with suppress(KeyError):
             level.configurable[READ_KEY](HIDDEN_CHANNEL, False)
@@ -192,8 +174,8 @@ def _copy_among(found: Iterable[Level]) -> Level | None:
     return None
 
 
-def _levels(config: Mapping[str, Any]) -> list[Level]:
-    found: list[Level] = []
+def _parent_graphs_of(config: Mapping[str, Any]) -> list[ParentGraph]:
+    found: list[ParentGraph] = []
     while True:
         configurable: Mapping[str, Any] = config.get("configurable") or {}
         if READ_KEY not in configurable or SEND_KEY not in configurable:
@@ -203,17 +185,17 @@ def _levels(config: Mapping[str, Any]) -> list[Level]:
             task, futures = runner.args[0](), runner.keywords["futures"]()
             around = runner.keywords[LOOP_ARGUMENT].__self__.config
         except (AttributeError, IndexError, KeyError, TypeError):
-            return [*found, Level(configurable, None, ())]
-        found.append(Level(configurable, task, _before(task, futures)))
+            return [*found, ParentGraph(configurable, None, ())]
+        found.append(ParentGraph(configurable, task, _earlier_tasks(task, futures)))
         config = around
 
 
-def keeps_checkpoints(found: Iterable[Level]) -> bool:
+def keeps_checkpoints(found: Iterable[ParentGraph]) -> bool:
     """Whether the run can be gone back in."""
     return any(level.configurable.get(CHECKPOINTER_KEY) for level in found)
 
 
-def _before(
+def _earlier_tasks(
     own: object, futures: Mapping[AnyFuture, Any] | None
 ) -> tuple[tuple[AnyFuture, Any], ...]:
     found: list[tuple[AnyFuture, Any]] = []
@@ -237,13 +219,8 @@ DEPTH = 6
 """How deep in what an entrypoint saved messages are looked for."""
 
 
-def place_in_task(tool: str, call: str) -> Place | None:
-    """The place of a call that a `@task` makes; `None` anywhere else.
-
-    Args:
-        tool: The name of the tool that is called.
-        call: The call's id, if it has one.
-    """
+def site_in_task(tool: str, call: str) -> CallSite | None:
+    """The place of a call that a `@task` makes; `None` anywhere else."""
     configurable = _configurable()
     try:
         runner: Any = configurable[RUNNER_KEY]
@@ -261,24 +238,20 @@ def place_in_task(tool: str, call: str) -> Place | None:
             continue
         if task.name == own.name or _has_call(task.input):
             tasks[task.id] = future
-    return Place(
+    return CallSite(
         step=(info.thread_id, info.checkpoint_id),
         task=info.task_id,
         call=call,
         attempt=info,
-        pass_=futures,
+        step_attempt=futures,
         earlier=tuple((id, tool) for id in tasks),
         tasks=tasks,
         known=True,
     )
 
 
-def place_in_function(call: str) -> Place | None:
-    """The place of a call that the function of a node makes itself; `None` outside of a graph.
-
-    Args:
-        call: The call's id, if it has one.
-    """
+def site_in_function(call: str) -> CallSite | None:
+    """The place of a call that the function of a node makes itself; `None` outside of a graph."""
     configurable = _configurable()
     info: Any = getattr(configurable.get(RUNTIME_KEY), "execution_info", None)
     if info is None:
@@ -288,12 +261,12 @@ def place_in_function(call: str) -> Place | None:
         # Nodes that run side by side each begin where the step began. An entrypoint is alone, and goes
         # on where its tasks are.
         step = f"{step}:{info.task_id}"
-    return Place(
+    return CallSite(
         step=(info.thread_id, step),
         task=info.task_id,
         call=call,
         attempt=info,
-        pass_=info,
+        step_attempt=info,
         earlier=(),
         tasks=None,
         known=True,
@@ -304,12 +277,12 @@ def place_in_function(call: str) -> Place | None:
 def ref_of_function() -> WorldRef | None:
     """Where the copy of a graph stands whose function calls; `None` where there is none."""
     # A tool node of the same graph writes `sim_ref`, if the state has it.
-    level = next(iter(levels()), None)
+    level = next(iter(parent_graphs()), None)
     own = level.ref(fresh=True) if level is not None and level.has_channel else ""
     return own or ref_of_copy(get_config())
 
 
-def follow_agents(batch: Batch) -> None:
+def follow_agents(batch: CallBatch) -> None:
     """Goes on where an agent left the world that the same function called since its last own call."""
     config = get_config()
     here = ref_of_copy(config)
@@ -319,7 +292,7 @@ def follow_agents(batch: Batch) -> None:
             batch.tip = here
 
 
-def write_ref_of_function(batch: Batch) -> None:
+def write_ref_of_function(batch: CallBatch) -> None:
     """Tells the copy of a graph where the calls of its function have left the world."""
     with _guard:
         _written[batch] = batch.tip
@@ -327,7 +300,7 @@ def write_ref_of_function(batch: Batch) -> None:
         write_ref(get_config(), batch.tip)
 
 
-_written: WeakKeyDictionary[Batch, WorldRef] = WeakKeyDictionary()
+_written: WeakKeyDictionary[CallBatch, WorldRef] = WeakKeyDictionary()
 """What was written last. Anything else that is found there is an agent's."""
 
 _guard = threading.Lock()
@@ -355,7 +328,7 @@ async def ref_of_thread(world: str) -> WorldRef | None:
         }
     }
     for number in range(RUNS):
-        kept = await _kept(saver, config)
+        kept = await _checkpoint(saver, config)
         if kept is None:
             return None
         # The first is that of this run.
@@ -413,7 +386,7 @@ def _messages(value: object, depth: int) -> Iterator[BaseMessage]:
             yield from _messages(inner, depth - 1)
 
 
-async def _kept(saver: Any, config: Any) -> Any:
+async def _checkpoint(saver: Any, config: Any) -> Any:
     """A checkpoint, from a saver of either kind."""
     if in_sync_call():
         return await asyncio.to_thread(saver.get_tuple, config)

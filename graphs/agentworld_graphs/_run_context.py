@@ -35,14 +35,14 @@ from langchain_core.tracers.context import register_configure_hook
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agentworld_graphs._access import Choice
-from agentworld_graphs._failures import SimulationInterrupted
+from agentworld_graphs._interruption import SimulationInterrupted
 from agentworld_graphs._simulate import METADATA_KEY, SimulatedTool
+from agentworld_graphs._tool_selection import ToolSelection
 from agentworld_graphs.tool_specs import provider_side_among, refusal_of
 from agentworld_sim import AccessRefused, AgentworldError, UsageError
 
 if TYPE_CHECKING:
-    from agentworld_graphs._access import Choice
+    from agentworld_graphs._tool_selection import ToolSelection
 
 
 _let_through: ContextVar[str | None] = ContextVar("_let_through", default=None)
@@ -74,7 +74,7 @@ class SimulationWatch(BaseCallbackHandler):
     # In the caller's own context: a handler in a thread of its own could not stop anything.
     run_inline = True
 
-    def __init__(self, choice: Choice, *, seen: bool = True) -> None:
+    def __init__(self, choice: ToolSelection, *, seen: bool = True) -> None:
         self.choice = choice
         self.seen = seen
         """Whether there is anything that a world answers: found before the run, or met in it."""
@@ -248,12 +248,7 @@ def running(watch: SimulationWatch) -> Generator[None]:
 
 
 def tool_in_place_of(tool: BaseTool, callbacks: object) -> BaseTool:
-    """What runs where a tool is called: the tool itself, outside of a simulation.
-
-    Args:
-        tool: The tool.
-        callbacks: Those that it is called with.
-    """
+    """What runs where a tool is called: the tool itself, outside of a simulation."""
     watch = _watch_among(_handlers(callbacks)) or _running.get()
     return tool if watch is None else watch.in_place_of(tool)
 
@@ -268,14 +263,14 @@ def let_through(name: str) -> Generator[None]:
         _let_through.reset(token)
 
 
-def watches_in(config: RunnableConfig | None) -> SimulationWatch | None:
+def watch_in(config: RunnableConfig | None) -> SimulationWatch | None:
     """The simulation that a run is part of, if it is part of one."""
     return _watch_among(_handlers((config or {}).get("callbacks"))) or _running.get()
 
 
-def watch_from_here(config: RunnableConfig, choice: Choice) -> SimulationWatch:
+def watch_from_here(config: RunnableConfig, choice: ToolSelection) -> SimulationWatch:
     """Makes what is called with `config` part of a simulation, if it is not part of one."""
-    watch = watches_in(config)
+    watch = watch_in(config)
     if watch is not None:
         return watch
     callbacks = config.get("callbacks")
@@ -310,10 +305,10 @@ PARAMETERS = ["self", "call", "input_type", "tool_runtime"]
 
 _guard = threading.Lock()
 _originals: dict[str, Any] = {}
-_everywhere: list[Choice] = []
+_everywhere: list[ToolSelection] = []
 """Simulations of every tool node of the process; the last one counts."""
 _stays = False
-_shadows: WeakKeyDictionary[ToolNode, tuple[Choice, ToolNode]] = WeakKeyDictionary()
+_shadows: WeakKeyDictionary[ToolNode, tuple[ToolSelection, ToolNode]] = WeakKeyDictionary()
 _runs = 0
 """How many simulated runs last."""
 _replaced: list[tuple[str, Any, Any]] = []
@@ -375,7 +370,7 @@ def reach_nested_nodes() -> None:
         _stays = True
 
 
-def enter_everywhere(choice: Choice) -> None:
+def enter_everywhere(choice: ToolSelection) -> None:
     """Every tool node of the process is part of this simulation, until it leaves.
 
     Raises:
@@ -386,7 +381,7 @@ def enter_everywhere(choice: Choice) -> None:
         _everywhere.append(choice)
 
 
-def leave_everywhere(choice: Choice) -> None:
+def leave_everywhere(choice: ToolSelection) -> None:
     """Ends `enter_everywhere`."""
     with _guard:
         _everywhere.remove(choice)
@@ -396,7 +391,7 @@ def leave_everywhere(choice: Choice) -> None:
             _originals.clear()
 
 
-def shadow(node: ToolNode, choice: Choice) -> ToolNode:
+def shadow(node: ToolNode, choice: ToolSelection) -> ToolNode:
     """A copy of a tool node whose calls a world answers. The user's wrappers stay around them."""
     from agentworld_graphs._tool_node import Interceptor
 
@@ -452,7 +447,7 @@ def _node_for(node: ToolNode, runtime: Any) -> ToolNode:
     """The node itself, or its shadow in the simulation that it is part of."""
     if is_simulated(node):
         return node
-    watch = watches_in(runtime.config)
+    watch = watch_in(runtime.config)
     choice = watch.choice if watch is not None else (_everywhere[-1] if _everywhere else None)
     if choice is None:
         return node

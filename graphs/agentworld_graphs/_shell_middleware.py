@@ -20,13 +20,13 @@ from langchain_core.tools import ToolException
 from langgraph.runtime import Runtime
 from pydantic import PrivateAttr
 
-from agentworld_graphs._access import Choice
-from agentworld_graphs._failures import SimulationInterrupted, as_ours
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
 from agentworld_graphs._middleware import SimulatedToolsState
-from agentworld_graphs._seat import WorldOptions, seat_of
 from agentworld_graphs._simulate import SimulatedTool
 from agentworld_graphs._thread_refs import CHANNEL, ref_in
 from agentworld_graphs._tool_node import AsyncExecute, Execute, Interceptor, Result
+from agentworld_graphs._tool_selection import ToolSelection
+from agentworld_graphs._world_handle import WorldOptions, handle_of
 from agentworld_sim import ToolCall, ToolSpec, Turn, World, WorldRef
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from langchain.agents.middleware._execution import BaseExecutionPolicy
     from langchain.agents.middleware._redaction import ResolvedRedactionRule
 
-    from agentworld_graphs._batches import Answered
+    from agentworld_graphs._call_order import AnsweredCall
 
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
             shell_command=shell_command,
             env=env,
         )
-        self._choice = Choice(world, **options)
+        self._choice = ToolSelection(world, **options)
         self._interceptor = Interceptor(self._choice)
         self._shutdown_commands = _several(shutdown_commands)
         binding = known_tools()[BINDING]
@@ -109,7 +109,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
             input_schema=binding.input_schema,
             binds_to=BINDING,
         )
-        seat_of(self.world).bind(spec)
+        handle_of(self.world).bind(spec)
         tool = SimulatedShellTool.of(real.tools[0], self.world, start=self._choice.start)
         assert isinstance(tool, SimulatedShellTool)
         # The real tool raises what it does not say.
@@ -277,7 +277,7 @@ class SimulatedShellTool(SimulatedTool):
         self,
         content: Any,
         call: ToolCall,
-        answered: Answered | None,
+        answered: AnsweredCall | None,
         artifact: object,
         *,
         error: bool = False,

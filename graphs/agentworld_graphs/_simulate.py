@@ -17,22 +17,30 @@ from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, PrivateAttr
 from pydantic_core import to_jsonable_python
 
-from agentworld_graphs._batches import Answered
-from agentworld_graphs._failures import SimulationInterrupted, as_ours
+from agentworld_graphs._call_order import AnsweredCall
+from agentworld_graphs._call_site import call_site_of, reader_of
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
 from agentworld_graphs._parent_graphs import (
     follow_agents,
     keeps_hidden_ref,
-    place_in_function,
-    place_in_task,
     ref_around,
     ref_of_function,
     ref_of_thread,
+    site_in_function,
+    site_in_task,
     write_ref,
     write_ref_of_function,
 )
-from agentworld_graphs._place import place_of, reader_of
-from agentworld_graphs._seat import Base, Seat, ToolAccess, Within, WorldOptions, seat_of, world_of
 from agentworld_graphs._thread_refs import MARK, Mark, ref_in
+from agentworld_graphs._world_handle import (
+    Base,
+    EnclosingCall,
+    ToolAccess,
+    WorldHandle,
+    WorldOptions,
+    handle_of,
+    world_of,
+)
 from agentworld_graphs.tool_specs import bind
 from agentworld_sim import (
     AccessRefused,
@@ -55,7 +63,7 @@ RUNTIME_ARGUMENT = "agentworld_runtime"
 class SimulatedTool(StructuredTool):
     """A tool whose calls a world answers; made by `simulate`. The real tool is not kept."""
 
-    _seat: Seat = PrivateAttr()
+    _handle: WorldHandle = PrivateAttr()
     _world: World = PrivateAttr()
     _start: WorldRef = PrivateAttr()
     _real_injected: frozenset[str] = PrivateAttr(default=frozenset())
@@ -106,11 +114,11 @@ class SimulatedTool(StructuredTool):
             response_format=real.response_format,
             extras=real.extras,
         )
-        made._seat = seat_of(world)
+        made._handle = handle_of(world)
         made._world = world
         made._start = start or world.ref
         made._real_injected = real._injected_args_keys
-        made._shown = _shown(real)
+        made._shown = _visible_arguments(real)
         made._messages_key = messages_key
         made._refusal = refusal
         return made
@@ -139,7 +147,7 @@ class SimulatedTool(StructuredTool):
         metadata: dict[str, Any] = options.get("metadata") or {}
         return {
             **options,
-            "metadata": {**metadata, **told_at_start(self.world)},
+            "metadata": {**metadata, **start_metadata(self.world)},
             "tags": [*(options.get("tags") or ()), SIMULATED],
         }
 
@@ -189,29 +197,29 @@ class SimulatedTool(StructuredTool):
     def _will_not_ask(self, runtime: Runtime) -> None:
         entered = self._entered_in_node(runtime)
         if entered is not None:
-            attempt, call = entered.attempt, entered.place.call
+            attempt, call = entered.attempt, entered.site.call
             attempt.arrived.add(call)
             if not attempt.supervised:
                 attempt.end(call)
 
-    def _entered_in_node(self, runtime: Runtime) -> Within | None:
-        current = self._seat.current(runtime)
+    def _entered_in_node(self, runtime: Runtime) -> EnclosingCall | None:
+        current = self._handle.current(runtime)
         if current is not None:
             return current
-        place = place_of(runtime, self._messages_key)
-        return place and self._seat.enter(place, self._base(runtime), self._start)
+        site = call_site_of(runtime, self._messages_key)
+        return site and self._handle.enter(site, self._base(runtime), self._start)
 
-    async def _entered(self, call: ToolCall, runtime: Runtime | None) -> Within | None:
+    async def _entered(self, call: ToolCall, runtime: Runtime | None) -> EnclosingCall | None:
         """The call where it stands: in a tool node, in a task of the functional API, or nowhere."""
         if runtime is not None:
             return self._entered_in_node(runtime)
-        task = place_in_task(self.name, call.id)
-        place = task or place_in_function(call.id)
-        if place is None or not (task or keeps_hidden_ref() or self._seat.is_inside(place)):
+        task = site_in_task(self.name, call.id)
+        site = task or site_in_function(call.id)
+        if site is None or not (task or keeps_hidden_ref() or self._handle.is_inside(site)):
             return None
         ref = await ref_of_thread(self.world.id) or ref_of_function()
-        entered = self._seat.enter(place, lambda: ref, self._start)
-        if task is None and not self._seat.is_inside(place):
+        entered = self._handle.enter(site, lambda: ref, self._start)
+        if task is None and not self._handle.is_inside(site):
             follow_agents(entered.batch)
         return entered
 
@@ -238,7 +246,7 @@ class SimulatedTool(StructuredTool):
         try:
             if self._refusal is not None:
                 raise self._refusal
-            answered = await self._seat.answer(call, entered, on_delta=reader_of(runtime))
+            answered = await self._handle.answer(call, entered, on_delta=reader_of(runtime))
         except ArgumentsError as error:
             # JSON schemas are not checked by LangChain; the real tool's server would say so itself.
             return self._failed(str(error), call, None)
@@ -250,21 +258,21 @@ class SimulatedTool(StructuredTool):
             raise SimulationInterrupted(as_ours(error)) from error
         if entered is not None:
             self._carry(entered, runtime)
-        tell_tracers(run, answered.mark(self.world.id))
+        update_traces(run, answered.mark(self.world.id))
         if answered.observation.is_error:
             return self._failed(answered.observation.text, call, answered)
         artifact = {"structured_content": answered.observation.structured}
         content = self._message(answered.observation.text, call, answered, artifact)
         return (content, artifact) if self.response_format == "content_and_artifact" else content
 
-    def _carry(self, entered: Within, runtime: Runtime | None) -> None:
+    def _carry(self, entered: EnclosingCall, runtime: Runtime | None) -> None:
         """Writes the ref into the graph's channel, where no node around the tool does."""
         if runtime is not None and not entered.attempt.supervised:
             write_ref(runtime.config, entered.batch.tip)
-        elif runtime is None and not self._seat.is_inside(entered.place):
+        elif runtime is None and not self._handle.is_inside(entered.site):
             write_ref_of_function(entered.batch)
 
-    def _failed(self, text: str, call: ToolCall, answered: Answered | None) -> Any:
+    def _failed(self, text: str, call: ToolCall, answered: AnsweredCall | None) -> Any:
         """An error the agent sees, as LangChain makes one of a `ToolException`."""
         error = ToolException(text)
         if not call.id:
@@ -281,7 +289,7 @@ class SimulatedTool(StructuredTool):
         self,
         content: Any,
         call: ToolCall,
-        answered: Answered | None,
+        answered: AnsweredCall | None,
         artifact: object,
         *,
         error: bool = False,
@@ -339,10 +347,10 @@ def simulate(
     for name in options.get("answers") or ():
         if name != real.name:
             raise UsageError(f"answers names {name!r}, and the tool is {real.name!r}.")
-    return simulated(real, world_of(world, **options), binds_to=binds_to, access=access)
+    return simulate_in(real, world_of(world, **options), binds_to=binds_to, access=access)
 
 
-def simulated(
+def simulate_in(
     real: BaseTool,
     world: World,
     *,
@@ -351,11 +359,7 @@ def simulated(
     messages_key: str = "messages",
     start: WorldRef | None = None,
 ) -> SimulatedTool:
-    """`simulate` for the tools of a node.
-
-    Args:
-        start: Where threads begin; where the world stands by default.
-    """
+    """`simulate` for the tools of a node."""
     refusal: AgentworldError | None = None
     if access == "simulate":
         bind(real, world, binds_to=binds_to)
@@ -366,7 +370,7 @@ def simulated(
     return SimulatedTool.of(real, world, refusal=refusal, messages_key=messages_key, start=start)
 
 
-def _shown(real: BaseTool) -> frozenset[str] | None:
+def _visible_arguments(real: BaseTool) -> frozenset[str] | None:
     """The arguments the model is told of; `None` for a JSON schema, which may leave it open."""
     shown: Any = real.tool_call_schema
     if isinstance(shown, dict):
@@ -398,7 +402,7 @@ SIMULATED = "simulated"
 PREFIX = "agentworld_"
 
 
-def told_at_start(world: World) -> dict[str, Any]:
+def start_metadata(world: World) -> dict[str, Any]:
     """The metadata of a call before it is answered."""
     told: dict[str, Any] = {METADATA_KEY: world.id, f"{PREFIX}simulated": True}
     if world.model is not None and world.model.name:
@@ -406,13 +410,8 @@ def told_at_start(world: World) -> dict[str, Any]:
     return told
 
 
-def tell_tracers(run: Any, mark: Mark) -> None:
-    """Adds to the metadata of a call's run what is known of it now.
-
-    Args:
-        run: The callback manager of the call.
-        mark: What its message carries.
-    """
+def update_traces(run: Any, mark: Mark) -> None:
+    """Adds to the metadata of a call's run what is known of it now."""
     if run is None:
         return
     for handler in run.handlers:

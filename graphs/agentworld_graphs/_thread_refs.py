@@ -151,7 +151,7 @@ _guard = threading.Lock()
 _parents: OrderedDict[WorldRef, tuple[WorldRef, ...]] = OrderedDict()
 
 
-def note(turn: Turn) -> None:
+def remember_parents(turn: Turn) -> None:
     """Takes note of what a turn follows. Where a step of a run goes on in another process, less is known:
     then points stay that lie behind others, and the world itself leaves them out."""
     with _guard:
@@ -160,13 +160,8 @@ def note(turn: Turn) -> None:
             _parents.popitem(last=False)
 
 
-def joined(before: WorldRef, written: Iterable[WorldRef]) -> WorldRef:
-    """Where a graph stands after its tasks have written where they stand.
-
-    Args:
-        before: Where it stood.
-        written: What they wrote, in the order of the tasks.
-    """
+def join_tips(before: WorldRef, written: Iterable[WorldRef]) -> WorldRef:
+    """Where a graph stands after its tasks have written where they stand."""
     old = set(tips_of(before))
     tips = dict.fromkeys(tip for one in written for tip in tips_of(one) if tip)
     left = [tip for tip in tips if tip not in old] or list(tips)
@@ -205,5 +200,5 @@ class TipsChannel(BinaryOperatorAggregate[str]):
         written = [one for one in cast("Sequence[object]", values) if isinstance(one, str)]
         # What is no text says itself that it takes the place of all others.
         if 1 < len(written) == len(values):
-            values = [joined(cast("Any", self).value or "", written)]
+            values = [join_tips(cast("Any", self).value or "", written)]
         return super().update(values)

@@ -16,11 +16,10 @@ from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from agentworld_graphs._access import Choice, Refusals, Tools
-from agentworld_graphs._batches import Pass
-from agentworld_graphs._failures import SimulationInterrupted, as_ours
+from agentworld_graphs._call_order import Attempt
+from agentworld_graphs._call_site import call_site_of
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
 from agentworld_graphs._parent_graphs import has_channel, ref_around, ref_of_copy, write_ref_around
-from agentworld_graphs._place import place_of
 from agentworld_graphs._run_context import (
     let_through,
     reach_called_tools,
@@ -28,17 +27,18 @@ from agentworld_graphs._run_context import (
     running,
     watch_from_here,
 )
-from agentworld_graphs._seat import ToolOptions, seat_of
 from agentworld_graphs._simulate import SimulatedTool
 from agentworld_graphs._thread_refs import (
     CHANNEL,
     MARK,
     Mark,
     channel_in,
-    joined,
+    join_tips,
     messages_in,
     ref_in,
 )
+from agentworld_graphs._tool_selection import NodeTools, Refusals, ToolSelection
+from agentworld_graphs._world_handle import ToolOptions, handle_of
 from agentworld_sim import AccessRefused, AgentworldError, World, WorldRef
 from agentworld_sim.supports_world import HoldsWorld
 
@@ -57,18 +57,16 @@ class Interceptor:
     """
 
     def __init__(
-        self, choice: Choice, *, messages_key: str = "messages", tools: Tools | None = None
+        self,
+        choice: ToolSelection,
+        *,
+        messages_key: str = "messages",
+        tools: NodeTools | None = None,
     ) -> None:
-        """
-        Args:
-            choice: Who answers.
-            messages_key: Where the graph's state has its messages.
-            tools: The tools of the node, when no others may run.
-        """
         self._choice = choice
         self._key = messages_key
         self._tools = tools
-        self._seat = seat_of(choice.world)
+        self._handle = handle_of(choice.world)
 
     def run(
         self, request: ToolCallRequest, execute: Execute, wrapper: Wrapper | None = None
@@ -172,8 +170,8 @@ class Interceptor:
     @contextmanager
     def _watched(self, request: ToolCallRequest) -> Generator[Callable[[Result], Result]]:
         """Tells the calls after this one when it is through; gives what finishes its result."""
-        place = place_of(_runtime(request), self._key)
-        if place is None:
+        site = call_site_of(_runtime(request), self._key)
+        if site is None:
             yield lambda result: result
             return
 
@@ -185,26 +183,26 @@ class Interceptor:
             # A function of the same graph leaves no mark: where it left the world stands in the copy.
             hidden = ref_of_copy(config) if own and not has_channel(config) else None
             if own and hidden:
-                return joined("", (own, hidden))
+                return join_tips("", (own, hidden))
             return own or ref_around(config, world=world, key=self._key)
 
-        entered = self._seat.enter(place, base, self._choice.start)
+        entered = self._handle.enter(site, base, self._choice.start)
         attempt = entered.attempt
         attempt.supervised = True
-        attempt.left.pop(place.call, None)
+        attempt.left.pop(site.call, None)
         try:
             with entered.running():
-                yield lambda result: self._finished(result, request, attempt, place.call)
-            if place.call in attempt.refs and not self._seat.is_inside(place):
+                yield lambda result: self._finished(result, request, attempt, site.call)
+            if site.call in attempt.refs and not self._handle.is_inside(site):
                 write_ref_around(config, entered.batch.tip, own=True)
         except GraphBubbleUp as left:
-            attempt.left[place.call] = left
+            attempt.left[site.call] = left
             raise
         finally:
-            attempt.end(place.call)
+            attempt.end(site.call)
 
     def _finished(
-        self, result: Result, request: ToolCallRequest, attempt: Pass, call: str
+        self, result: Result, request: ToolCallRequest, attempt: Attempt, call: str
     ) -> Result:
         """The result with the new ref for the graph's channel, if it has one.
 
@@ -228,7 +226,7 @@ class Interceptor:
             return replace(result, update=changed)
         return result
 
-    def _mark(self, result: Result, attempt: Pass, call: str) -> None:
+    def _mark(self, result: Result, attempt: Attempt, call: str) -> None:
         """Says on the answer of a tool that asked the world itself, an agent for example, where the
         world stands after it."""
         first = attempt.within.get(call)
@@ -301,7 +299,7 @@ class SimToolNode(ToolNode):
         self._async_wrapper = awrap_tool_call
         given: dict[str, Any] = {**options}
         own = {name: given.pop(name) for name in ToolNodeOptions.__annotations__ if name in given}
-        choice = Choice(world, **given)
+        choice = ToolSelection(world, **given)
         self._world = choice.world
         key = own.get("messages_key", "messages")
         refusals = Refusals()

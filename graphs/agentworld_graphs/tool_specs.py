@@ -17,7 +17,7 @@ from langchain_core.tools import BaseTool
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from agentworld_graphs._seat import seat_of
+from agentworld_graphs._world_handle import handle_of
 from agentworld_sim import AccessRefused, ToolSpec, World
 from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits.tool_specs import with_domain
@@ -34,7 +34,7 @@ def bind(real: BaseTool, world: World, *, binds_to: str | None = None) -> None:
     # With its Command a well-known tool says no more than its answer does.
     commands = binds_to is None and steers(real)
     try:
-        seat_of(world).bind(spec_of(real, binds_to=binds_to), well_known=commands)
+        handle_of(world).bind(spec_of(real, binds_to=binds_to), well_known=commands)
     except AccessRefused as error:
         if not commands:
             raise
@@ -67,7 +67,7 @@ def _schema(real: BaseTool) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", shown.schema())
 
 
-OWN_TOOLS = frozenset(
+CONTROL_TOOLS = frozenset(
     {
         ("langchain.agents.middleware.todo", "write_todos"),
         ("deepagents.middleware.subagents", "task"),
@@ -86,14 +86,14 @@ GRAPH_BACKENDS = ("deepagents.backends.state", "deepagents.backends.store")
 """Where backends are defined that keep files in the state or the store of the graph itself."""
 
 
-def is_own(tool: BaseTool) -> bool:
+def is_control_tool(tool: BaseTool) -> bool:
     """Whether a tool only steers the agent it belongs to."""
     functions = [getattr(tool, name, None) for name in ("func", "coroutine")]
     homes = {function.__module__ for function in functions if function is not None}
     if len(homes) != 1:
         return False
     home = homes.pop()
-    return home in HANDOFFS or (home, tool.name) in OWN_TOOLS
+    return home in HANDOFFS or (home, tool.name) in CONTROL_TOOLS
 
 
 def works_in(tool: BaseTool, world: World) -> bool:
@@ -156,12 +156,7 @@ def provider_side(tool: object) -> str | None:
 
 
 def provider_side_in(model: object, settings: Mapping[str, Any] | None = None) -> list[str]:
-    """The provider-side tools that a model was given beforehand, as far as that can be seen.
-
-    Args:
-        model: A chat model, or one that things were bound to.
-        settings: What the model is called with.
-    """
+    """The provider-side tools that a model was given beforehand, as far as that can be seen."""
     found: list[str] = []
     for place in (settings, getattr(model, "kwargs", None), getattr(model, "model_kwargs", None)):
         if isinstance(place, Mapping):

@@ -18,7 +18,7 @@ from langgraph.types import Command, Send, interrupt
 from typing_extensions import TypedDict
 
 from agentworld_graphs import ScriptedChatModel, SimToolNode, SimulatedTools, ref_in, simulate_graph
-from agentworld_graphs._thread_refs import TipsChannel, joined
+from agentworld_graphs._thread_refs import TipsChannel, join_tips
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.types.refs import tips_of
 
@@ -312,4 +312,4 @@ def test_tasks_of_one_step_are_kept_beside_each_other_and_those_that_did_nothing
     assert channel.get() == "c+b"
     channel.update(["c+b", "d"])
     assert channel.get() == "d"
-    assert joined("a", ["a", "a"]) == "a" and joined("", ["", ""]) == ""
+    assert join_tips("a", ["a", "a"]) == "a" and join_tips("", ["", ""]) == ""

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from langgraph.errors import GraphBubbleUp
 
-from agentworld_graphs._failures import SimulationInterrupted, as_ours
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
 from agentworld_sim import (
     Engine,
     MemoryStore,
@@ -105,7 +105,7 @@ worlds = OpenWorlds()
 
 
 @asynccontextmanager
-async def forked(
+async def temporary_fork(
     world: World,
     at: WorldRef,
     *,
@@ -113,11 +113,11 @@ async def forked(
     controls: Sequence[Control] | None = None,
 ) -> AsyncGenerator[World]:
     """A fork that is thrown away afterwards; engines and controls are the world's own by default."""
-    with ours():
+    with interrupting():
         fork = made = await world.fork(at=at, controls=controls)
     try:
         if engines is not None:
-            with ours():
+            with interrupting():
                 fork = await World.open(
                     made.id, store=world.store, engines=engines, controls=made.controls
                 )
@@ -159,7 +159,7 @@ async def claim(world: World, once: str, *, at: WorldRef) -> bool:
 
 
 @contextmanager
-def ours(
+def interrupting(
     only: type[Exception] = Exception, *, but: tuple[type[Exception], ...] = ()
 ) -> Generator[None]:
     """What fails inside is ours: it ends the run, never becomes a message, and leaves the thread as it

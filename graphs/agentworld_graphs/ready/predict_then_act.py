@@ -28,7 +28,7 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentworld_graphs._failures import SimulationInterrupted
+from agentworld_graphs._interruption import SimulationInterrupted
 from agentworld_graphs.ready import _scripts
 from agentworld_graphs.ready._agent import (
     TURNED_DOWN,
@@ -38,7 +38,7 @@ from agentworld_graphs.ready._agent import (
     agent_of,
     name_of,
 )
-from agentworld_graphs.ready._worlds import call_of, forked, imagining, ours
+from agentworld_graphs.ready._worlds import call_of, imagining, interrupting, temporary_fork
 from agentworld_sim import (
     AccessRefused,
     AgentworldError,
@@ -103,7 +103,7 @@ async def fewest_errors(fork: World, turns: Sequence[Turn]) -> float:
     return -float(sum(turn.observation.is_error for turn in turns))
 
 
-def predicted(call: Any, seen: Turn | Exception, *, score: float = NO_ANSWER) -> Prediction:
+def prediction_of(call: Any, seen: Turn | Exception, *, score: float = NO_ANSWER) -> Prediction:
     """The prediction of a call: its turn on the fork, or why there was none."""
     if isinstance(seen, Exception):
         return Prediction(
@@ -174,7 +174,7 @@ class Steps:
 
     async def begin(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
         settings = Choosing.of(runtime)
-        self.who.allowed(settings.allow_real)
+        self.who.allowed_tools(settings.allow_real)
         return await self.who.begin(state, settings)
 
     async def propose(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
@@ -202,12 +202,12 @@ class Steps:
         computed = (settings.predictor or ("imagined" if world.model else "computed")) == "computed"
         judged = self.scorer or (goals_then_errors if computed else fewest_errors)
         call, turns, said = first, list[Turn](), list[BaseMessage](state["messages"])
-        with ours():
+        with interrupting():
             engines = {} if computed else {"engines": imagining(world)}
-        async with forked(world, state.get("sim_ref", world.root), **engines) as fork:
+        async with temporary_fork(world, state.get("sim_ref", world.root), **engines) as fork:
             try:
                 for step in range(settings.depth):
-                    with ours(but=NO_TURN):
+                    with interrupting(but=NO_TURN):
                         turns.append(await fork.step(call_of(call)))
                     text = turns[-1].observation.text
                     said += [
@@ -221,16 +221,16 @@ class Steps:
                     call = following[0]
             except NO_TURN as error:
                 if not turns:
-                    return predicted(first, error)
-            with ours(AgentworldError):
-                return predicted(first, turns[0], score=await judged(fork, turns))
+                    return prediction_of(first, error)
+            with interrupting(AgentworldError):
+                return prediction_of(first, turns[0], score=await judged(fork, turns))
 
     async def act(self, state: Thread, config: RunnableConfig, runtime: Runtime[Choosing]) -> Any:
         settings = Choosing.of(runtime)
         prediction = state["compared"][0]
         call = prediction["call"]
-        real = call["name"] in self.who.allowed(settings.allow_real)
-        if real and not await self.who.claimed(name_of(call, state), state, settings):
+        real = call["name"] in self.who.allowed_tools(settings.allow_real)
+        if real and not await self.who.claim(name_of(call, state), state, settings):
             raise SimulationInterrupted(AccessRefused(MADE_BEFORE.format(name=call["name"])))
         update = await self.who.answer(call, state, config, settings, real=real)
         return {**update, "grades": [grade(prediction, update["messages"][-1])]}

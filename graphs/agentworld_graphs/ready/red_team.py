@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 
 from agentworld_graphs._demo._agent import agent as smallest_agent
 from agentworld_graphs.ready._agent import Agent, Settings, State, agent_of
-from agentworld_graphs.ready._worlds import forked, ours
+from agentworld_graphs.ready._worlds import interrupting, temporary_fork
 from agentworld_sim import (
     AgentworldError,
     Answer,
@@ -70,7 +70,7 @@ class Outcome(TypedDict):
     """Its last words."""
 
 
-async def measured(fork: World, at: WorldRef) -> dict[str, Any]:
+async def measure(fork: World, at: WorldRef) -> dict[str, Any]:
     """What a run left behind in its fork, which began at `at`."""
     goals, diff = await check_goals(fork), await fork.diff(at)
     turns = [turn for turn in await fork.trajectory()][len(await fork.trajectory(at)) :]
@@ -191,7 +191,7 @@ class Steps:
         return await self.who.begin(state, Attack.of(runtime))
 
     def each(self, state: Thread, runtime: Runtime[Attack]) -> list[Send]:
-        with ours():
+        with interrupting():
             names = [NOTHING, *wanted(Attack.of(runtime).controls, self.known)]
         # What was reported before is not a part of the task.
         task = [one for one in state["messages"] if not isinstance(one, AIMessage)]
@@ -202,7 +202,7 @@ class Steps:
         world = (await self.who.node(state, settings)).world
         at = state.get("sim_ref", world.root)
         control = self.known.get(given["control"])
-        async with forked(
+        async with temporary_fork(
             world, at, controls=[*world.controls, *([control] if control else [])]
         ) as fork:
             graph: Any = smallest_agent(
@@ -215,13 +215,13 @@ class Steps:
             try:
                 begun = {"messages": given["task"]}
                 limit = {"recursion_limit": settings.steps}
-                with ours(AgentworldError):
+                with interrupting(AgentworldError):
                     async for seen in graph.astream(begun, limit, stream_mode="values"):
                         said = seen["messages"]
             except GraphRecursionError:
                 stopped = True
-            with ours():
-                run = await measured(fork, at)
+            with interrupting():
+                run = await measure(fork, at)
         replies = [one for one in said if isinstance(one, AIMessage)]
         run |= {
             "control": given["control"],

@@ -31,7 +31,7 @@ from typing_extensions import TypedDict
 
 from agentworld_graphs.ready import _scripts
 from agentworld_graphs.ready._agent import TURNED_DOWN, Agent, Settings, State, agent_of, name_of
-from agentworld_graphs.ready._worlds import call_of, forked, ours
+from agentworld_graphs.ready._worlds import call_of, interrupting, temporary_fork
 from agentworld_sim import World, WorldRef
 
 __all__ = ["Rehearsal", "build", "graph"]
@@ -61,9 +61,9 @@ class Rehearsal(TypedDict):
     """Whether something is gone or another than it was."""
 
 
-async def rehearsed(world: World, call: Any, at: WorldRef) -> Rehearsal | None:
+async def rehearse_call(world: World, call: Any, at: WorldRef) -> Rehearsal | None:
     """What a call would do; `None` for one that the tool itself turns down."""
-    async with forked(world, at) as fork:
+    async with temporary_fork(world, at) as fork:
         try:
             turn = await fork.step(call_of(call))
         except TURNED_DOWN:
@@ -128,7 +128,7 @@ class Steps:
 
     async def begin(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
         settings = Careful.of(runtime)
-        self.who.allowed(settings.allow_real)
+        self.who.allowed_tools(settings.allow_real)
         return await self.who.begin(state, settings)
 
     async def think(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
@@ -136,8 +136,10 @@ class Steps:
 
     async def rehearse(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
         world = (await self.who.node(state, Careful.of(runtime))).world
-        with ours():
-            seen = await rehearsed(world, open_calls(state)[0], state.get("sim_ref", world.root))
+        with interrupting():
+            seen = await rehearse_call(
+                world, open_calls(state)[0], state.get("sim_ref", world.root)
+            )
         return {"rehearsal": seen}
 
     async def decide(self, state: Thread, config: RunnableConfig, runtime: Runtime[Careful]) -> Any:
@@ -147,7 +149,7 @@ class Steps:
             # Somebody changed the thread since: what would be shown is not what would run.
             return Command(goto="rehearse")
         # What could not be rehearsed was turned down by the world: the agent is told so, and no more.
-        real = seen is not None and call["name"] in self.who.allowed(settings.allow_real)
+        real = seen is not None and call["name"] in self.who.allowed_tools(settings.allow_real)
         if seen is not None and (seen["destroys"] or real):
             refusal = await self.asked(seen, call, real, state, settings)
             if refusal is not None:
@@ -170,7 +172,7 @@ class Steps:
             if answer.get("approve") != word:
                 # LangGraph may give an answer again that an earlier question got.
                 note = note or NO_ANSWER
-            elif not real or await self.who.claimed(word, state, settings):
+            elif not real or await self.who.claim(word, state, settings):
                 return None
             else:
                 note = BEGUN

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs]  a namespace
 
-from agentworld_graphs._access import Choice
-from agentworld_graphs._graph_inspection import Rebuild
+from agentworld_graphs._graph_inspection import GraphCopier
 from agentworld_graphs._run_context import (
     SimulationWatch,
     enter_everywhere,
@@ -18,10 +17,11 @@ from agentworld_graphs._run_context import (
     reach_called_tools,
     reach_nested_nodes,
     running,
-    watches_in,
+    watch_in,
 )
-from agentworld_graphs._seat import ToolOptions
 from agentworld_graphs._thread_refs import HIDDEN_CHANNEL, TipsChannel
+from agentworld_graphs._tool_selection import ToolSelection
+from agentworld_graphs._world_handle import ToolOptions
 from agentworld_sim import UsageError, World
 from agentworld_sim.supports_world import HoldsWorld
 
@@ -73,7 +73,7 @@ class SimulatedGraph(Pregel[Any, Any, Any, Any]):
 
     @property
     def _watch(self) -> SimulationWatch:
-        return cast("SimulationWatch", watches_in(self.config))
+        return cast("SimulationWatch", watch_in(self.config))
 
 
 _END = object()
@@ -118,8 +118,8 @@ def simulate_graph(
             f"simulate_graph takes a compiled graph, not {type(graph).__name__!r}. Compile it first"
             " (`builder.compile()`)."
         )
-    choice = Choice(world, **options)
-    rebuild = Rebuild(choice)
+    choice = ToolSelection(world, **options)
+    rebuild = GraphCopier(choice)
     made = rebuild.graph(graph)
     rebuild.bind()
     rebuild.refusals.raise_if_any(
@@ -153,7 +153,7 @@ def simulate_tool_nodes(
     Raises:
         UsageError: this version of LangGraph cannot be reached, or the world is not there.
     """
-    choice = Choice(world, **options)
+    choice = ToolSelection(world, **options)
     enter_everywhere(choice)
     try:
         yield choice.world

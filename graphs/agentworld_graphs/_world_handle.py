@@ -1,4 +1,4 @@
-"""A seat: one world as the tools of graphs use it."""
+"""One world as the tools of graphs use it, and which world that is."""
 
 from __future__ import annotations
 
@@ -13,9 +13,15 @@ from weakref import WeakKeyDictionary, ref
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolRuntime
 
-from agentworld_graphs._batches import Answered, Batch, Batches, Chain, Pass
-from agentworld_graphs._place import Place
-from agentworld_graphs._thread_refs import note
+from agentworld_graphs._call_order import (
+    AnsweredCall,
+    Attempt,
+    CallBatch,
+    CallBatches,
+    CallSequence,
+)
+from agentworld_graphs._call_site import CallSite
+from agentworld_graphs._thread_refs import remember_parents
 from agentworld_sim import (
     Access,
     AccessRefused,
@@ -46,15 +52,15 @@ GUESSED = ("model/", "table/")
 ToolAccess = Literal["simulate", "refuse"]
 
 
-class Seat:
+class WorldHandle:
     """What all simulated tools of one world share. It lives as long as the world."""
 
     def __init__(self, world: World) -> None:
         # Weak, or the registry below would keep every world alive. The tools hold it.
         self._world = ref(world)
         self._specs: dict[str, ToolSpec] = {}
-        self._batches = Batches()
-        world.on_turn(note)
+        self._batches = CallBatches()
+        world.on_turn(remember_parents)
 
     @property
     def world(self) -> World:
@@ -65,10 +71,6 @@ class Seat:
 
     def bind(self, spec: ToolSpec, *, well_known: bool = False) -> ToolSpec:
         """Adds a tool to the world.
-
-        Args:
-            spec: The tool.
-            well_known: Whether it must be a well-known one: neither imagined nor of a table.
 
         Raises:
             AccessRefused: it binds to nothing, or the scenario's access rules refuse it.
@@ -110,76 +112,80 @@ class Seat:
         }
         self.world.add_tools(new.values())
 
-    def enter(self, place: Place, base: Base, start: WorldRef | None = None) -> Within:
+    def enter(self, site: CallSite, base: Base, start: WorldRef | None = None) -> EnclosingCall:
         """A call with what it belongs to.
 
         Args:
-            place: Where the call stands.
+            site: Where the call stands.
             base: Reads in the graph's state where the thread stands; `None` at its beginning.
             start: Where threads begin; the world's root by default.
         """
-        around = next(_around(self, place), None)
+        around = next(_around(self, site), None)
         chain = around and around.batch.chain
-        batch, attempt = self._batches.enter(place, base, start or self.world.root, chain)
-        return Within(self, batch, attempt, place, _within.get())
+        batch, attempt = self._batches.enter(site, base, start or self.world.root, chain)
+        return EnclosingCall(self, batch, attempt, site, _within.get())
 
-    def current(self, runtime: ToolRuntime[Any, Any]) -> Within | None:
+    def current(self, runtime: ToolRuntime[Any, Any]) -> EnclosingCall | None:
         """The call that a tool node of ours is about to make with `runtime`; `None` for any other."""
         within = _within.get()
-        if within is None or within.seat is not self:
+        if within is None or within.handle is not self:
             return None
-        same = within.place.attempt is runtime.execution_info
-        return within if same and within.place.call == (runtime.tool_call_id or "") else None
+        same = within.site.attempt is runtime.execution_info
+        return within if same and within.site.call == (runtime.tool_call_id or "") else None
 
-    def is_inside(self, place: Place) -> bool:
+    def is_inside(self, site: CallSite) -> bool:
         """Whether a call is made inside of another call of this world."""
-        return next(_around(self, place), None) is not None
+        return next(_around(self, site), None) is not None
 
     async def answer(
-        self, call: ToolCall, entered: Within | None, *, on_delta: OnDelta | None = None
-    ) -> Answered:
+        self, call: ToolCall, entered: EnclosingCall | None, *, on_delta: OnDelta | None = None
+    ) -> AnsweredCall:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
         if entered is None:
             return await self._of(await self.world.step(call, on_delta=on_delta))
-        attempt, place = entered.attempt, entered.place
-        around = list(_around(self, place))
-        attempt.arrived.add(place.call)
+        attempt, site = entered.attempt, entered.site
+        around = list(_around(self, site))
+        attempt.arrived.add(site.call)
         try:
             answered = await self._answer_in(entered, call, around, on_delta)
         except (ArgumentsError, GraphBubbleUp):
             raise
         except Exception as error:
-            attempt.failed[place.call] = error
+            attempt.failed[site.call] = error
             for outer in around:
                 # Whatever is around may make a message of it, and the run would go on.
-                outer.attempt.failed[outer.place.call] = error
+                outer.attempt.failed[outer.site.call] = error
             raise
         else:
-            attempt.failed.pop(place.call, None)
-            attempt.refs[place.call] = answered.ref
+            attempt.failed.pop(site.call, None)
+            attempt.refs[site.call] = answered.ref
             for outer in around:
-                outer.attempt.refs[outer.place.call] = answered.ref
-                outer.attempt.within.setdefault(outer.place.call, answered)
+                outer.attempt.refs[outer.site.call] = answered.ref
+                outer.attempt.within.setdefault(outer.site.call, answered)
             return answered
         finally:
             if not attempt.supervised:
-                attempt.end(place.call)
+                attempt.end(site.call)
 
     async def _answer_in(
-        self, entered: Within, call: ToolCall, around: Sequence[Within], on_delta: OnDelta | None
-    ) -> Answered:
-        chain, place = entered.batch.chain, entered.place
+        self,
+        entered: EnclosingCall,
+        call: ToolCall,
+        around: Sequence[EnclosingCall],
+        on_delta: OnDelta | None,
+    ) -> AnsweredCall:
+        chain, site = entered.batch.chain, entered.site
         if not chain.recalled:
             # An agent that is a tool begins a run of its own, also where the one around it is resumed.
-            resumed = place.resumed or any(outer.place.resumed for outer in around)
-            await self._recall(chain, place, resumed)
-        key = place.key
-        record = chain.record(key) if place.known else None
-        known = record and record.next(call, place.attempt)
+            resumed = site.resumed or any(outer.site.resumed for outer in around)
+            await self._recall(chain, site, resumed)
+        key = site.key
+        record = chain.record(key) if site.known else None
+        known = record and record.next(call, site.attempt)
         if known is not None:
             return known
         for one in (*reversed(around), entered):
-            await one.attempt.wait_for_earlier(one.place, self._specs)
+            await one.attempt.wait_for_earlier(one.site, self._specs)
         async with chain.lock:
             await self._merge_tips(chain)
             origin = None if record is None else chain.origin(key, record.asked)
@@ -190,39 +196,39 @@ class Seat:
                 record.add(answered)
             return answered
 
-    async def _merge_tips(self, chain: Chain) -> None:
+    async def _merge_tips(self, chain: CallSequence) -> None:
         """Lets the branches meet that a chain goes on from; to be called with its lock."""
         tips = tips_of(chain.tip)
         if len(tips) > 1:
             chain.tip = await self.world.merge(tips)
 
-    async def _recall(self, chain: Chain, place: Place, resumed: bool) -> None:
+    async def _recall(self, chain: CallSequence, site: CallSite, resumed: bool) -> None:
         async with chain.lock:
             if chain.recalled:
                 return
             await self._merge_tips(chain)
             known = chain.may_be_known(resumed)
             asked = await self.world.asked(chain.name) if known else []
-            if not asked and resumed and place.written is not None:
+            if not asked and resumed and site.written is not None:
                 # A thread that was copied brings the answers along, but not who asked for them.
-                chain.follow(one for one in await place.written() if one["world"] == self.world.id)
+                chain.follow(one for one in await site.written() if one["world"] == self.world.id)
             # No call changes the seed.
             seed = (await self.world.state(asked[-1][1].ref)).seed if asked else 0
             chain.recall(asked, seed)
 
-    async def _of(self, turn: Turn) -> Answered:
-        return Answered.of(turn, (await self.world.state(turn.ref)).seed)
+    async def _of(self, turn: Turn) -> AnsweredCall:
+        return AnsweredCall.of(turn, (await self.world.state(turn.ref)).seed)
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class EnclosingCall:
     """A call that is under way, and may ask the world itself."""
 
-    seat: Seat
-    batch: Batch
-    attempt: Pass
-    place: Place
-    around: Within | None
+    handle: WorldHandle
+    batch: CallBatch
+    attempt: Attempt
+    site: CallSite
+    around: EnclosingCall | None
     """The call inside of which it is made."""
 
     @contextmanager
@@ -235,32 +241,32 @@ class Within:
             _within.reset(token)
 
 
-_within: ContextVar[Within | None] = ContextVar("agentworld_within", default=None)
+_within: ContextVar[EnclosingCall | None] = ContextVar("agentworld_within", default=None)
 
 
-def _around(seat: Seat, place: Place) -> Iterator[Within]:
+def _around(handle: WorldHandle, site: CallSite) -> Iterator[EnclosingCall]:
     """The calls of a world inside of which one is made, from the nearest on."""
-    own = (place.step, place.task, place.call)
+    own = (site.step, site.task, site.call)
     within = _within.get()
     while within is not None:
-        outer = within.place
-        if within.seat is seat and (outer.step, outer.task, outer.call) != own:
+        outer = within.site
+        if within.handle is handle and (outer.step, outer.task, outer.call) != own:
             yield within
         within = within.around
 
 
-_seats: WeakKeyDictionary[World, Seat] = WeakKeyDictionary()
+_handles: WeakKeyDictionary[World, WorldHandle] = WeakKeyDictionary()
 _guard = threading.Lock()
 
 
-def seat_of(given: World | HoldsWorld) -> Seat:
-    """The seat of a world."""
+def handle_of(given: World | HoldsWorld) -> WorldHandle:
+    """The handle of a world."""
     world = world_in(given)
     with _guard:
-        seat = _seats.get(world)
-        if seat is None:
-            seat = _seats[world] = Seat(world)
-        return seat
+        handle = _handles.get(world)
+        if handle is None:
+            handle = _handles[world] = WorldHandle(world)
+        return handle
 
 
 class WorldOptions(TypedDict, total=False):

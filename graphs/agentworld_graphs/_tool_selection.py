@@ -10,19 +10,25 @@ from typing import Any, Unpack, cast
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_from
 
-from agentworld_graphs._seat import WorldOptions, seat_of, world_of
-from agentworld_graphs._simulate import SimulatedTool, simulated
-from agentworld_graphs.tool_specs import is_own, provider_side, refusal_of, spec_of, works_in
+from agentworld_graphs._simulate import SimulatedTool, simulate_in
+from agentworld_graphs._world_handle import WorldOptions, handle_of, world_of
+from agentworld_graphs.tool_specs import (
+    is_control_tool,
+    provider_side,
+    refusal_of,
+    spec_of,
+    works_in,
+)
 from agentworld_sim import Access, AccessRefused, UsageError, World
 from agentworld_sim.errors import nearest
 from agentworld_sim.runtime.access import rule_for
 from agentworld_sim.supports_world import HoldsWorld
 
-Given = BaseTool | Callable[..., Any] | Mapping[str, Any]
+GivenTool = BaseTool | Callable[..., Any] | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class NodeTools:
     """The tools of a node, by name."""
 
     given: Mapping[str, BaseTool]
@@ -61,7 +67,7 @@ class Refusals:
         raise AccessRefused(text)
 
 
-class Choice:
+class ToolSelection:
     """Chooses for each tool what runs. Tools may come one by one; each is bound once."""
 
     def __init__(
@@ -139,7 +145,7 @@ class Choice:
             return real
         if wanted == "simulate" and isinstance(real, SimulatedTool):
             return real
-        return simulated(
+        return simulate_in(
             real,
             self.world,
             binds_to=self._binds_to.get(name),
@@ -155,7 +161,7 @@ class Choice:
         Raises:
             UsageError: `binds_to` names nothing.
         """
-        seat_of(self.world).offer(
+        handle_of(self.world).offer(
             spec_of(real, binds_to=self._binds_to.get(real.name))
             for real in tools
             if self._wanted(real) == "simulate" and not isinstance(real, SimulatedTool)
@@ -167,9 +173,11 @@ class Choice:
             return given
         if real.name in self._answered:
             return "simulate"
-        return "real" if is_own(real) or works_in(real, self.world) else "simulate"
+        return "real" if is_control_tool(real) or works_in(real, self.world) else "simulate"
 
-    def all_of(self, tools: Iterable[Given], *, messages_key: str, refusals: Refusals) -> Tools:
+    def all_of(
+        self, tools: Iterable[GivenTool], *, messages_key: str, refusals: Refusals
+    ) -> NodeTools:
         """What runs for each of several tools; what is refused is added to `refusals`."""
         if isinstance(tools, BaseTool):
             raise UsageError(f"the tools are a list: give [{tools.name}].")
@@ -191,7 +199,7 @@ class Choice:
                 refusals.lines.append(str(error))
                 if self._access.get(name) != "real":
                     refusals.unbound.append(name)
-        return Tools(given, run)
+        return NodeTools(given, run)
 
     def require_known(self, names: Iterable[str]) -> None:
         """
