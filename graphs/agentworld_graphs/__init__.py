@@ -46,26 +46,20 @@ __all__ = [
     "simulate_tool_nodes",
 ]
 
-_HOMES = {
-    "ExpectedAnswer": "_scripted",
-    "ScriptMismatch": "_scripted",
-    "ScriptedChatModel": "_scripted",
-    "SimDeepAgentState": "_deepagents_backend",
-    "SimState": "_thread_refs",
-    "SimToolNode": "_tool_node",
-    "SimulatedBrowserToolkit": "_browser_toolkit",
-    "SimulatedSandbox": "_deepagents_backend",
-    "SimulatedShellMiddleware": "_shell_middleware",
-    "SimulatedTool": "_simulate",
-    "SimulatedTools": "_middleware",
-    "SimulationInterrupted": "_interruption",
-    "ToolOptions": "_world_handle",
-    "WorldOptions": "_world_handle",
-    "ref_in": "_thread_refs",
-    "simulate": "_simulate",
-    "simulate_graph": "_simulate_graph",
-    "simulate_tool_nodes": "_simulate_graph",
+_MODULES = {
+    "_browser_toolkit": ["SimulatedBrowserToolkit"],
+    "_deepagents_backend": ["SimDeepAgentState", "SimulatedSandbox"],
+    "_interruption": ["SimulationInterrupted"],
+    "_middleware": ["SimulatedTools"],
+    "_scripted": ["ExpectedAnswer", "ScriptMismatch", "ScriptedChatModel"],
+    "_shell_middleware": ["SimulatedShellMiddleware"],
+    "_simulate": ["SimulatedTool", "simulate"],
+    "_simulate_graph": ["simulate_graph", "simulate_tool_nodes"],
+    "_thread_refs": ["SimState", "ref_in"],
+    "_tool_node": ["SimToolNode"],
+    "_world_handle": ["ToolOptions", "WorldOptions"],
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 _HOMES_WITH_AGENTS = ("_middleware", "_shell_middleware", "_simulate_graph")
 """Those that need LangChain's agents; a `SimToolNode` does without."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack, cast
+from typing import Annotated, Any, Unpack
 from urllib.parse import urlparse
 
 from langchain_core.tools import BaseTool, StructuredTool
-from pydantic import BaseModel, Field, model_validator
+from pydantic import AfterValidator, Field, create_model
 
 from agentworld_graphs._simulate import simulate_in
 from agentworld_graphs._world_handle import WorldOptions, handle_of, world_of
@@ -82,89 +82,67 @@ class SimulatedBrowserToolkit:
         run_sync(self._world.step(ToolCall(serve.name, {"pages": served})))
 
 
-class ClickToolInput(BaseModel):
-    """Input for ClickTool."""
-
-    selector: str = Field(..., description="CSS selector for the element to click")
-
-
-class NavigateToolInput(BaseModel):
-    """Input for NavigateToolInput."""
-
-    url: str = Field(..., description="url to navigate to")
-
-    @model_validator(mode="before")
-    @classmethod
-    def validate_url_scheme(cls, values: Any) -> Any:
-        """Only web pages are opened."""
-        if isinstance(values, Mapping):
-            given = cast("Mapping[str, Any]", values)
-            if urlparse(str(given.get("url"))).scheme not in ("http", "https"):
-                raise ValueError("URL scheme must be 'http' or 'https'")
-            return given
-        return values
+def _web_address(url: str) -> str:
+    if urlparse(url).scheme not in ("http", "https"):
+        raise ValueError("URL scheme must be 'http' or 'https'")
+    return url
 
 
-class NavigateBackToolInput(BaseModel):
-    """Explicit no-args input for NavigateBackTool."""
+_SELECTORS = "CSS selector, such as '*', 'div', 'p', 'a', #id, .classname"
 
-
-class ExtractTextToolInput(BaseModel):
-    """Explicit no-args input for ExtractTextTool."""
-
-
-class ExtractHyperlinksToolInput(BaseModel):
-    """Input for ExtractHyperlinksTool."""
-
-    absolute_urls: bool = Field(
-        default=False, description="Return absolute URLs instead of relative URLs"
-    )
-
-
-class GetElementsToolInput(BaseModel):
-    """Input for GetElementsTool."""
-
-    selector: str = Field(
-        ..., description="CSS selector, such as '*', 'div', 'p', 'a', #id, .classname"
-    )
-    attributes: list[str] = Field(
-        default_factory=lambda: ["innerText"],
-        description="Set of attributes to retrieve for each element",
-    )
-
-
-class CurrentWebPageToolInput(BaseModel):
-    """Explicit no-args input for CurrentWebPageTool."""
-
-
-_SHAPES: tuple[tuple[str, str, type[BaseModel]], ...] = (
-    ("click_element", "Click on an element with the given CSS selector", ClickToolInput),
-    ("navigate_browser", "Navigate a browser to the specified URL", NavigateToolInput),
-    (
-        "previous_webpage",
-        "Navigate back to the previous page in the browser history",
-        NavigateBackToolInput,
+_SHAPES: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "click_element": (
+        "Click on an element with the given CSS selector",
+        {"selector": (str, Field(description="CSS selector for the element to click"))},
     ),
-    ("extract_text", "Extract all the text on the current webpage", ExtractTextToolInput),
-    (
-        "extract_hyperlinks",
+    "navigate_browser": (
+        "Navigate a browser to the specified URL",
+        {
+            "url": (
+                Annotated[str, AfterValidator(_web_address)],
+                Field(description="url to navigate to"),
+            )
+        },
+    ),
+    "previous_webpage": ("Navigate back to the previous page in the browser history", {}),
+    "extract_text": ("Extract all the text on the current webpage", {}),
+    "extract_hyperlinks": (
         "Extract all hyperlinks on the current webpage",
-        ExtractHyperlinksToolInput,
+        {
+            "absolute_urls": (
+                bool,
+                Field(default=False, description="Return absolute URLs instead of relative URLs"),
+            )
+        },
     ),
-    (
-        "get_elements",
+    "get_elements": (
         "Retrieve elements in the current web page matching the given CSS selector",
-        GetElementsToolInput,
+        {
+            "selector": (str, Field(description=_SELECTORS)),
+            "attributes": (
+                list[str],
+                Field(
+                    default_factory=lambda: ["innerText"],
+                    description="Set of attributes to retrieve for each element",
+                ),
+            ),
+        },
     ),
-    ("current_webpage", "Returns the URL of the current page", CurrentWebPageToolInput),
-)
+    "current_webpage": ("Returns the URL of the current page", {}),
+}
+"""What the real toolkit's tools look like: by name, description and arguments."""
 
 
 def browser_shapes() -> list[BaseTool]:
     """Tools that cannot be called; in the toolkit's order."""
     return [
-        StructuredTool(name=name, description=description, args_schema=schema, func=_nothing)
-        for name, description, schema in _SHAPES
+        StructuredTool(
+            name=name,
+            description=description,
+            args_schema=create_model(name, **arguments),
+            func=_nothing,
+        )
+        for name, (description, arguments) in _SHAPES.items()
     ]
 
 

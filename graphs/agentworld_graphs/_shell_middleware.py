@@ -144,7 +144,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         self, state: SimulatedToolsState, runtime: Runtime[Any]
     ) -> dict[str, Any] | None:
         """As `before_agent`."""
-        turn = await self._step({"restart": True, **self._tool.settings.of_session()}, state, None)
+        turn = await self._step({"restart": True, **self._tool.settings.session}, state, None)
         if turn.observation.is_error:
             failed: Any = turn.observation.structured
             raise RuntimeError(
@@ -164,7 +164,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         """As `after_agent`."""
         at: WorldRef | None = None
         for command in self._shutdown_commands:
-            arguments = {"command": command, **self._tool.settings.of_command()}
+            arguments = {"command": command, **self._tool.settings.command}
             turn = await self._step(arguments, state, at)
             at = turn.ref
             if turn.observation.is_error:
@@ -244,14 +244,6 @@ class SessionSettings:
             command["max_output_bytes"] = policy.max_output_bytes
         return cls(session, command, redaction)
 
-    def of_session(self) -> Mapping[str, Any]:
-        """The arguments of a new session."""
-        return self.session
-
-    def of_command(self) -> Mapping[str, Any]:
-        """The arguments of a command."""
-        return self.command
-
 
 class SimulatedShellTool(SimulatedTool):
     """A shell session's tool, whose limits the agent is not shown."""
@@ -270,8 +262,8 @@ class SimulatedShellTool(SimulatedTool):
     def _arguments(self, parsed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
         asked = super()._arguments(parsed, given)
         if asked.get("restart"):
-            return {"restart": True, **self.settings.of_session()}
-        return {"command": asked.get("command"), **self.settings.of_command()}
+            return {"restart": True, **self.settings.session}
+        return {"command": asked.get("command"), **self.settings.command}
 
     def _message(
         self,

@@ -253,5 +253,9 @@ async def test_langgraph_still_shows_the_tasks_that_were_called(lab: Lab, way: s
     await run(sync if way == "invoke" else asynchronous, way, calls, lab.thread())
     found = [place for place in places if place is not None]
     assert {place.call for place in found} == {"a", "b", "c"}
-    assert len({place.step for place in found}) == len({id(place.step_attempt) for place in found}) == 1
+    assert (
+        len({place.step for place in found})
+        == len({id(place.step_attempt) for place in found})
+        == 1
+    )
     assert functional.site_in_task("look", "a") is None

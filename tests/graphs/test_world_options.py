@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+import langchain.agents
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
-from langgraph.graph import MessagesState, StateGraph
+from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  a namespace
+    MessagesState,
+    StateGraph,
+)
 from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs import (
@@ -25,6 +28,8 @@ from agentworld_graphs import (
 from agentworld_graphs.ready import Agent, react
 from agentworld_sim import AccessRefused, Scenario, ToolSpec, UsageError, World, WorldState
 from agentworld_sim.controls import Control, Fault
+
+create_agent: Any = cast("Any", langchain.agents).create_agent
 
 
 @tool
@@ -167,7 +172,7 @@ async def test_the_agent_s_model_is_told_of_the_tools_that_the_world_lists(way: 
             return super().bind_tools(tools, **kwargs)
 
     simulated = SimulatedTools(controls=[Renamed()], answers={"get_weather": "rain"})
-    agent: Any = create_agent(
+    agent = create_agent(
         Model(script=[AIMessage("done")]), [get_weather, bash], middleware=[simulated]
     )
     await run(agent, way)

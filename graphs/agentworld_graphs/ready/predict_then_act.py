@@ -203,8 +203,8 @@ class Steps:
         judged = self.scorer or (goals_then_errors if computed else fewest_errors)
         call, turns, said = first, list[Turn](), list[BaseMessage](state["messages"])
         with interrupting():
-            engines = {} if computed else {"engines": imagining(world)}
-        async with temporary_fork(world, state.get("sim_ref", world.root), **engines) as fork:
+            engines = None if computed else imagining(world)
+        async with temporary_fork(world, state.get("sim_ref", world.root), engines=engines) as fork:
             try:
                 for step in range(settings.depth):
                     with interrupting(but=NO_TURN):
