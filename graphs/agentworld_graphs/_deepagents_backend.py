@@ -127,7 +127,7 @@ class SimulatedSandbox(SandboxBackendProtocol):
         """The world's id."""
         return self._world.id
 
-    # Commands
+    # Commands and files. The synchronous operations are the asynchronous ones, run to their end.
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Runs a command in a new shell.
@@ -139,69 +139,68 @@ class SimulatedSandbox(SandboxBackendProtocol):
         Raises:
             ValueError: the timeout is not positive.
         """
-        answer = self._ask("execute", **_command(command, timeout))
-        return results.execute_response(answer)
+        return run_sync(self.aexecute(command, timeout=timeout))
 
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:  # noqa: ASYNC109  the protocol's argument
         """As `execute`."""
-        answer = await self._aask("execute", **_command(command, timeout))
-        return results.execute_response(answer)
-
-    # Files
+        if timeout is not None and timeout <= 0:
+            raise ValueError(f"timeout must be positive, got {timeout}")
+        return results.execute_response(
+            await self._ask("execute", command=command, timeout=timeout)
+        )
 
     def ls(self, path: str) -> LsResult:
         """Lists a directory, by name."""
-        return results.ls_result(self._ask("ls", path=path))
+        return run_sync(self.als(path))
 
     async def als(self, path: str) -> LsResult:
         """As `ls`."""
-        return results.ls_result(await self._aask("ls", path=path))
+        return results.ls_result(await self._ask("ls", path=path))
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """A page of a text file, or the whole of what is not text."""
-        answer = self._ask("read_file", file_path=file_path, offset=offset, limit=limit)
-        return results.read_result(answer)
+        return run_sync(self.aread(file_path, offset, limit))
 
     async def aread(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """As `read`."""
-        answer = await self._aask("read_file", file_path=file_path, offset=offset, limit=limit)
+        answer = await self._ask("read_file", file_path=file_path, offset=offset, limit=limit)
         return results.read_result(answer)
 
     def write(self, file_path: str, content: str) -> WriteResult:
         """Creates a file, and the directories above it, or replaces its content."""
-        answer = self._ask("write_file", file_path=file_path, content=content)
-        return results.write_result(answer)
+        return run_sync(self.awrite(file_path, content))
 
     async def awrite(self, file_path: str, content: str) -> WriteResult:
         """As `write`."""
-        answer = await self._aask("write_file", file_path=file_path, content=content)
+        answer = await self._ask("write_file", file_path=file_path, content=content)
         return results.write_result(answer)
 
     def edit(
         self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
     ) -> EditResult:
         """Replaces an exact string."""
-        answer = self._ask("edit_file", **_edit(file_path, old_string, new_string, replace_all))
-        return results.edit_result(answer)
+        return run_sync(self.aedit(file_path, old_string, new_string, replace_all))
 
     async def aedit(
         self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
     ) -> EditResult:
         """As `edit`."""
-        answer = await self._aask(
-            "edit_file", **_edit(file_path, old_string, new_string, replace_all)
+        answer = await self._ask(
+            "edit_file",
+            file_path=file_path,
+            old_string=old_string,
+            new_string=new_string,
+            replace_all=replace_all,
         )
         return results.edit_result(answer)
 
     def delete(self, file_path: str) -> DeleteResult:
         """Deletes a file, or a directory with all it holds."""
-        return results.delete_result(self._ask("delete", file_path=file_path))
+        return run_sync(self.adelete(file_path))
 
     async def adelete(self, file_path: str) -> DeleteResult:
         """As `delete`."""
-        return results.delete_result(await self._aask("delete", file_path=file_path))
-
-    # Searching
+        return results.delete_result(await self._ask("delete", file_path=file_path))
 
     def grep(
         self,
@@ -212,8 +211,7 @@ class SimulatedSandbox(SandboxBackendProtocol):
         max_count: int | None = None,
     ) -> GrepResult:
         """Lines with a literal text; below the working directory by default."""
-        answer = self._ask("grep", **_search(pattern, path, glob, max_count))
-        return results.grep_result(answer)
+        return run_sync(self.agrep(pattern, path, glob, max_count=max_count))
 
     async def agrep(
         self,
@@ -224,29 +222,23 @@ class SimulatedSandbox(SandboxBackendProtocol):
         max_count: int | None = None,
     ) -> GrepResult:
         """As `grep`."""
-        answer = await self._aask("grep", **_search(pattern, path, glob, max_count))
+        answer = await self._ask("grep", pattern=pattern, path=path, glob=glob, max_count=max_count)
         return results.grep_result(answer)
 
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """Absolute paths of files whose name, or path below `path`, matches."""
-        try:
-            return results.glob_result(self._ask("glob", **_search(pattern, path)))
-        except GraphBubbleUp as failure:
-            return results.InterruptedGlob(failure)
+        return run_sync(self.aglob(pattern, path))
 
     async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
         """As `glob`."""
         try:
-            return results.glob_result(await self._aask("glob", **_search(pattern, path)))
+            return results.glob_result(await self._ask("glob", pattern=pattern, path=path))
         except GraphBubbleUp as failure:
             return results.InterruptedGlob(failure)
 
-    # Transfers
-
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Puts files onto the machine; the directories above them are made."""
-        backend_call = BackendCall()
-        return [run_sync(self._upload(backend_call, path, content)) for path, content in files]
+        return run_sync(self.aupload_files(files))
 
     async def aupload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """As `upload_files`."""
@@ -255,7 +247,7 @@ class SimulatedSandbox(SandboxBackendProtocol):
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         """Contents of files. Looking at them is no turn."""
-        return run_sync(self._download(BackendCall(), paths))
+        return run_sync(self.adownload_files(paths))
 
     async def adownload_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         """As `download_files`."""
@@ -263,12 +255,9 @@ class SimulatedSandbox(SandboxBackendProtocol):
 
     # How
 
-    def _ask(self, name: str, **arguments: Any) -> Observation:
-        # Where the call stands is known only on this thread.
-        return run_sync(self._answered(BackendCall(), ToolCall(name, arguments)))
-
-    async def _aask(self, name: str, **arguments: Any) -> Observation:
-        return await self._answered(BackendCall(), ToolCall(name, arguments))
+    async def _ask(self, name: str, **arguments: Any) -> Observation:
+        given = {key: value for key, value in arguments.items() if value is not None}
+        return await self._answered(BackendCall(), ToolCall(name, given))
 
     async def _upload(
         self, backend_call: BackendCall, path: str, content: bytes
@@ -325,30 +314,6 @@ def _raised_in_graphs(backend_call: BackendCall) -> Generator[None]:
         raise SimulationInterrupted(as_ours(error)) from error
 
 
-def _command(command: str, timeout: int | None) -> dict[str, Any]:
-    if timeout is None:
-        return {"command": command}
-    if timeout <= 0:
-        raise ValueError(f"timeout must be positive, got {timeout}")
-    return {"command": command, "timeout": timeout}
-
-
-def _edit(file_path: str, old: str, new: str, replace_all: bool) -> dict[str, Any]:
-    return {
-        "file_path": file_path,
-        "old_string": old,
-        "new_string": new,
-        "replace_all": replace_all,
-    }
-
-
-def _search(
-    pattern: str, path: str | None, glob: str | None = None, max_count: int | None = None
-) -> dict[str, Any]:
-    given = {"pattern": pattern, "path": path, "glob": glob, "max_count": max_count}
-    return {name: value for name, value in given.items() if value is not None}
-
-
 def _content(content: bytes) -> dict[str, str]:
     try:
         return {"content": content.decode()}
@@ -374,12 +339,6 @@ class BackendCall:
     @property
     def in_graph(self) -> bool:
         return bool(self.levels)
-
-    @property
-    def travels(self) -> bool:
-        """Whether the ref travels through the state of a graph. If not, the world goes on from where it
-        stands, like a real machine."""
-        return self._own is not None
 
     @property
     def site(self) -> CallSite | None:
