@@ -27,7 +27,8 @@ from agentworld_graphs import (
 )
 from agentworld_graphs.ready import Agent, react
 from agentworld_sim import AccessRefused, Scenario, ToolSpec, UsageError, World, WorldState
-from agentworld_sim.controls import Control, Fault
+from agentworld_sim.controls import Control, Fault, Next, Step
+from agentworld_sim.ports import Answer
 
 create_agent: Any = cast("Any", langchain.agents).create_agent
 
@@ -158,8 +159,11 @@ class Renamed(Control):
     def describe(self) -> str:
         return ""
 
-    def tools(self, tools: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
-        return [replace(one, description="Out of order.") for one in tools if one.name != "bash"]
+    async def handle(self, step: Step, next: Next) -> Answer:
+        return await next(step)
+
+    def tools(self, specs: Sequence[ToolSpec], state: WorldState) -> Sequence[ToolSpec]:
+        return [replace(one, description="Out of order.") for one in specs if one.name != "bash"]
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
