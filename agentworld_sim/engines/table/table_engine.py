@@ -10,24 +10,24 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from agentworld_sim.engines.model import CallImagining
-from agentworld_sim.engines.table.answers import Further, observation
+from agentworld_sim.engines.table.answers import RelatedRecords, observation
 from agentworld_sim.engines.table.database import Database, Query
-from agentworld_sim.engines.table.errors import ToolError, as_told, in_own_words, pattern_in
+from agentworld_sim.engines.table.errors import ToolError, in_own_words, pattern_in, server_text
 from agentworld_sim.engines.table.execution import Execution, Outcome
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.inference import PREFIX, is_candidate, plan_of
-from agentworld_sim.engines.table.initial_rows import beginning, begun_values, roots_of
+from agentworld_sim.engines.table.initial_rows import initial_records, initial_values, roots_of
 from agentworld_sim.engines.table.layout import (
     HIGHEST,
     ROOT,
-    Stored,
-    stored_in,
+    StoredRecord,
+    records_of_table,
     table_path,
 )
 from agentworld_sim.engines.table.operation import Operation, Plan, Table
-from agentworld_sim.engines.table.plausible import Draw
-from agentworld_sim.engines.table.query import in_order
-from agentworld_sim.engines.table.request import Asked, NotComputed
+from agentworld_sim.engines.table.plausible import SeededRandom
+from agentworld_sim.engines.table.query import order_fields
+from agentworld_sim.engines.table.request import NotComputed, TableRequest
 from agentworld_sim.errors import CannotCompute, EngineFailure
 from agentworld_sim.ports import Answer, EngineSession, Imaginer, TurnContext
 from agentworld_sim.types.files import Blobs
@@ -83,41 +83,41 @@ class TableSession:
             if operation is None:
                 raise NotComputed("its name and schema do not say what it does to which records")
             table = plan.tables.get(operation.table) or Table(name=operation.table)
-            asked = Asked(operation, table, plan, tool, call.arguments)
+            asked = TableRequest(operation, table, plan, tool, call.arguments)
             asked.require_known()
-            return await self._computed(asked, context)
+            return await self._compute(asked, context)
         except NotComputed as reason:
             self._forget()
-            return await self._imagined(call, tool, context, str(reason))
+            return await self._imagine(call, tool, context, str(reason))
 
     def close(self) -> None:
         with self._guard:
             self._closed = True
         self._forget()
 
-    async def _computed(self, asked: Asked, context: TurnContext) -> Answer:
+    async def _compute(self, asked: TableRequest, context: TurnContext) -> Answer:
         few = len(context.state.values) <= FEW_RECORDS
         if few and self._database is not None and not self._busy:
-            said, values = self._work(asked, context)
+            said, values = self._execute_in_thread(asked, context)
         else:
             # SQLite would keep the event loop for as long as a query takes.
-            said, values = await asyncio.to_thread(self._work, asked, context)
+            said, values = await asyncio.to_thread(self._execute_in_thread, asked, context)
         if isinstance(said, ToolError):
-            said = Observation(text=await self._worded(said, asked, context), is_error=True)
+            said = Observation(text=await self._error_text(said, asked, context), is_error=True)
         self._written = values
         clock_us = context.state.clock_us + TURN_US
         return Answer(said, StateChange(clock_us=clock_us, values=values))
 
-    def _work(
-        self, asked: Asked, context: TurnContext
+    def _execute_in_thread(
+        self, asked: TableRequest, context: TurnContext
     ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
-        """`_executed`, in a thread, which closes the database where nobody else may any more."""
+        """`_execute`, in a thread, which closes the database where nobody else may any more."""
         with self._guard:
             if self._closed:
                 raise EngineFailure("the records were closed while a call was about to read them")
             self._busy = True
         try:
-            return self._executed(asked, context)
+            return self._execute(asked, context)
         finally:
             with self._guard:
                 self._busy = False
@@ -125,12 +125,14 @@ class TableSession:
             if closed:
                 self._forget()
 
-    def _executed(
-        self, asked: Asked, context: TurnContext
+    def _execute(
+        self, asked: TableRequest, context: TurnContext
     ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
         """What the tool says, and the values that change."""
-        database = self._in_step(context.state.values)
-        also = [asked.plan.tables[name] for name in _also(asked) if name in asked.plan.tables]
+        database = self._current_database(context.state.values)
+        also = [
+            asked.plan.tables[name] for name in _related_tables(asked) if name in asked.plan.tables
+        ]
         begun: dict[str, Any] = {}
         for table in (asked.table, *also):
             begun.update(self._bring_up(database, asked.plan, table, context))
@@ -139,13 +141,13 @@ class TableSession:
             database=database,
             values=context.state.values,
             clock_us=context.state.clock_us,
-            draw=Draw(context.seed),
+            draw=SeededRandom(context.seed),
         )
         database.mark()
         written: Mapping[str, Any] = {}
         said: Observation | ToolError
         try:
-            said = self._said(asked, execution, context)
+            said = self._observation(asked, execution, context)
         except ToolError as error:
             database.roll_back()
             said = error
@@ -158,20 +160,22 @@ class TableSession:
             if value is not None or path in context.state.values
         }
 
-    def _said(self, asked: Asked, execution: Execution, context: TurnContext) -> Observation:
+    def _observation(
+        self, asked: TableRequest, execution: Execution, context: TurnContext
+    ) -> Observation:
         outcome = execution.run()
         further = [
-            Further(path, [one.record for one in execution.database.find(name, Query())])
+            RelatedRecords(path, [one.record for one in execution.database.find(name, Query())])
             for path, name in asked.operation.output.also.items()
             if execution.database.has(name)
         ]
         return observation(asked, outcome, self._maker(asked, outcome, context), further)
 
-    def _maker(self, asked: Asked, outcome: Outcome, context: TurnContext) -> Maker:
+    def _maker(self, asked: TableRequest, outcome: Outcome, context: TurnContext) -> Maker:
         """Fills in what no record says: for one record always the same."""
         about = outcome.keys[0] if len(outcome.keys) == 1 else asked.operation.tool
         return Maker(
-            draw=Draw(context.state.seed, asked.table.name, about),
+            draw=SeededRandom(context.state.seed, asked.table.name, about),
             clock_us=context.state.clock_us // _DAY_US * _DAY_US,
             roots=(
                 *([asked.tool.output_schema] if asked.tool.output_schema else []),
@@ -180,19 +184,19 @@ class TableSession:
             new=True,
         )
 
-    async def _worded(self, error: ToolError, asked: Asked, context: TurnContext) -> str:
+    async def _error_text(self, error: ToolError, asked: TableRequest, context: TurnContext) -> str:
         """The error in this server's own words, where it was ever heard to say it."""
         if error.missing is None:
-            return as_told(str(error), asked.tool)
+            return server_text(str(error), asked.tool)
         turns: Sequence[Turn] = self._recorded
         if self._imagining is not None:
             turns = (*turns, *await context.history())
         pattern = pattern_in(turns, asked.plan, error.table, asked.operation.tool)
         if pattern is None:
-            return as_told(str(error), asked.tool)
+            return server_text(str(error), asked.tool)
         return in_own_words(pattern, error.missing)
 
-    async def _imagined(
+    async def _imagine(
         self, call: ToolCall, tool: ToolSpec, context: TurnContext, reason: str
     ) -> Answer:
         if self._imagining is None:
@@ -213,7 +217,7 @@ class TableSession:
 
     # The database
 
-    def _in_step(self, values: Mapping[str, Any]) -> Database:
+    def _current_database(self, values: Mapping[str, Any]) -> Database:
         """The database, as the state is now."""
         if self._database is None:
             self._database = Database()
@@ -238,10 +242,10 @@ class TableSession:
         if value is None:
             database.remove(table, key)
             return
-        stored = Stored(key, value["n"], value["record"])
+        stored = StoredRecord(key, value["n"], value["record"])
         plan = self._planned[1] if self._planned else Plan()
         known = plan.tables.get(table) or Table(name=table)
-        database.put(table, in_order(stored, known, roots_of(plan, table)))
+        database.put(table, order_fields(stored, known, roots_of(plan, table)))
 
     def _bring_up(
         self, database: Database, plan: Plan, table: Table, context: TurnContext
@@ -251,13 +255,15 @@ class TableSession:
         if table_path(table.name) in values:
             if not database.has(table.name):
                 roots = roots_of(plan, table.name)
-                records = stored_in(values, table.name)
-                database.bring_up(table, (in_order(one, table, roots) for one in records))
+                records = records_of_table(values, table.name)
+                database.bring_up(table, (order_fields(one, table, roots) for one in records))
             return {}
-        records = beginning(plan, table, seed=context.state.seed, clock_us=context.state.clock_us)
+        records = initial_records(
+            plan, table, seed=context.state.seed, clock_us=context.state.clock_us
+        )
         if not database.has(table.name):
             database.bring_up(table, records)
-        return begun_values(table, records)
+        return initial_values(table, records)
 
     def _forget(self) -> None:
         with self._guard:
@@ -270,7 +276,7 @@ class TableSession:
         self._seen, self._written = {}, {}
 
 
-def _also(asked: Asked) -> list[str]:
+def _related_tables(asked: TableRequest) -> list[str]:
     """The other tables that a call looks at."""
     parents = [where.partition(".")[0] for where in asked.table.parents.values()]
     names = dict.fromkeys([*asked.operation.output.also.values(), *parents])

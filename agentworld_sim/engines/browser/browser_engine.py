@@ -10,15 +10,21 @@ from urllib.parse import urlsplit
 from agentworld_sim.engines.browser.history import (
     BLANK,
     BrowserHistory,
-    Page,
+    BrowserPage,
     normal_url,
     serves_pages,
 )
-from agentworld_sim.engines.browser.page import BadSelector, Document, Way, stays, way_of
+from agentworld_sim.engines.browser.page import (
+    BadSelector,
+    PageDocument,
+    WebRequest,
+    request_of,
+    stays,
+)
 from agentworld_sim.engines.browser.page_question import Arrive, PageQuestion, request_fields
 from agentworld_sim.errors import CannotCompute, EngineFailure
 from agentworld_sim.ports import Answer, Imaginer, TurnContext
-from agentworld_sim.toolkits import arguments_of, binding_for, bound_to, known_tool, unknown_to
+from agentworld_sim.toolkits import arguments_of, bind_to, binding_for, known_tool, unknown_to
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -50,7 +56,7 @@ class BrowserEngine:
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         if tool.binds_to is None and self._imaginer is None:
             return None
-        return bound_to(tool, self.name)
+        return bind_to(tool, self.name)
 
     def refusal(self, tool: ToolSpec) -> str:
         found = binding_for(tool)
@@ -127,30 +133,30 @@ class BrowserSession:
             history.go(replace(here, url=url, asked={}))
             return turn.answer(history, f"Navigating to {given} returned status code unknown")
 
-        def arrive(page: Page | str) -> Answer:
+        def arrive(page: BrowserPage | str) -> Answer:
             there = turn.history()
             if isinstance(page, str):
                 return turn.answer(there, "", error=f"Page.goto: {page} at {url}")
             there.go(page)
             return turn.answer(there, f"Navigating to {given} returned status code {page.status}")
 
-        return await self._follow(turn, Way(url), arrive)
+        return await self._follow(turn, WebRequest(url), arrive)
 
     async def _click(self, turn: _Turn, selector: str) -> Answer:
         history = turn.history()
         here = history.page
-        element = Document(here.html).visible(selector) if here.url != BLANK else None
+        element = PageDocument(here.html).visible(selector) if here.url != BLANK else None
         if element is None:
             return turn.answer(history, f"Unable to click on element '{selector}'")
         clicked = f"Clicked element '{selector}'"
-        way = way_of(element, here.url)
+        way = request_of(element, here.url)
         if way is not None and stays(way.url, here.url) and not way.new_tab:
             history.go(replace(here, url=normal_url(way.url), asked={}))
             return turn.answer(history, clicked)
 
-        def arrive(page: Page | str) -> Answer:
+        def arrive(page: BrowserPage | str) -> Answer:
             there = turn.history()
-            if isinstance(page, Page):
+            if isinstance(page, BrowserPage):
                 if way is None and page.url == here.url:
                     there.replace(page)
                 else:
@@ -166,9 +172,9 @@ class BrowserSession:
         wanted = {"click": selector, "element": str(element)}
         return await self._imagine(self._imaginer, turn, wanted, arrive)
 
-    async def _follow(self, turn: _Turn, way: Way, arrive: Arrive) -> Answer:
+    async def _follow(self, turn: _Turn, way: WebRequest, arrive: Arrive) -> Answer:
         """What comes of a request."""
-        found = turn.history().found(way.url)
+        found = turn.history().served_page(way.url)
         if found is not None:
             return arrive(found)
         if self._imaginer is not None:
@@ -178,7 +184,7 @@ class BrowserSession:
                 "the browser has no pages to show. Give it some (`pages=…`), or name a language"
                 " world model that imagines them: AGENTWORLD_MODEL_URL."
             )
-        return arrive(Page(way.url, 404, NOT_FOUND))
+        return arrive(BrowserPage(way.url, 404, NOT_FOUND))
 
     async def _imagine(
         self, imaginer: Imaginer, turn: _Turn, wanted: Mapping[str, Any], arrive: Arrive
@@ -190,7 +196,7 @@ class BrowserSession:
             (turn.call, turn.tool, arrive),
             self._memory,
         )
-        return question.answered(await imaginer.ask(question, question.context))
+        return question.to_answer(await imaginer.ask(question, question.context))
 
 
 def _read_off(history: BrowserHistory, name: str, arguments: dict[str, Any]) -> str:
@@ -212,13 +218,13 @@ def _read_off(history: BrowserHistory, name: str, arguments: dict[str, Any]) -> 
                 f" Status code {page.status}"
             )
         case "extract_text":
-            return Document(here.html).text()
+            return PageDocument(here.html).text()
         case "extract_hyperlinks":
             absolute: bool = arguments.get("absolute_urls", False)
-            return Document(here.html).links(here.url if absolute else None)
+            return PageDocument(here.html).links(here.url if absolute else None)
         case "get_elements":
             attributes: list[str] = arguments.get("attributes", ["innerText"])
-            return Document(here.html).elements(arguments["selector"], attributes)
+            return PageDocument(here.html).elements(arguments["selector"], attributes)
         case _:
             pages = cast("dict[str, dict[str, Any]]", arguments["pages"])
             for url, page in pages.items():

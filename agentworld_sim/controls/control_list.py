@@ -69,7 +69,7 @@ def _require_own_names(controls: Sequence[Control]) -> None:
             )
 
 
-def offered(
+def offered_tools(
     controls: Sequence[Control], tools: Mapping[str, ToolSpec], state: WorldState
 ) -> Mapping[str, ToolSpec]:
     """What an agent is offered of `tools`: the innermost control sees them as they are bound.

@@ -154,7 +154,7 @@ class _Batch:
             # A worker that was cancelled before it began gives nothing back.
             self._take_places(-self._places)
             await self._close_tasks()
-        return self._ended()
+        return self._finished_records()
 
     def progress(self) -> Progress:
         under_way = [rollout.under_way for rollout in self._under_way.values()]
@@ -187,7 +187,7 @@ class _Batch:
         try:
             record = await rollout.play()
         except asyncio.CancelledError:
-            self._note(place, rollout.cancelled())
+            self._note(place, rollout.cancelled_record())
             raise
         finally:
             del self._under_way[place]
@@ -195,7 +195,7 @@ class _Batch:
         self._give_up_if_hopeless(record)
         self._left[id(plan.task)] -= 1
         if not self._left[id(plan.task)]:
-            await _closed(plan.task)
+            await _close_task(plan.task)
 
     def _note(self, place: int, record: RolloutRecord) -> None:
         self._records[place] = record
@@ -216,21 +216,21 @@ class _Batch:
             f" one ({record.task} number {record.index}) with {record.error} Nothing was trained on"
             " them; when the cause is gone, the run can be resumed."
         )
-        failure.records = tuple(self._ended())
+        failure.records = tuple(self._finished_records())
         raise failure
 
-    def _ended(self) -> list[RolloutRecord]:
+    def _finished_records(self) -> list[RolloutRecord]:
         return [self._records[place] for place in sorted(self._records)]
 
     async def _close_tasks(self) -> None:
         """Those whose rollouts did not all end."""
-        begun = {id(plan.task): plan.task for plan in self._plans[: self._begun]}
+        begun = {id(plan.task): plan.task for plan in self._plans[: self._started_count]}
         for key, task in begun.items():
             if self._left[key]:
-                await _closed(task)
+                await _close_task(task)
 
     @property
-    def _begun(self) -> int:
+    def _started_count(self) -> int:
         return len(self._plans) - len(self._waiting)
 
 
@@ -255,7 +255,7 @@ def _plans(tasks: Sequence[Task], group_size: int, seed: int, version: int) -> l
     return plans
 
 
-async def _closed(task: Task) -> None:
+async def _close_task(task: Task) -> None:
     try:
         await task.close()
     except Exception as error:

@@ -13,9 +13,9 @@ from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.toolkits import (
     KnownTool,
     arguments_of,
-    bound_to,
+    bind_to,
     known_tool,
-    resolved,
+    resolve_function,
     unknown_to,
 )
 from agentworld_sim.types.files import Blobs
@@ -24,7 +24,7 @@ from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
 
 
-class Kept:
+class ServerValues:
     """What a server keeps in the world's values, under keys that begin with its own name."""
 
     def __init__(self, values: Mapping[str, Any], prefix: str) -> None:
@@ -52,7 +52,7 @@ class Kept:
 class ServerTurn:
     """What an operation may look at, beside the arguments."""
 
-    kept: Kept
+    kept: ServerValues
     clock_us: int
     """The world's time, in microseconds since the epoch."""
     seed: int
@@ -72,7 +72,7 @@ class ToolkitEngine:
     route: Literal["compute"] = "compute"
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        return bound_to(tool, self.name)
+        return bind_to(tool, self.name)
 
     def refusal(self, tool: ToolSpec) -> str:
         return unknown_to(tool, self.name)
@@ -105,10 +105,10 @@ class ToolkitSession:
 def _compute(found: KnownTool, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
     # Two servers of one kind keep apart what they keep.
     server = call.name.rpartition("__")[0]
-    kept = Kept(context.state.values, f"{found.toolkit}{'@' if server else ''}{server}/")
+    kept = ServerValues(context.state.values, f"{found.toolkit}{'@' if server else ''}{server}/")
     turn = ServerTurn(kept, context.state.clock_us, context.seed, call.name)
     arguments = arguments_of(tool.binds_to, call.arguments)
-    observation: Observation = resolved(found.operation)(turn, arguments)
+    observation: Observation = resolve_function(found.operation)(turn, arguments)
     if tool.output_schema is None and observation.structured is not None:
         # An older release of the same server answers with text alone.
         observation = replace(observation, structured=None)
