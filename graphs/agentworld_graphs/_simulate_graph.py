@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import aclosing, closing, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs]  a namespace
 
-from agentworld_graphs._access import Choice
-from agentworld_graphs._patch import (
+from agentworld_graphs._graph_inspection import GraphCopier
+from agentworld_graphs._run_context import (
+    SimulationWatch,
     enter_everywhere,
     leave_everywhere,
     reach_called_tools,
     reach_nested_nodes,
+    running,
+    watch_in,
 )
-from agentworld_graphs._rebuild import Rebuild
-from agentworld_graphs._refs import HIDDEN_CHANNEL
-from agentworld_graphs._seat import world_of
-from agentworld_graphs._tips import TipsChannel
-from agentworld_graphs._watch import SimulationWatch, running, watches_in
-from agentworld_sim import Access, UsageError, World, WorldStore
+from agentworld_graphs._thread_refs import HIDDEN_CHANNEL, TipsChannel
+from agentworld_graphs._tool_selection import ToolSelection
+from agentworld_graphs._world_handle import ToolOptions
+from agentworld_sim import UsageError, World
 from agentworld_sim.supports_world import HoldsWorld
-
-if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldModel
-
 
 NOTHING = (
     "the graph has run, and there was nothing in it that a world could answer: no tool node, no agent and"
@@ -76,7 +73,7 @@ class SimulatedGraph(Pregel[Any, Any, Any, Any]):
 
     @property
     def _watch(self) -> SimulationWatch:
-        return cast("SimulationWatch", watches_in(self.config))
+        return cast("SimulationWatch", watch_in(self.config))
 
 
 _END = object()
@@ -93,11 +90,7 @@ def _simulated(kind: type[Pregel[Any, Any, Any, Any]]) -> type[SimulatedGraph]:
 def simulate_graph(
     graph: Pregel[Any, Any, Any, Any],
     world: World | HoldsWorld | str | None = None,
-    *,
-    store: WorldStore | None = None,
-    model: WorldModel | str | None = None,
-    access: Mapping[str, Access] | None = None,
-    binds_to: Mapping[str, str] | None = None,
+    **options: Unpack[ToolOptions],
 ) -> SimulatedGraph:
     """The same compiled graph, whose tools a world answers. The graph itself is left as it is.
 
@@ -109,28 +102,24 @@ def simulate_graph(
     Args:
         graph: A compiled graph.
         world: The world that answers, or what holds it; the id of one in `store`; or nothing, for a
-            fresh empty machine.
-        store: Where the world of that id lives.
-        model: The language world model that imagines what cannot be computed, or its URL, for a world
-            that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
-        access: By exact tool name: `real` lets the real tool run, `refuse` fails the run when the agent
-            calls it. All others are simulated.
-        binds_to: By tool name: what it is, for example `{"sh": "claude-code/Bash"}`.
+            fresh one.
+        options: `scenario`, `store`, `model`, `controls`, `answers`, `access` and `binds_to`, as
+            `ToolOptions` says.
 
     Raises:
         AccessRefused: something in the graph would act on the real world: tools that bind to nothing,
             provider-side tools, a middleware that starts a real shell, a backend on the real disk, a
             graph on another server. All are named. What only shows while the graph runs, a tool of a
             function that binds to nothing for example, fails the run before it happens.
-        UsageError: it is no compiled graph, or `access` or `binds_to` name what is not there.
+        UsageError: it is no compiled graph, or an option names what is not there.
     """
     if not isinstance(graph, Pregel):  # pyright: ignore[reportUnnecessaryIsInstance]  users err
         raise UsageError(
             f"simulate_graph takes a compiled graph, not {type(graph).__name__!r}. Compile it first"
             " (`builder.compile()`)."
         )
-    choice = Choice(world_of(world, store, model), access=access, binds_to=binds_to)
-    rebuild = Rebuild(choice)
+    choice = ToolSelection(world, **options)
+    rebuild = GraphCopier(choice)
     made = rebuild.graph(graph)
     rebuild.bind()
     rebuild.refusals.raise_if_any(
@@ -147,11 +136,7 @@ def simulate_graph(
 @contextmanager
 def simulate_tool_nodes(
     world: World | HoldsWorld | str | None = None,
-    *,
-    store: WorldStore | None = None,
-    model: WorldModel | str | None = None,
-    access: Mapping[str, Access] | None = None,
-    binds_to: Mapping[str, str] | None = None,
+    **options: Unpack[ToolOptions],
 ) -> Generator[World]:
     """Within it, a world answers the calls of every `ToolNode` of the process.
 
@@ -159,11 +144,8 @@ def simulate_tool_nodes(
     while it lasts, in all threads. Tools that are called without a tool node are not reached.
 
     Args:
-        world: As for `simulate_graph`; so are all others.
-        store: Where the world of that id lives.
-        model: The language world model.
-        access: By exact tool name.
-        binds_to: By tool name.
+        world: As for `simulate_graph`.
+        options: As for `simulate_graph`.
 
     Yields:
         The world that answers.
@@ -171,7 +153,7 @@ def simulate_tool_nodes(
     Raises:
         UsageError: this version of LangGraph cannot be reached, or the world is not there.
     """
-    choice = Choice(world_of(world, store, model), access=access, binds_to=binds_to)
+    choice = ToolSelection(world, **options)
     enter_everywhere(choice)
     try:
         yield choice.world

@@ -18,9 +18,8 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
-from agentworld_graphs._place import AnyFuture, Place, digest
-from agentworld_graphs._refs import Mark
-from agentworld_graphs._tips import note
+from agentworld_graphs._call_site import AnyFuture, CallSite, digest
+from agentworld_graphs._thread_refs import Mark, remember_parents
 from agentworld_sim import Observation, ToolCall, Turn, WorldRef
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.store import Origin
@@ -37,7 +36,7 @@ given a whole message: everywhere else it can be seen whether it will come."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredCall:
     """What is kept of a turn."""
 
     call: ToolCall
@@ -50,7 +49,7 @@ class Answered:
     """Which model was asked; empty when none was."""
 
     @classmethod
-    def of(cls, turn: Turn, seed: int) -> Answered:
+    def of(cls, turn: Turn, seed: int) -> AnsweredCall:
         asked = [one.parameters.get("model") for one in turn.exchanges]
         model = str(asked[-1] or "") if asked else ""
         return cls(turn.call, turn.observation, turn.ref, turn.parent, seed, model)
@@ -73,18 +72,18 @@ class Answered:
 
 
 @dataclass(slots=True)
-class Record:
+class CallRecord:
     """The answers that one task got to one call, in the order in which it asked.
 
     A task may ask several times, when something around the tool tries again. When the task itself is
     run again, after an interrupt or a failure, it asks again from the beginning.
     """
 
-    answers: list[Answered] = field(default_factory=list[Answered])
+    answers: list[AnsweredCall] = field(default_factory=list[AnsweredCall])
     asked: int = 0
     attempt: object = None
 
-    def next(self, call: ToolCall, attempt: object) -> Answered | None:
+    def next(self, call: ToolCall, attempt: object) -> AnsweredCall | None:
         """The answer that an earlier attempt got here; `None` when this question is new."""
         if self.attempt is not attempt:
             self.attempt, self.asked = attempt, 0
@@ -95,16 +94,16 @@ class Record:
         del self.answers[self.asked :]
         return None
 
-    def add(self, answer: Answered) -> None:
+    def add(self, answer: AnsweredCall) -> None:
         self.answers.append(answer)
         self.asked = len(self.answers)
 
-    def recall(self, number: int, answer: Answered) -> None:
+    def recall(self, number: int, answer: AnsweredCall) -> None:
         """Takes what another process was answered when it asked for the `number`th time."""
         self.answers[number:] = [answer]
 
 
-class Pass:
+class Attempt:
     """One attempt at a batch: who has come, who is through."""
 
     def __init__(self, token: object) -> None:
@@ -122,7 +121,7 @@ class Pass:
         """What left the graph instead of an answer: an interrupt, for example."""
         self.refs: dict[str, WorldRef] = {}
         """Where the world stands after each call."""
-        self.within: dict[str, Answered] = {}
+        self.within: dict[str, AnsweredCall] = {}
         """The first of the answers that were given inside of a call that is not simulated."""
         self._ends: dict[str, concurrent.futures.Future[None]] = {}
 
@@ -137,7 +136,7 @@ class Pass:
         with suppress(concurrent.futures.InvalidStateError):
             self.end_of(call).set_result(None)
 
-    async def wait_for_earlier(self, place: Place, simulated: Container[str]) -> None:
+    async def wait_for_earlier(self, site: CallSite, simulated: Container[str]) -> None:
         """Waits for the calls before this one: also for those that no world answers, since an agent
         that is called as a tool asks the world as well. Only a plain `ToolNode` does not tell when
         those end.
@@ -146,20 +145,20 @@ class Pass:
             Exception: what an earlier call failed with. Answering this one now would put it first.
             GraphBubbleUp: what an earlier call of the same task left the graph with.
         """
-        await _finished(place.before)
-        if not place.earlier:
+        await wait_for(site.before)
+        if not site.earlier:
             return
-        earlier = [call for call, _ in place.earlier]
-        if place.tasks is not None:
-            await _finished(place.tasks[call] for call in earlier if call in place.tasks)
+        earlier = [call for call, _ in site.earlier]
+        if site.tasks is not None:
+            await wait_for(site.tasks[call] for call in earlier if call in site.tasks)
         elif self.supervised:
-            await _finished(map(self.end_of, earlier))
+            await wait_for(map(self.end_of, earlier))
         else:
-            await self._wait_patiently([one for one, name in place.earlier if name in simulated])
+            await self._wait_patiently([one for one, name in site.earlier if name in simulated])
         for call in earlier:
             if call in self.failed:
                 raise self.failed[call]
-            if call in self.left and place.tasks is None:
+            if call in self.left and site.tasks is None:
                 # The task as a whole is run again. This call waits for that, to keep the order.
                 raise self.left[call]
 
@@ -173,37 +172,31 @@ class Pass:
                 missing = []
                 continue
             missing = still_missing
-            await _finished(map(self.end_of, waiting), timeout_s=PATIENCE_S if missing else None)
+            await wait_for(map(self.end_of, waiting), timeout_s=PATIENCE_S if missing else None)
 
 
 BEGINS = "+"
 """Before the origin of the first answer that a thread got."""
 
 
-class Chain:
+class CallSequence:
     """Calls that are answered one after another, each where the one before it left the world."""
 
-    def __init__(self, base: WorldRef, place: Place, *, first: bool) -> None:
-        """
-        Args:
-            base: Where the first call continues.
-            place: Where that call stands.
-            first: Whether its thread has asked this world nothing before.
-        """
+    def __init__(self, base: WorldRef, site: CallSite, *, first: bool) -> None:
         self.tip = base
         """Where the next call continues."""
         self.lock = TurnLock()
-        self.name = (first and place.talk_name) or place.batch_name
+        self.name = (first and site.talk_name) or site.batch_name
         """Under which the world's store keeps what it answered; empty where nothing can be resumed."""
         self.recalled = False
         """Whether the store was asked for it."""
         self._begins = first
-        self._step = digest(place.step[1])
-        self._records: dict[str, Record] = {}
+        self._step = digest(site.step[1])
+        self._records: dict[str, CallRecord] = {}
 
-    def record(self, key: str) -> Record:
+    def record(self, key: str) -> CallRecord:
         """The answers to one call of one task."""
-        return self._records.setdefault(key, Record())
+        return self._records.setdefault(key, CallRecord())
 
     def follow(self, marks: Iterable[Mark]) -> None:
         """Goes on behind answers that were given from here on."""
@@ -232,8 +225,8 @@ class Chain:
         for origin, turn in asked:
             step, key, number = origin.removeprefix(BEGINS).split(":")
             if step == self._step:
-                self.record(key).recall(int(number), Answered.of(turn, seed))
-                note(turn)
+                self.record(key).recall(int(number), AnsweredCall.of(turn, seed))
+                remember_parents(turn)
                 self.answered(turn)
         self.recalled = True
 
@@ -242,13 +235,13 @@ class Chain:
         self.tip, self._begins = turn.ref, False
 
 
-class Batch:
+class CallBatch:
     """The calls of one message in one step of a run."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: CallSequence) -> None:
         self.chain = chain
         """Shared by all that is called inside of one of these calls."""
-        self._passes: list[Pass] = []
+        self._passes: list[Attempt] = []
 
     @property
     def tip(self) -> WorldRef:
@@ -259,54 +252,46 @@ class Batch:
     def tip(self, ref: WorldRef) -> None:
         self.chain.tip = ref
 
-    def pass_(self, token: object) -> Pass:
+    def attempt_of(self, token: object) -> Attempt:
         for known in self._passes:
             if known.is_of(token):
                 return known
-        made = Pass(token)
+        made = Attempt(token)
         self._passes = [*self._passes[1 - PASSES :], made]
         return made
 
 
-class Batches:
+class CallBatches:
     """The batches of one world."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._held: OrderedDict[tuple[str | None, str], Batch] = OrderedDict()
+        self._held: OrderedDict[tuple[str | None, str], CallBatch] = OrderedDict()
 
     def enter(
         self,
-        place: Place,
+        site: CallSite,
         base: Callable[[], WorldRef | None],
         start: WorldRef,
-        around: Chain | None = None,
-    ) -> tuple[Batch, Pass]:
-        """The batch a call belongs to, and this attempt at it.
-
-        Args:
-            place: Where the call stands.
-            base: Where the first call of the batch continues; `None` where the thread begins.
-            start: Where threads begin.
-            around: The chain of the call inside of which this one is made, and which it continues
-                instead.
-        """
+        around: CallSequence | None = None,
+    ) -> tuple[CallBatch, Attempt]:
+        """The batch a call belongs to, and this attempt at it."""
         with self._guard:
-            batch = self._held.get(place.step)
+            batch = self._held.get(site.step)
             if batch is None:
                 chain = around
                 if chain is None:
                     ref = base()
-                    chain = Chain(ref or start, place, first=ref is None)
-                batch = self._held[place.step] = Batch(chain)
+                    chain = CallSequence(ref or start, site, first=ref is None)
+                batch = self._held[site.step] = CallBatch(chain)
                 if len(self._held) > BATCHES:
                     self._held.popitem(last=False)
             else:
-                self._held.move_to_end(place.step)
-            return batch, batch.pass_(place.pass_)
+                self._held.move_to_end(site.step)
+            return batch, batch.attempt_of(site.step_attempt)
 
 
-async def _finished(futures: Iterable[AnyFuture], *, timeout_s: float | None = None) -> None:
+async def wait_for(futures: Iterable[AnyFuture], *, timeout_s: float | None = None) -> None:
     """Waits for futures of any kind and any loop, whatever comes of them."""
     loop = asyncio.get_running_loop()
     waits: list[asyncio.Future[None]] = []

@@ -17,7 +17,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.prebuilt import ToolNode, ToolRuntime
 
-from agentworld_graphs._refs import Mark, marks_of, messages_in
+from agentworld_graphs._thread_refs import Mark, marks_of, messages_in
 from agentworld_sim.ports import OnDelta
 from agentworld_sim.runtime.sync import in_sync_call
 
@@ -40,7 +40,7 @@ AnyFuture = concurrent.futures.Future[Any] | asyncio.Future[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CallSite:
     """One attempt at one call of one message in one step of a run."""
 
     step: tuple[str | None, str]
@@ -49,7 +49,7 @@ class Place:
     call: str
     attempt: object
     """An object that lives as long as this attempt at the task."""
-    pass_: object
+    step_attempt: object
     """An object that lives as long as this attempt at the step; `None` when that cannot be told."""
     earlier: tuple[tuple[str, str], ...]
     """Id and tool name of the calls before this one in the message."""
@@ -95,36 +95,31 @@ def reader_of(runtime: ToolRuntime[Any, Any] | None) -> OnDelta | None:
     return _tool_call_writer.get()
 
 
-def place_of(runtime: ToolRuntime[Any, Any], key: str) -> Place | None:
-    """The place of a call, or `None` outside of a graph.
-
-    Args:
-        runtime: What the tool node gave the tool.
-        key: Where the state has its messages.
-    """
+def call_site_of(runtime: ToolRuntime[Any, Any], key: str) -> CallSite | None:
+    """The place of a call, or `None` outside of a graph."""
     info = runtime.execution_info
     if info is None:
         return None
     call = runtime.tool_call_id or ""
     messages = messages_in(runtime.state, key)
-    before, known = _before(call, messages)
-    own, siblings, running, nodes = _running(runtime)
+    before, known = _earlier_calls(call, messages)
+    own, siblings, running, nodes = _running_tasks(runtime)
     tasks: Mapping[str, AnyFuture] | None = None
     if own is not None and _is_sent(own.input):
         tasks, nodes = siblings, []
-    return Place(
+    return CallSite(
         step=(info.thread_id, info.checkpoint_id),
         task=info.task_id,
         call=call,
         attempt=info,
-        pass_=info if own is not None and tasks is None else running,
+        step_attempt=info if own is not None and tasks is None else running,
         earlier=before,
         tasks=tasks,
         known=known,
-        resumed=_resumed(runtime),
-        talk=_talk(runtime, key, messages),
+        resumed=_is_resumed(runtime),
+        talk=_conversation(runtime, key, messages),
         before=tuple(nodes),
-        written=None if tasks is None else partial(_written, runtime),
+        written=None if tasks is None else partial(_stored_marks, runtime),
     )
 
 
@@ -134,7 +129,9 @@ def digest(*names: str) -> str:
     return blake2b(text, digest_size=16).hexdigest()
 
 
-def _before(call: str, messages: Sequence[object]) -> tuple[tuple[tuple[str, str], ...], bool]:
+def _earlier_calls(
+    call: str, messages: Sequence[object]
+) -> tuple[tuple[tuple[str, str], ...], bool]:
     """The calls before `call` in the last message that made it."""
     for message in reversed(messages):
         if isinstance(message, AIMessage):
@@ -146,7 +143,7 @@ def _before(call: str, messages: Sequence[object]) -> tuple[tuple[tuple[str, str
     return (), False
 
 
-def _running(
+def _running_tasks(
     runtime: ToolRuntime[Any, Any],
 ) -> tuple[Any, dict[str, AnyFuture], object, list[AnyFuture]]:
     """This call's task, the unfinished tasks of other calls submitted before it, their mapping, and the
@@ -165,7 +162,7 @@ def _running(
         if task is own:
             break
         if task is not None and not future.done():
-            call = _sent_call(task.input)
+            call = sent_call(task.input)
             if call is not None:
                 found[call] = future
             elif _is_tool_node(task):
@@ -173,7 +170,7 @@ def _running(
     return own, found, futures, nodes
 
 
-def _talk(runtime: ToolRuntime[Any, Any], key: str, messages: Sequence[BaseMessage]) -> str:
+def _conversation(runtime: ToolRuntime[Any, Any], key: str, messages: Sequence[BaseMessage]) -> str:
     """The id of the first message, if it is the graph's own and not made anew in every run."""
     try:
         held: Any = runtime.config.get("configurable", {})[READ_KEY](key)
@@ -183,11 +180,11 @@ def _talk(runtime: ToolRuntime[Any, Any], key: str, messages: Sequence[BaseMessa
     return first if messages and isinstance(first, str) and messages[0].id == first else ""
 
 
-def _resumed(runtime: ToolRuntime[Any, Any]) -> bool:
+def _is_resumed(runtime: ToolRuntime[Any, Any]) -> bool:
     return bool(runtime.config.get("configurable", {}).get(RESUMING_KEY))
 
 
-async def _written(runtime: ToolRuntime[Any, Any]) -> list[Mark]:
+async def _stored_marks(runtime: ToolRuntime[Any, Any]) -> list[Mark]:
     """The marks of the answers that a checkpoint holds of tasks that were done."""
     info, configurable = runtime.execution_info, runtime.config.get("configurable", {})
     assert info is not None
@@ -226,10 +223,10 @@ def _is_tool_node(task: Any) -> bool:
 
 
 def _is_sent(given: object) -> bool:
-    return _sent_call(given) is not None
+    return sent_call(given) is not None
 
 
-def _sent_call(given: object) -> str | None:
+def sent_call(given: object) -> str | None:
     """The id of the call a task was sent for; `None` when it was given a whole state."""
     if isinstance(given, Mapping):
         inner: object = cast("Mapping[str, object]", given).get("tool_call")

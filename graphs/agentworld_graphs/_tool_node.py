@@ -1,32 +1,46 @@
-"""What stands between a tool node and its tools: who answers, in which order, and what leaves."""
+"""`SimToolNode`, and what stands between a tool node and its tools: who answers, in which order, and what
+leaves."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypedDict, Unpack, cast
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
-from langgraph.prebuilt import ToolRuntime
+from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from agentworld_graphs._access import Choice, Tools
-from agentworld_graphs._batches import Pass
-from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._levels import has_channel, ref_around, ref_of_copy, write_ref_around
-from agentworld_graphs._patch import reach_called_tools, reach_nested_nodes
-from agentworld_graphs._place import place_of
-from agentworld_graphs._refs import CHANNEL, MARK, Mark, channel_in, messages_in, ref_in
-from agentworld_graphs._seat import seat_of
+from agentworld_graphs._call_order import Attempt
+from agentworld_graphs._call_site import call_site_of
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
+from agentworld_graphs._parent_graphs import has_channel, ref_around, ref_of_copy, write_ref_around
+from agentworld_graphs._run_context import (
+    let_through,
+    reach_called_tools,
+    reach_nested_nodes,
+    running,
+    watch_from_here,
+)
 from agentworld_graphs._simulate import SimulatedTool
-from agentworld_graphs._tips import joined
-from agentworld_graphs._watch import let_through, running, watch_from_here
-from agentworld_sim import AccessRefused, AgentworldError, WorldRef
+from agentworld_graphs._thread_refs import (
+    CHANNEL,
+    MARK,
+    Mark,
+    channel_in,
+    join_tips,
+    messages_in,
+    ref_in,
+)
+from agentworld_graphs._tool_selection import NodeTools, Refusals, ToolSelection
+from agentworld_graphs._world_handle import ToolOptions, handle_of
+from agentworld_sim import AccessRefused, AgentworldError, World, WorldRef
+from agentworld_sim.supports_world import HoldsWorld
 
 Result = ToolMessage | Command[Any]
 Execute = Callable[[ToolCallRequest], Result]
@@ -43,18 +57,16 @@ class Interceptor:
     """
 
     def __init__(
-        self, choice: Choice, *, messages_key: str = "messages", tools: Tools | None = None
+        self,
+        choice: ToolSelection,
+        *,
+        messages_key: str = "messages",
+        tools: NodeTools | None = None,
     ) -> None:
-        """
-        Args:
-            choice: Who answers.
-            messages_key: Where the graph's state has its messages.
-            tools: The tools of the node, when no others may run.
-        """
         self._choice = choice
         self._key = messages_key
         self._tools = tools
-        self._seat = seat_of(choice.world)
+        self._handle = handle_of(choice.world)
 
     def run(
         self, request: ToolCallRequest, execute: Execute, wrapper: Wrapper | None = None
@@ -158,8 +170,8 @@ class Interceptor:
     @contextmanager
     def _watched(self, request: ToolCallRequest) -> Generator[Callable[[Result], Result]]:
         """Tells the calls after this one when it is through; gives what finishes its result."""
-        place = place_of(_runtime(request), self._key)
-        if place is None:
+        site = call_site_of(_runtime(request), self._key)
+        if site is None:
             yield lambda result: result
             return
 
@@ -171,25 +183,26 @@ class Interceptor:
             # A function of the same graph leaves no mark: where it left the world stands in the copy.
             hidden = ref_of_copy(config) if own and not has_channel(config) else None
             if own and hidden:
-                return joined("", (own, hidden))
+                return join_tips("", (own, hidden))
             return own or ref_around(config, world=world, key=self._key)
 
-        batch, attempt = self._seat.enter(place, base, self._choice.start)
+        entered = self._handle.enter(site, base, self._choice.start)
+        attempt = entered.attempt
         attempt.supervised = True
-        attempt.left.pop(place.call, None)
+        attempt.left.pop(site.call, None)
         try:
-            with self._seat.within(batch, attempt, place):
-                yield lambda result: self._finished(result, request, attempt, place.call)
-            if place.call in attempt.refs and not self._seat.is_inside(place):
-                write_ref_around(config, batch.tip, own=True)
+            with entered.running():
+                yield lambda result: self._finished(result, request, attempt, site.call)
+            if site.call in attempt.refs and not self._handle.is_inside(site):
+                write_ref_around(config, entered.batch.tip, own=True)
         except GraphBubbleUp as left:
-            attempt.left[place.call] = left
+            attempt.left[site.call] = left
             raise
         finally:
-            attempt.end(place.call)
+            attempt.end(site.call)
 
     def _finished(
-        self, result: Result, request: ToolCallRequest, attempt: Pass, call: str
+        self, result: Result, request: ToolCallRequest, attempt: Attempt, call: str
     ) -> Result:
         """The result with the new ref for the graph's channel, if it has one.
 
@@ -213,7 +226,7 @@ class Interceptor:
             return replace(result, update=changed)
         return result
 
-    def _mark(self, result: Result, attempt: Pass, call: str) -> None:
+    def _mark(self, result: Result, attempt: Attempt, call: str) -> None:
         """Says on the answer of a tool that asked the world itself, an agent for example, where the
         world stands after it."""
         first = attempt.within.get(call)
@@ -231,3 +244,87 @@ class Interceptor:
 
 def _runtime(request: ToolCallRequest) -> ToolRuntime[Any, Any]:
     return cast("ToolRuntime[Any, Any]", cast("Any", request).runtime)
+
+
+class ToolNodeOptions(TypedDict, total=False):
+    """What `ToolNode` takes besides the tools; handed on as it is."""
+
+    name: str
+    tags: list[str] | None
+    handle_tool_errors: (
+        bool | str | Callable[..., str] | type[Exception] | tuple[type[Exception], ...]
+    )
+    messages_key: str
+
+
+class SimToolNodeOptions(ToolOptions, ToolNodeOptions, total=False):
+    """What `SimToolNode` takes besides."""
+
+
+class SimToolNode(ToolNode):
+    """Put it where a graph has its `ToolNode`. The tools stay the user's, a world answers them.
+
+    A wrapper (`wrap_tool_call`) is given the user's own tools; only what it executes is swapped. Calls
+    of one message are answered in the order of the message. Our own failures end the run as
+    `SimulationInterrupted`, whatever `handle_tool_errors` says.
+    """
+
+    _agentworld_simulated = True
+
+    def __init__(
+        self,
+        tools: Sequence[BaseTool | Callable[..., Any] | Mapping[str, Any]],
+        *,
+        world: World | HoldsWorld | str | None = None,
+        wrap_tool_call: Wrapper | None = None,
+        awrap_tool_call: AsyncWrapper | None = None,
+        **options: Unpack[SimToolNodeOptions],
+    ) -> None:
+        """
+        Args:
+            tools: The real tools.
+            world: The world that answers, or what holds it; the id of one in `store`; or nothing, for
+                a fresh one.
+            wrap_tool_call: As for `ToolNode`.
+            awrap_tool_call: As for `ToolNode`.
+            options: `scenario`, `store`, `model`, `controls`, `answers`, `access` and `binds_to`, as
+                `ToolOptions` says; `name`, `tags`, `handle_tool_errors` and `messages_key`, as for
+                `ToolNode`.
+
+        Raises:
+            AccessRefused: tools that bind to nothing; the message lists each and what to do.
+            UsageError: an option names what is not there.
+        """
+        self._wrapper = wrap_tool_call
+        self._async_wrapper = awrap_tool_call
+        given: dict[str, Any] = {**options}
+        own = {name: given.pop(name) for name in ToolNodeOptions.__annotations__ if name in given}
+        choice = ToolSelection(world, **given)
+        self._world = choice.world
+        key = own.get("messages_key", "messages")
+        refusals = Refusals()
+        chosen = choice.all_of(tools, messages_key=key, refusals=refusals)
+        choice.require_known(chosen.given)
+        refusals.raise_if_any(consequence="the node was not made")
+        self._interceptor = Interceptor(choice, messages_key=key, tools=chosen)
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]  its functions are untyped
+            list(chosen.run.values()),
+            **own,
+            wrap_tool_call=self._wrap,
+            awrap_tool_call=self._wrap_async,
+        )
+
+    @property
+    def world(self) -> World:
+        """The world that answers."""
+        return self._world
+
+    def __repr__(self) -> str:
+        # LangGraph's own shows the wrappers, and a bound method shows its object.
+        return f"SimToolNode({list(self.tools_by_name)}, world={self._world.id!r})"
+
+    def _wrap(self, request: ToolCallRequest, execute: Execute) -> Result:
+        return self._interceptor.run(request, execute, self._wrapper)
+
+    async def _wrap_async(self, request: ToolCallRequest, execute: AsyncExecute) -> Result:
+        return await self._interceptor.arun(request, execute, self._wrapper, self._async_wrapper)

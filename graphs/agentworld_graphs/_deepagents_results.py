@@ -10,6 +10,7 @@ from deepagents.backends.protocol import (
     DeleteResult,
     EditResult,
     ExecuteResponse,
+    FileDownloadResponse,
     FileUploadResponse,
     GlobResult,
     GrepResult,
@@ -19,7 +20,8 @@ from deepagents.backends.protocol import (
 )
 from langgraph.errors import GraphBubbleUp
 
-from agentworld_sim import Observation
+from agentworld_sim import Observation, World, WorldRef
+from agentworld_sim.types.files import FileEntry, normal_path
 
 _ENDED = re.compile(r"\n\[Command (?:succeeded|failed) with exit code (\d+)\]\Z")
 _HEADER = re.compile(r"\A@@ .* @@\n")
@@ -111,3 +113,50 @@ def _result(answer: Observation) -> Mapping[str, Any]:
     if not isinstance(structured, dict) or (answer.is_error and answer.provenance == "enforced"):
         return {"error": answer.text}
     return cast("dict[str, Any]", structured)
+
+
+LINKS = 40
+"""How many symbolic links are followed on the way to a file, as Linux does."""
+
+SUPERUSER = "root"
+
+
+async def download_from(world: World, path: str, ref: WorldRef | None) -> FileDownloadResponse:
+    """The content of one file at a point of a world's history."""
+    if not path.startswith("/"):
+        return FileDownloadResponse(path, error="invalid_path")
+    state = await world.state(ref)
+    real = _without_links(state.files, path)
+    entry = state.files.get(real) if real else None
+    if real is None or entry is None:
+        return FileDownloadResponse(path, error="is_directory" if real == "/" else "file_not_found")
+    if entry.kind == "directory":
+        return FileDownloadResponse(path, error="is_directory")
+    if not _may_read(entry, world.scenario.machine.user):
+        return FileDownloadResponse(path, error="permission_denied")
+    return FileDownloadResponse(path, await world.read_file(real, at=ref))
+
+
+def _may_read(entry: FileEntry, user: str) -> bool:
+    if user == SUPERUSER:
+        return True
+    return bool(entry.mode & (0o400 if entry.owner == user else 0o044))
+
+
+def _without_links(files: Mapping[str, FileEntry], path: str) -> str | None:
+    """`path` without symbolic links; `None` when they go in circles."""
+    left = [part for part in path.split("/") if part and part != "."]
+    done, links = "/", 0
+    while left:
+        part = left.pop(0)
+        done = normal_path(f"{done}/{part}")
+        entry = files.get(done)
+        if entry is None or entry.kind != "symlink":
+            continue
+        links += 1
+        if links > LINKS:
+            return None
+        target = entry.content
+        done = "/" if target.startswith("/") else normal_path(f"{done}/..")
+        left = [one for one in target.split("/") if one and one != "."] + left
+    return done

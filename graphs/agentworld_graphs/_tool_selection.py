@@ -5,25 +5,30 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_from
 
-from agentworld_graphs._own_tools import is_own
-from agentworld_graphs._provider import provider_side, refusal_of
-from agentworld_graphs._seat import seat_of
-from agentworld_graphs._simulate import SimulatedTool, simulated
-from agentworld_graphs.tool_specs import spec_of
-from agentworld_sim import Access, AccessRefused, UsageError, World, WorldRef
+from agentworld_graphs._simulate import SimulatedTool, simulate_in
+from agentworld_graphs._world_handle import WorldOptions, handle_of, world_of
+from agentworld_graphs.tool_specs import (
+    is_control_tool,
+    provider_side,
+    refusal_of,
+    spec_of,
+    works_in,
+)
+from agentworld_sim import Access, AccessRefused, UsageError, World
 from agentworld_sim.errors import nearest
 from agentworld_sim.runtime.access import rule_for
+from agentworld_sim.supports_world import HoldsWorld
 
-Given = BaseTool | Callable[..., Any] | Mapping[str, Any]
+GivenTool = BaseTool | Callable[..., Any] | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class NodeTools:
     """The tools of a node, by name."""
 
     given: Mapping[str, BaseTool]
@@ -62,35 +67,36 @@ class Refusals:
         raise AccessRefused(text)
 
 
-class Choice:
+class ToolSelection:
     """Chooses for each tool what runs. Tools may come one by one; each is bound once."""
 
     def __init__(
         self,
-        world: World,
+        world: World | HoldsWorld | str | None = None,
         *,
         access: Mapping[str, Access] | None = None,
         binds_to: Mapping[str, str] | None = None,
-        start: WorldRef | None = None,
+        **options: Unpack[WorldOptions],
     ) -> None:
         """
         Args:
-            world: What answers.
+            world: What answers, as for `world_of`.
             access: By exact tool name.
             binds_to: By tool name.
-            start: Where threads begin; where the world stands by default.
+            options: As for `world_of`.
 
         Raises:
-            UsageError: `access` or `binds_to` is not by tool name, or `access` holds what is no access.
+            UsageError: the world is not there; `access`, `binds_to` or `answers` is not by tool name;
+                `access` holds what is no access, or does not let a world answer what it has an answer for.
         """
-        for option, value in (("access", access), ("binds_to", binds_to)):
+        answers = options.get("answers")
+        for option, value in (("access", access), ("binds_to", binds_to), ("answers", answers)):
             if value is not None and not isinstance(value, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  users err
                 raise UsageError(
                     f"{option}={value!r}: say it by tool name, as {option}={{'some_tool': {value!r}}}."
                 )
-        self.world = world
-        self.start = start or world.ref
         self._access: dict[str, Access] = dict(access or {})
+        self._answered = frozenset(answers or ())
         self._binds_to = dict(binds_to or {})
         self._known: dict[tuple[str, str], tuple[BaseTool, BaseTool]] = {}
         self._guard = threading.Lock()
@@ -99,6 +105,13 @@ class Choice:
                 raise UsageError(
                     f"access[{name!r}] is {wanted!r}; it can be 'simulate', 'real' or 'refuse'."
                 )
+            if wanted != "simulate" and name in self._answered:
+                raise UsageError(
+                    f"access[{name!r}] is {wanted!r}, and answers has an answer for it. Leave one out."
+                )
+        self.world = world_of(world, **options)
+        self.start = self.world.ref
+        """Where threads begin."""
 
     def may_run(self, name: str) -> bool:
         """Whether the real tool of that name may run."""
@@ -132,7 +145,7 @@ class Choice:
             return real
         if wanted == "simulate" and isinstance(real, SimulatedTool):
             return real
-        return simulated(
+        return simulate_in(
             real,
             self.world,
             binds_to=self._binds_to.get(name),
@@ -148,7 +161,7 @@ class Choice:
         Raises:
             UsageError: `binds_to` names nothing.
         """
-        seat_of(self.world).offer(
+        handle_of(self.world).offer(
             spec_of(real, binds_to=self._binds_to.get(real.name))
             for real in tools
             if self._wanted(real) == "simulate" and not isinstance(real, SimulatedTool)
@@ -158,9 +171,13 @@ class Choice:
         given = self._access.get(real.name)
         if given is not None:
             return given
-        return "real" if is_own(real) else "simulate"
+        if real.name in self._answered:
+            return "simulate"
+        return "real" if is_control_tool(real) or works_in(real, self.world) else "simulate"
 
-    def all_of(self, tools: Iterable[Given], *, messages_key: str, refusals: Refusals) -> Tools:
+    def all_of(
+        self, tools: Iterable[GivenTool], *, messages_key: str, refusals: Refusals
+    ) -> NodeTools:
         """What runs for each of several tools; what is refused is added to `refusals`."""
         if isinstance(tools, BaseTool):
             raise UsageError(f"the tools are a list: give [{tools.name}].")
@@ -182,15 +199,16 @@ class Choice:
                 refusals.lines.append(str(error))
                 if self._access.get(name) != "real":
                     refusals.unbound.append(name)
-        return Tools(given, run)
+        return NodeTools(given, run)
 
     def require_known(self, names: Iterable[str]) -> None:
         """
         Raises:
-            UsageError: `access` or `binds_to` name tools that are not among `names`.
+            UsageError: `access`, `binds_to` or `answers` name tools that are not among `names`.
         """
         given = list(names)
-        for option, named in (("access", self._access), ("binds_to", self._binds_to)):
+        named_by = {"access": self._access, "binds_to": self._binds_to, "answers": self._answered}
+        for option, named in named_by.items():
             for name in named:
                 if name not in given:
                     raise UsageError(
