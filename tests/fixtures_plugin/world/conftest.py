@@ -31,7 +31,7 @@ def opened() -> Generator[Open]:
         }
         faults = FaultList()
         made = Scenario.model_validate(document)
-        world = run_sync(World.create(made, controls=[faults.control()]))
+        world = run_sync(World.create(made, controls=[faults]))
         worlds.append(SimWorld(world, faults))
         return worlds[-1]
 
