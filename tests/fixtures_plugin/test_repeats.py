@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_fixtures._repeats import Repeats
+from agentworld_fixtures._test_records import Repeats
 
 from .conftest import Suite, said
 

@@ -104,7 +104,7 @@ def test_the_report_is_given_a_record_of_every_test_with_a_world(suite: Suite) -
         "conftest.py",
         """
         import json
-        import agentworld_fixtures._report as report
+        import agentworld_fixtures._html_report as report
 
         def write(records, path):
             path.write_text(json.dumps([record.to_json() for record in records]))
@@ -157,7 +157,7 @@ def test_a_report_that_cannot_be_written_is_told_and_fails_the_session(suite: Su
 def check_records(suite: Suite) -> None:
     import json
 
-    from agentworld_fixtures._records import SimRecord
+    from agentworld_fixtures._test_records import SimRecord
 
     values = json.loads((suite.path / "page.html").read_text(encoding="utf-8"))
     records = {record.test: record for record in map(SimRecord.from_json, values)}

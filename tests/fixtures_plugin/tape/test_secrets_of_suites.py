@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentworld_fixtures._hiding import secrets_here
+from agentworld_fixtures._expectations import secrets_here
 from tests.fixtures_plugin.conftest import Suite, said
 from tests.fixtures_plugin.tape.conftest import CONFTEST, cassettes
 

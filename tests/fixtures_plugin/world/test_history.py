@@ -17,9 +17,8 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  langgr
     StateGraph,
 )
 
-from agentworld_fixtures._calls import merged
-from agentworld_fixtures._faults import FaultList
-from agentworld_fixtures._world import SimWorld
+from agentworld_fixtures._call_assertions import merged
+from agentworld_fixtures._sim_world import FaultList, SimWorld
 from agentworld_graphs import SimToolNode
 from agentworld_sim import SqliteStore, StateDiff, ToolCall, UsageError, World
 from agentworld_sim.types.turns import Turn

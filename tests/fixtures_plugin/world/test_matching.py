@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_fixtures._call_lines import WIDTH, shown
-from agentworld_fixtures._matching import differences, fits
+from agentworld_fixtures._expectations import WIDTH, differences, fits, shown
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
