@@ -18,7 +18,7 @@ TRAIN_READY := $(TRAIN)/.ready
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train record-servers check lint types docs site bench bench-train pocket soak fidelity clean
+.PHONY: help demo test test-full test-wheel test-postgres test-vllm test-conformance test-servers test-frameworks test-langgraph-dev langgraph-dev test-browser test-train test-train-full record-servers check lint types docs site bench bench-train pocket soak fidelity clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -116,7 +116,10 @@ $(FRAMEWORKS)/.ready: tests/frameworks/constraints.txt pyproject.toml
 	@touch $@
 
 test-train: $(TRAIN_READY) ## training with torch and TRL, in an environment of its own (1.6 GB)
-	$(TRAIN)/bin/pytest -n 2 tests/trainers $(PYTEST_ARGS)
+	$(TRAIN)/bin/pytest -n 2 --dist worksteal -m 'not slow' tests/trainers $(PYTEST_ARGS)
+
+test-train-full: $(TRAIN_READY) ## all of it: also kills, full disks and several processes
+	HYPOTHESIS_PROFILE=full $(TRAIN)/bin/pytest -n 2 --dist worksteal tests/trainers $(PYTEST_ARGS)
 
 $(TRAIN_READY): tests/trainers/constraints.txt pyproject.toml
 	@test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
@@ -180,7 +183,7 @@ bench: $(READY) ## the figures of the README, each beside its alternative
 	$(BIN)/python -m benchmarks
 
 pocket: $(TRAIN_READY) ## the pocket world model again: five seeds, scores and the committed weights
-	$(TRAIN)/bin/python -m benchmarks.experiments.rebuild_pocket_world
+	$(TRAIN)/bin/python -m experiments.pocket.rebuild
 
 bench-train: $(TRAIN_READY) ## the figures of training, each beside its alternative
 	$(TRAIN)/bin/python -m benchmarks --training

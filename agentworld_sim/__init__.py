@@ -15,10 +15,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agentworld_sim._version import __version__
-from agentworld_sim.checks import Check, CheckInput
-from agentworld_sim.controls import Control, Step
-from agentworld_sim.diff import FileChange, RecordChange, StateDiff, ValueChange
-from agentworld_sim.engines import FunctionEngine
 from agentworld_sim.errors import (
     AccessRefused,
     AgentworldError,
@@ -34,27 +30,40 @@ from agentworld_sim.errors import (
     UsageError,
     WorldFailure,
 )
-from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
-from agentworld_sim.store import MemoryStore, PostgresStore, SqliteStore, WorldStore
-from agentworld_sim.types import FileEntry, FileTree, StateChange, WorldRef, WorldState
-from agentworld_sim.types.exchanges import Exchange, FailedStep
-from agentworld_sim.types.tools import Access, DomainName, Route, ToolCall, ToolSpec
-from agentworld_sim.types.turns import (
-    Action,
-    CheckVerdict,
-    Observation,
-    Provenance,
-    Trajectory,
-    Turn,
-    read_turns,
-)
 
 if TYPE_CHECKING:
     from agentworld_sim.binding import BoundTool, bind
+    from agentworld_sim.checks import Check, CheckInput
+    from agentworld_sim.controls import Control, Step
+    from agentworld_sim.diff import FileChange, RecordChange, StateDiff, ValueChange
+    from agentworld_sim.engines import FunctionEngine
     from agentworld_sim.episode import Episode, EpisodeStep
     from agentworld_sim.imagination import WorldModel
     from agentworld_sim.llm import ModelSettings
+    from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
     from agentworld_sim.scenario import Scenario
+    from agentworld_sim.store import MemoryStore, PostgresStore, SqliteStore, WorldStore
+    from agentworld_sim.types import (
+        Access,
+        Action,
+        CheckVerdict,
+        DomainName,
+        Exchange,
+        FailedStep,
+        FileEntry,
+        FileTree,
+        Observation,
+        Provenance,
+        Route,
+        StateChange,
+        ToolCall,
+        ToolSpec,
+        Trajectory,
+        Turn,
+        WorldRef,
+        WorldState,
+        read_turns,
+    )
     from agentworld_sim.world import World
     from agentworld_sim.world_spec import WorldSpec
 
@@ -120,22 +129,29 @@ __all__ = [
     "read_turns",
 ]
 
-
-_LATER = {
-    "BoundTool": "agentworld_sim.binding",
-    "Episode": "agentworld_sim.episode",
-    "EpisodeStep": "agentworld_sim.episode",
-    "ModelSettings": "agentworld_sim.llm",
-    "Scenario": "agentworld_sim.scenario",
-    "World": "agentworld_sim.world",
-    "WorldModel": "agentworld_sim.imagination",
-    "WorldSpec": "agentworld_sim.world_spec",
-    "bind": "agentworld_sim.binding",
+_NAMES = {
+    "binding": "BoundTool bind",
+    "checks": "Check CheckInput",
+    "controls": "Control Step",
+    "diff": "FileChange RecordChange StateDiff ValueChange",
+    "engines": "FunctionEngine",
+    "episode": "Episode EpisodeStep",
+    "imagination": "WorldModel",
+    "llm": "ModelSettings",
+    "ports": "Answer Engine EngineSession TurnContext",
+    "scenario": "Scenario",
+    "store": "MemoryStore PostgresStore SqliteStore WorldStore",
+    "types": "Access Action CheckVerdict DomainName Exchange FailedStep FileEntry FileTree Observation"
+    " Provenance Route StateChange ToolCall ToolSpec Trajectory Turn WorldRef WorldState read_turns",
+    "world": "World",
+    "world_spec": "WorldSpec",
 }
+"""Modules and what is taken from them, when it is first asked for: `agentworld --help` needs none of it, and who
+only reads a trajectory does not wait for pydantic, bashkit and a transport."""
 
 
 def __getattr__(name: str) -> Any:
-    # These bring pydantic, bashkit and httpx2: nobody who only reads a trajectory should wait for them.
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+    for module, names in _NAMES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,22 +9,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
 from agentworld_sim.controls.declared import DECLARED
 from agentworld_sim.errors import UsageError
-from agentworld_sim.ports import Engine, Imaginer, WorldImaginer
+from agentworld_sim.ports import BindsTogether, Engine, EngineSession, Imaginer, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
-from agentworld_sim.runtime.world_records import record_of_world
+from agentworld_sim.runtime.history import record_of_world
 from agentworld_sim.scenario import Scenario, stored_text
-from agentworld_sim.types.files import FileTree
+from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.refs import hashed
 from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import Route, ToolSpec
 
 if TYPE_CHECKING:
+    from agentworld_sim.engines.shell import Machine, ShellLimits
     from agentworld_sim.imagination import WorldModel
 
 
@@ -161,15 +163,53 @@ Builder = Callable[[EngineSetup], Engine | None]
 
 
 def _shell(setup: EngineSetup) -> Engine:
+    scenario = setup.scenario
+    about = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
+    routes = tuple(scenario.routes.commands.items())
+    if setup.imaginer is None:
+        return _shared_shell(*about, routes)
     from agentworld_sim.engines.shell import ShellEngine
 
-    scenario = setup.scenario
-    return ShellEngine(
-        scenario.machine.to_machine(),
-        scenario.limits.to_shell_limits(),
-        imaginer=setup.imaginer,
-        routes=scenario.routes.commands,
-    )
+    return ShellEngine(*about, imaginer=setup.imaginer, routes=dict(routes))
+
+
+@lru_cache(maxsize=8)
+def _shared_shell(
+    machine: Machine, limits: ShellLimits, routes: tuple[tuple[str, Route], ...]
+) -> Engine:
+    """One for all worlds with such a machine: what one has brought up, the next can use."""
+    from agentworld_sim.engines.shell import ShellEngine
+
+    return ShellEngine(machine, limits, routes=dict(routes))
+
+
+class LateEngine:
+    """Implements `Engine` and `BindsTogether` by an engine that is imported when there is a tool for it: most
+    worlds have a shell only."""
+
+    route: Literal["compute"] = "compute"
+
+    def __init__(self, name: str, make: Callable[[], Engine]) -> None:
+        self.name = name
+        self._make = make
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine itself."""
+        return self._make()
+
+    def binder(self, among: Sequence[ToolSpec]) -> Callable[[ToolSpec], ToolSpec | None]:
+        engine = self.engine
+        return engine.binder(among) if isinstance(engine, BindsTogether) else engine.bind
+
+    def bind(self, tool: ToolSpec) -> ToolSpec | None:
+        return self.engine.bind(tool)
+
+    def refusal(self, tool: ToolSpec) -> str:
+        return self.engine.refusal(tool)
+
+    async def open(self, state: WorldState, blobs: Blobs) -> EngineSession:
+        return await self.engine.open(state, blobs)
 
 
 def _toolkits(setup: EngineSetup) -> Engine:
@@ -179,15 +219,21 @@ def _toolkits(setup: EngineSetup) -> Engine:
 
 
 def _browser(setup: EngineSetup) -> Engine:
-    from agentworld_sim.engines.browser import BrowserEngine
+    def make() -> Engine:
+        from agentworld_sim.engines.browser import BrowserEngine
 
-    return BrowserEngine(setup.imaginer)
+        return BrowserEngine(setup.imaginer)
+
+    return LateEngine("browser", make)
 
 
 def _table(setup: EngineSetup) -> Engine:
-    from agentworld_sim.engines.table import TableEngine
+    def make() -> Engine:
+        from agentworld_sim.engines.table import TableEngine
 
-    return TableEngine(**setup.tables, imaginer=setup.imaginer)
+        return TableEngine(**setup.tables, imaginer=setup.imaginer)
+
+    return LateEngine("table", make)
 
 
 def _model(setup: EngineSetup) -> Engine | None:
@@ -232,6 +278,6 @@ def default_engines(scenario: Scenario, model: WorldImaginer | None) -> list[Eng
     browser, those of other packages by name, tables, and the model, if there is one."""
     imaginer = None
     if model is not None:
-        imaginer = model.imaginer(scenario.to_briefing(), scenario.model.limits())
+        imaginer = model.imaginer(scenario.to_prompt_context(), scenario.model.limits())
     setup = EngineSetup(scenario=scenario, imaginer=imaginer)
     return [engine for build in _builders() if (engine := build(setup)) is not None]

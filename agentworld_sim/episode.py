@@ -12,7 +12,7 @@ from agentworld_sim.errors import (
     UsageError,
     nearest,
 )
-from agentworld_sim.runtime.commit import off_loop
+from agentworld_sim.runtime.history import off_loop
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward

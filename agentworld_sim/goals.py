@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.records import Records, records_of
-from agentworld_sim.runtime.commit import off_loop, unhindered
+from agentworld_sim.runtime.history import off_loop, turn_without_controls
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
@@ -214,7 +214,7 @@ async def _command_problem(world: World, goal: CommandGoal, at: WorldRef) -> str
     fork = await world.fork(at=at, controls=())
     try:
         state = await fork.state()
-        if turn := unhindered(fork.ref, state):
+        if turn := turn_without_controls(fork.ref, state):
             await fork._commit(turn, state.after(turn.change))  # pyright: ignore[reportPrivateUsage]  it answers no call
         fork.add_tools([_RUN])
         turn = await fork.step(ToolCall(_RUN.name, {"command": goal.command}))

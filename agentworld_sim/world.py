@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Literal, Self, Unpack
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
@@ -30,22 +30,24 @@ from agentworld_sim.ports import Engine, EngineSession, OnDelta, TurnContext, Wo
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.records import state_diff
 from agentworld_sim.runtime.access import access_for, checked_access, rule_for
-from agentworld_sim.runtime.commit import (
+from agentworld_sim.runtime.history import (
     COMMIT_TRIES,
+    HistoryCache,
     back_off,
     commit_turn,
     keep_failure,
     off_loop,
-    reseeding,
+    record_of_fork,
+    turn_with_seed,
+    world_id_or_new,
 )
-from agentworld_sim.runtime.history import KeptHistory
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
+from agentworld_sim.runtime.options import WorldOptions
 from agentworld_sim.runtime.router import Router
-from agentworld_sim.runtime.session_cache import live_worlds
+from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
 from agentworld_sim.runtime.step import Pipeline
 from agentworld_sim.runtime.sync import run_sync
-from agentworld_sim.runtime.world_records import check_world_id, new_world_id, record_of_fork
 from agentworld_sim.scenario import (
     Scenario,
     declared_controls,
@@ -99,8 +101,8 @@ class World:
             model.acquire(self)
         self._checks = tuple(checks)
         self._tools = dict(tools or {})
-        self._live: dict[str, tuple[WorldRef, EngineSession]] = {}
-        self._kept = KeptHistory(store)
+        self._live: dict[str, tuple[WorldRef, Engine, EngineSession]] = {}
+        self._history = HistoryCache(store)
         self._lock = TurnLock()
         self._told: list[Callable[[Turn], None]] = []
         self._closed = False
@@ -149,8 +151,7 @@ class World:
             scenario = scenario.model_copy(update={"seed": seed})
         engines, model = assembly.engines_and_model(scenario, engines, model, answers)
         store = store or MemoryStore()
-        world_id = new_world_id() if id is None else id
-        check_world_id(world_id)
+        world_id = world_id_or_new(id)
         made = await asyncio.to_thread(assembly.new_world, world_id, scenario, store)
         record, state, blobs = made
         world = cls(
@@ -165,11 +166,13 @@ class World:
         )
         # Stored when its tools are bound: a world that cannot be made leaves its id free.
         await asyncio.to_thread(store.create, record, state, blobs.new)
-        world._kept.keep(record.root, state)
+        world._history.keep(record.root, state)
         return world
 
     @classmethod
-    def create_sync(cls, scenario: Scenario | None = None, **options: Any) -> World:
+    def create_sync(
+        cls, scenario: Scenario | None = None, **options: Unpack[WorldOptions]
+    ) -> World:
         """`create`, with the same options, for code that is not asynchronous."""
         return run_sync(cls.create(scenario, **options))
 
@@ -287,7 +290,7 @@ class World:
 
     async def state(self, at: WorldRef | None = None) -> WorldState:
         """The content of the world at a point; at its own by default."""
-        return await self._kept.state(await self._point(at))
+        return await self._history.state(await self._point(at))
 
     async def read_file(self, path: str, *, at: WorldRef | None = None) -> bytes:
         """The bytes of one file.
@@ -303,11 +306,11 @@ class World:
 
     async def trajectory(self, at: WorldRef | None = None) -> Trajectory:
         """The calls from the root to a point; the branches of a merge stand one after another."""
-        return Trajectory(await self._kept.calls(await self._point(at)))
+        return Trajectory(await self._history.calls(await self._point(at)))
 
     async def merges(self, at: WorldRef | None = None) -> list[Turn]:
         """The turns before a point in which branches met, oldest first, with their conflicts."""
-        turns = await self._kept.lineage(await self._point(at))
+        turns = await self._history.lineage(await self._point(at))
         return [turn for turn in turns if turn.merged]
 
     async def asked(self, batch: str) -> list[tuple[str, Turn]]:
@@ -370,7 +373,7 @@ class World:
                 base = at or self._head
                 turn = await self._answered(call, base, origin, on_delta)
                 if turn is not None:
-                    live_worlds.used(self)
+                    live_worlds.touch(self)
                     return turn
                 # Another process moved the head: compute again from where it stands now.
                 await back_off(failed)
@@ -417,11 +420,10 @@ class World:
             controls: Of this process; inherited by default, as answers and declared controls always are.
         """
         ref = await self._point(at)
-        state = await self._kept.state(ref)
-        world_id = new_world_id() if id is None else id
-        check_world_id(world_id)
+        state = await self._history.state(ref)
+        world_id = world_id_or_new(id)
         here = await off_loop(self._store, lambda: self._store.world(self.id))
-        turns = here.turns if ref == here.head else len(await self._kept.lineage(ref))
+        turns = here.turns if ref == here.head else len(await self._history.lineage(ref))
         record = record_of_fork(here, world_id, ref, turns)
         await off_loop(self._store, lambda: self._store.create(record, state, {}))
         forked = World(
@@ -435,9 +437,9 @@ class World:
             access=self._access,
             tools=self._tools,
         )
-        forked._kept = self._kept.copy()
+        forked._history = self._history.copy()
         if seed is not None:
-            turn = reseeding(ref, state, seed)
+            turn = turn_with_seed(ref, state, seed)
             await forked._commit(turn, state.after(turn.change))
         return forked
 
@@ -456,12 +458,11 @@ class World:
             self._head = record.head
 
     def rest(self) -> bool:
-        """Frees the live engines until the next step brings them up again; whether it did: a world that is
-        answering a call does not rest."""
+        """Frees the live engines until the next step, unless a call is being answered; whether it did."""
         if not self._lock.try_acquire():
             return False
         try:
-            self._discard()
+            self._discard(unharmed=True)
         finally:
             self._lock.release()
         return True
@@ -469,8 +470,9 @@ class World:
     async def close(self) -> None:
         """Frees what the world holds in this process. What was stored stays."""
         self._closed = True
-        self._discard()
-        self._kept.clear()
+        if not self.rest():
+            self._discard()
+        self._history.clear()
         if self.model is not None:
             await self.model.release(self)
 
@@ -484,7 +486,7 @@ class World:
         self, call: ToolCall, base: WorldRef, origin: Origin | None, on_delta: OnDelta | None
     ) -> Turn | None:
         """One try at a turn after `base`; `None` when the head has moved."""
-        before = await self._kept.state(base)
+        before = await self._history.state(base)
         blobs = NewBlobs(self._store.blobs)
         pipeline = Pipeline(
             call,
@@ -492,13 +494,13 @@ class World:
                 state=before,
                 seed=turn_seed(before.seed, base),
                 blobs=blobs,
-                history=partial(self._kept.calls, base),
+                history=partial(self._history.calls, base),
                 failures=self.failures,
                 tools=self.tools,
                 on_delta=on_delta,
             ),
             open_live=partial(self._session, base, before),
-            state_at=self._kept.state,
+            state_at=self._history.state,
             bound=self._bound,
             checks=self._checks,
             controls=self._controls.at(before),
@@ -524,38 +526,35 @@ class World:
         for tell in self._told:
             tell(turn)
         self._settle(turn, done.engine, altered=done.altered)
-        self._kept.keep(turn.ref, after)
+        self._history.keep(turn.ref, after)
         if base == self._head:
             self._head = turn.ref
         return turn
 
     def _settle(self, turn: Turn, engine: str, *, altered: bool) -> None:
         """Brings what is held in this process to the point after `turn`."""
-        self._kept.follow(turn)
+        self._history.follow(turn)
         change = turn.change
-        for name, (_, session) in list(self._live.items()):
-            # Another engine's session knows what this one changed only if that is nothing.
-            if altered or (name != engine and (change.files or change.sessions)):
+        for name, (ref, of, session) in list(self._live.items()):
+            if altered:
                 session.close()
                 del self._live[name]
-            else:
-                self._live[name] = (turn.ref, session)
+            # Another engine's session knows what this one changed only if that is nothing.
+            elif ref == turn.parent and (name == engine or not (change.files or change.sessions)):
+                self._live[name] = (turn.ref, of, session)
 
     async def _session(self, base: WorldRef, state: WorldState, engine: Engine) -> EngineSession:
-        held = self._live.get(engine.name)
-        if held is not None and held[0] == base:
-            return held[1]
-        if held is not None or any(ref != base for ref, _ in self._live.values()):
-            self._discard()
-        session = await engine.open(state, self._store.blobs)
-        self._live[engine.name] = (base, session)
+        ref, _, session = self._live.pop(engine.name, (None, None, None))
+        if session is None or ref != base:
+            session = await idle_sessions.open(engine, state, self._store.blobs, session)
+        self._live[engine.name] = (base, engine, session)
         return session
 
     async def _commit(self, turn: Turn, after: WorldState) -> None:
         """Stores a turn that answers no call."""
         blobs = NewBlobs(self._store.blobs)
         await commit_turn(self._store, self.id, turn, after, blobs, must_move_head=False)
-        self._kept.keep(turn.ref, after)
+        self._history.keep(turn.ref, after)
         if self._head in turn.parents:
             self._head = turn.ref
 
@@ -588,10 +587,13 @@ class World:
             raise refused
         return tool, engine
 
-    def _discard(self) -> None:
-        for _, session in self._live.values():
-            session.close()
-        self._live = {}
+    def _discard(self, *, unharmed: bool = False) -> None:
+        live, self._live = self._live, {}
+        for _, engine, session in live.values():
+            if unharmed:
+                idle_sessions.keep(engine, session)
+            else:
+                session.close()
 
     def _require_open(self) -> None:
         if self._closed:

@@ -1,7 +1,16 @@
-"""Cassettes: recorded traffic that seeds or replays a world."""
+"""Cassettes: recorded answers that seed or replay a world."""
 
-from agentworld_sim.cassette._cassette import Cassette, Recorder
-from agentworld_sim.cassette._taping import TapeMode, TapeReport, Taping
-from agentworld_sim.cassette.file import is_tape, trim
+from agentworld_sim.cassette._answers import CassetteMiss
+from agentworld_sim.cassette.file import Cassette, Recorder, is_cassette, trim
+from agentworld_sim.cassette.session import CassetteMode, CassetteReport, CassetteSession
 
-__all__ = ["Cassette", "Recorder", "TapeMode", "TapeReport", "Taping", "is_tape", "trim"]
+__all__ = [
+    "Cassette",
+    "CassetteMiss",
+    "CassetteMode",
+    "CassetteReport",
+    "CassetteSession",
+    "Recorder",
+    "is_cassette",
+    "trim",
+]

@@ -1,41 +1,126 @@
-"""The file of a cassette: read with errors that name the line, written whole or not at all."""
+"""The file of a cassette: read with errors that name the line, written whole or appended to by whole answers."""
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, TypeVar, cast
 
-from agentworld_sim.cassette._computed import ComputedTurn
-from agentworld_sim.cassette._entries import Answers, Entry, Malformed
-from agentworld_sim.cassette._yaml import inline, item_lines, loader, mapping_lines
+import yaml
+
+from agentworld_sim.cassette._answers import Answers, Entry, Key, MalformedEntry
+from agentworld_sim.cassette._yaml import Block, dump, loader
 from agentworld_sim.errors import UsageError
+from agentworld_sim.redaction.records import Redaction
+from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.state import StateChange
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Action, Observation, Trajectory, Turn
 
-FORMAT = 1
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 2
 """Version of the format, in the file."""
 
-MARK = "agentworld_tape"
+MARK = "agentworld_cassette"
 """The key that says that a file is one of these."""
 
 HEADER = """\
-# Written by agentworld-sim: what a test's world could not compute, answered by a language world model
-# (`tool`, `command`) or by a real tool (`real`). Everything else is computed again each time.
-# Record it anew: run its test with --sim-mode=live, or delete this file. May be edited by hand.
+# Written by agentworld-sim: what could not be computed, answered by a language world model (`tool`,
+# `command`) or by a real tool (`real`). Everything else is computed again each time. To record it anew,
+# delete this file, or run its test with --sim-mode=live. May be edited by hand.
 """
+
+_KEYS = (MARK, "model", "tools", "volatile", "answers", "computed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TapeFile:
-    """What stands in a cassette."""
+class Cassette:
+    """Recorded answers, without secrets."""
 
-    model: bool
+    model: bool = False
     """Whether there was a model when it was recorded: without one, worlds compute otherwise."""
+    tools: tuple[ToolSpec, ...] = ()
+    """The tools as they were, where a server's calls were recorded."""
+    volatile: tuple[str, ...] = ()
+    """Fields whose values differ each time, as `tool.path`: `*.created_at`, `get_time.now`."""
     entries: tuple[Entry, ...] = ()
-    computed: tuple[ComputedTurn, ...] = ()
+    computed: tuple[str, ...] = ()
+    """A line for each computed answer; see `ComputedAnswer`."""
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """
+        Raises:
+            UsageError: it cannot be read, is no cassette, or of another version; the line is named.
+        """
+        try:
+            return cls.parse(path, path.read_bytes())
+        except OSError as error:
+            raise UsageError(
+                f"the cassette {str(path)!r} cannot be read: {error.strerror}."
+            ) from error
+
+    @classmethod
+    def find(cls, path: Path) -> Self | None:
+        """As `load`; `None` when there is no file."""
+        try:
+            return cls.load(path)
+        except UsageError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return None
+            raise
+
+    @classmethod
+    def parse(cls, path: Path, data: bytes) -> Self:
+        """What stands in the bytes of a file. Raises `UsageError` as `load`."""
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise _format_error(path, line, "it is not UTF-8") from None
+        _check_version(path, text)
+        if "\ntools:" in text and not text.endswith("\n"):
+            # Appended to answer by answer, by a process that was ended meanwhile.
+            logger.warning("the last answer in %s is torn and left out", path)
+            text = _without_torn(text)
+        document = _parse_yaml(path, text)
+        if (version := document.get(MARK)) != FORMAT:
+            if version is None:
+                raise UsageError(
+                    f"{str(path)!r} is no cassette of this library: it has no key `{MARK}` (line 1). If"
+                    " another recorder wrote it, let one of the two use other folders"
+                    " (`sim_cassettes` in pytest's ini file); otherwise delete it and record it again."
+                )
+            raise UsageError(
+                f"the cassette {str(path)!r} has format {version!r} (line {_line(text, MARK)}), and"
+                f" this version reads {FORMAT}. Record it again, or use the version that wrote it."
+            )
+        for key in document:
+            if key not in _KEYS:
+                raise _format_error(path, _line(text, key), f"there is no key {key!r}")
+        if not isinstance(document.get("model"), bool):
+            raise _format_error(path, _line(text, "model"), "`model` is true or false")
+
+        def items(key: str, read: Callable[[Any], T]) -> tuple[T, ...]:
+            return tuple(_items(path, text, document, key, read))
+
+        return cls(
+            model=document["model"],
+            tools=items("tools", _tool),
+            volatile=items("volatile", str),
+            entries=tuple(_number_repeats(items("answers", Entry.from_json))),
+            computed=items("computed", _computed_line),
+        )
 
     def text(self, *, all_before: bool = False) -> str:
         """The file's text.
@@ -45,61 +130,116 @@ class TapeFile:
                 a file that another process may add to.
         """
         answers = Answers(self.entries)
-        lines = [*mapping_lines({MARK: FORMAT, "model": self.model})]
+        document: dict[str, Any] = {MARK: FORMAT, "model": self.model}
+        if self.tools or self.volatile:
+            document["tools"] = [tool.to_json() for tool in self.tools]
+            document["volatile"] = list(self.volatile)
         if self.entries:
-            lines.append("answers:")
-            for entry in self.entries:
-                with_before = all_before or not answers.alone(entry)
-                lines += item_lines(entry.to_json(with_before=with_before))
+            document["answers"] = [
+                one.to_json(with_before=all_before or not answers.is_only(one))
+                for one in self.entries
+            ]
         if self.computed:
-            lines.append("computed:")
-            lines += (f"- {inline(one.line())}" for one in self.computed)
-        return HEADER + "\n".join(lines) + "\n"
+            document["computed"] = Block(self.computed)
+        return HEADER + dump(document)
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The calls of real tools, as turns."""
+        parent = hashed("cassette", [tool.to_json() for tool in self.tools])
+        turns: list[Turn] = []
+        for one in self.entries:
+            if one.key.kind != "real":
+                continue
+            call = ToolCall(one.key.name, one.key.about)
+            turn = Turn(
+                parent=parent,
+                call=call,
+                action=Action(canonical_json({"name": call.name, "arguments": call.arguments})),
+                observation=Observation.from_json({**one.answer, "provenance": "real"}),
+                change=StateChange(clock_us=0),
+            )
+            parent = turn.ref
+            turns.append(turn)
+        return Trajectory(tuple(turns))
 
 
-def read_tape(path: Path) -> TapeFile | None:
-    """What a file holds; `None` when there is none.
+class Recorder:
+    """Appends real calls and their answers to a cassette, one whole answer at a time: for servers, which
+    several processes may record into one file, and which may be ended at any time."""
 
-    Raises:
-        UsageError: it is no cassette, or of another version; the line is named.
-    """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise UsageError(f"the cassette {str(path)!r} cannot be read: {error.strerror}.") from error
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise _broken(path, line, "it is not UTF-8") from None
-    document = _parsed(path, text)
-    version = document.get(MARK)
-    if version is None:
-        raise UsageError(
-            f"{str(path)!r} is no cassette of this library: it has no key `{MARK}` (line 1). If another"
-            " recorder wrote it, let one of the two use other folders (`sim_cassettes` in pytest's ini"
-            " file); otherwise delete it and record it again."
-        )
-    if version != FORMAT:
-        raise UsageError(
-            f"the cassette {str(path)!r} has format {version!r} (line {_line(text, MARK)}), and this"
-            f" version reads {FORMAT}. Record it again, or use the version that wrote it."
-        )
-    for key in document:
-        if key not in (MARK, "model", "answers", "computed"):
-            raise _broken(path, _line(text, key), f"there is no key {key!r}")
-    if not isinstance(document.get("model"), bool):
-        raise _broken(path, _line(text, "model"), "`model` is true or false")
-    return TapeFile(
-        model=document["model"],
-        entries=tuple(_entries(path, text, document.get("answers", []))),
-        computed=tuple(_computed(path, text, document.get("computed", []))),
-    )
+    def __init__(
+        self,
+        path: Path,
+        *,
+        tools: Sequence[ToolSpec],
+        volatile: Sequence[str] = (),
+        secrets: Iterable[str] = (),
+    ):
+        """
+        Args:
+            path: The file. One that is there is continued.
+            tools: The tools as they are.
+            volatile: Fields whose values differ each time.
+            secrets: Values that must not be in the file, whatever they look like.
+
+        Raises:
+            UsageError: it cannot be written, or is no cassette.
+        """
+        self._path = path
+        self._secrets = tuple(secrets)
+        self._lock = threading.Lock()
+        redaction = Redaction(self._secrets)
+        header = {
+            MARK: FORMAT,
+            "model": False,
+            "tools": redaction.value([tool.to_json() for tool in tools]),
+            "volatile": list(volatile),
+        }
+        try:
+            with writing(path):
+                self._begin(f"{HEADER}{dump(header)}answers:\n")
+        except OSError as error:
+            raise UsageError(f"the cassette {str(path)!r} cannot be written: {error}.") from error
+
+    def add(self, call: ToolCall, observation: Observation) -> None:
+        """Records one call, redacted. Safe to call from several tasks and threads."""
+        redaction = Redaction(self._secrets)
+        arguments = cast("Mapping[str, Any]", redaction.value(call.arguments))
+        answer = cast("dict[str, Any]", redaction.value(observation.to_json()))
+        del answer["provenance"]
+        text = dump([Entry(Key("real", call.name, arguments), answer).to_json()])
+        with self._lock:
+            self._append(text.encode())
+
+    def _begin(self, header: str) -> None:
+        # What real servers said is not for other users of the host.
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "rb+") as file:
+            data = file.read()
+            if not data:
+                file.write(header.encode())
+                return
+        cassette = Cassette.parse(self._path, data)
+        if cassette.computed or b"\nanswers:" not in data:
+            raise UsageError(
+                f"the cassette {str(self._path)!r} is a test's: calls of a server need one of their own."
+            )
+        if not data.endswith(b"\n"):
+            write_file(self._path, _without_torn(data.decode()))
+
+    def _append(self, data: bytes) -> None:
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND)
+        try:
+            # One write: what other processes append stands before or after it.
+            written = os.write(descriptor, data)
+            while written < len(data):
+                written += os.write(descriptor, data[written:])
+        finally:
+            os.close(descriptor)
 
 
-def write_tape(path: Path, text: str) -> None:
+def write_file(path: Path, text: str) -> None:
     """Writes a file whole: who reads it meanwhile finds what was there before.
 
     Raises:
@@ -119,7 +259,7 @@ def write_tape(path: Path, text: str) -> None:
         ) from error
 
 
-def is_tape(path: Path) -> bool:
+def is_cassette(path: Path) -> bool:
     """Whether a file says of itself that it is one of these."""
     try:
         with path.open("rb") as file:
@@ -133,7 +273,7 @@ def trim(path: Path, unused: Collection[str]) -> int:
 
     Args:
         path: The file.
-        unused: The answers, as a `TapeReport` calls them.
+        unused: The answers, as a `CassetteReport` calls them.
 
     Returns:
         How many there were.
@@ -142,13 +282,13 @@ def trim(path: Path, unused: Collection[str]) -> int:
         UsageError: it is no cassette, or cannot be written.
     """
     with writing(path):
-        file = read_tape(path)
-        if file is None:
+        cassette = Cassette.find(path)
+        if cassette is None:
             return 0
-        kept = tuple(one for one in file.entries if one.described() not in unused)
-        shared = any(one.before is not None for one in file.entries)
-        write_tape(path, replace(file, entries=kept).text(all_before=shared))
-        return len(file.entries) - len(kept)
+        kept = tuple(one for one in cassette.entries if one.describe() not in unused)
+        shared = any(one.before is not None for one in cassette.entries)
+        write_file(path, replace(cassette, entries=kept).text(all_before=shared))
+        return len(cassette.entries) - len(kept)
 
 
 @contextmanager
@@ -175,52 +315,77 @@ def writing(path: Path) -> Generator[None]:
         os.close(folder)
 
 
-def _parsed(path: Path, text: str) -> Mapping[str, Any]:
-    import yaml
+def _check_version(path: Path, text: str) -> None:
+    """Says of a file of an earlier version how to record it again."""
+    again = "run its test with --sim-mode=live, or delete it"
+    if text.startswith('{"agentworld_cassette":'):
+        again = "delete it and run `agentworld mcp --record` again"
+    elif "agentworld_tape: 1\n" not in f"{text[:4_096]}\n":
+        return
+    raise UsageError(
+        f"the cassette {str(path)!r} was written by an earlier version of this library, in a format that is"
+        f" not read any more. Record it again: {again}."
+    )
 
+
+def _parse_yaml(path: Path, text: str) -> Mapping[str, Any]:
     try:
         document: object = yaml.load(text, loader())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise _broken(path, line, f"it is no YAML: {error.problem or error.context}") from None
+        raise _format_error(
+            path, line, f"it is no YAML: {error.problem or error.context}"
+        ) from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        raise _broken(path, 1, f"it is no YAML: {error}") from None
+        raise _format_error(path, 1, f"it is no YAML: {error}") from None
     if not isinstance(document, Mapping):
-        raise _broken(path, 1, "it is no mapping")
+        raise _format_error(path, 1, "it is no mapping")
     return cast("Mapping[str, Any]", document)
 
 
-def _entries(path: Path, text: str, values: Any) -> Iterator[Entry]:
+def _items(
+    path: Path, text: str, document: Mapping[str, Any], key: str, read: Callable[[Any], T]
+) -> Iterator[T]:
+    values: Any = document.get(key) or []
     if not isinstance(values, list):
-        raise _broken(path, _line(text, "answers"), "`answers` is a list")
+        raise _format_error(path, _line(text, key), f"`{key}` is a list")
     for number, value in enumerate(cast("list[Any]", values)):
         try:
-            if not isinstance(value, Mapping):
-                raise Malformed("an answer is a mapping")
-            entry = Entry.from_json(cast("Mapping[str, Any]", value))
-        except Malformed as error:
-            line = _line(text, "answers", number)
-            raise _broken(path, line, str(error)) from None
-        yield entry
+            yield read(value)
+        except MalformedEntry as error:
+            raise _format_error(path, _line(text, key, number), str(error)) from None
 
 
-def _computed(path: Path, text: str, values: Any) -> Iterator[ComputedTurn]:
-    if not isinstance(values, list):
-        raise _broken(path, _line(text, "computed"), "`computed` is a list")
-    for number, value in enumerate(cast("Sequence[Any]", values)):
-        try:
-            yield ComputedTurn.from_line(value)
-        except Malformed as error:
-            line = _line(text, "computed", number)
-            raise _broken(path, line, str(error)) from None
+def _number_repeats(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Equal real calls that were appended one after another are told apart by their order."""
+    seen: Counter[str] = Counter()
+    for one in entries:
+        if one.key.kind == "real" and not one.key.occurrence:
+            text = one.key.text
+            if seen[text]:
+                one.key = replace(one.key, occurrence=seen[text])
+            seen[text] += 1
+        yield one
+
+
+def _tool(value: Any) -> ToolSpec:
+    try:
+        return ToolSpec.from_json(value)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise MalformedEntry(f"this is no tool ({error})") from None
+
+
+def _computed_line(value: Any) -> str:
+    if not isinstance(value, str) or value.count(" ") < 2:
+        raise MalformedEntry(
+            "a computed answer is a tool's name and two digests, divided by spaces"
+        )
+    return value
 
 
 def _line(text: str, key: str, number: int | None = None) -> int:
     """The line of a key, or of an item below it. Slow: only for errors."""
-    import yaml
-
-    compose = cast("Any", yaml).compose
-    top: Any = compose(text, loader())
+    top: Any = cast("Any", yaml).compose(text, loader())
     for name, value in top.value:
         if name.value == key:
             place = name if number is None else value.value[number]
@@ -228,7 +393,12 @@ def _line(text: str, key: str, number: int | None = None) -> int:
     return 1
 
 
-def _broken(path: Path, line: int, reason: str) -> UsageError:
+def _without_torn(text: str) -> str:
+    """Without the last answer: what is above it ends with its line."""
+    return text[: text.rfind("\n- ") + 1]
+
+
+def _format_error(path: Path, line: int, reason: str) -> UsageError:
     return UsageError(
         f"{str(path)!r} is no cassette of this library: {reason.rstrip('.')} (line {line}). Mend it, or"
         " delete it and record it again."

@@ -1,5 +1,5 @@
 """The one command: `agentworld`."""
 
-from agentworld_sim.cli._main import main
+from agentworld_sim.cli._main import cli, main
 
-__all__ = ["main"]
+__all__ = ["cli", "main"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.metadata import entry_points
+from importlib import import_module, metadata
+from typing import Any, NoReturn
 
 import click
 
+from agentworld_sim._version import __version__
 from agentworld_sim.errors import AgentworldError, nearest
 
 COMMANDS = {
@@ -16,10 +18,23 @@ COMMANDS = {
     "prompt": "agentworld_sim.cli._prompt:prompt",
     "serve": "agentworld_sim.cli._serve:serve",
     "shell": "agentworld_sim.cli._shell:shell",
-    "version": "agentworld_sim.cli._version:version",
+    "version": "agentworld_sim.cli._main:version",
     "world": "agentworld_sim.cli._world:world",
 }
 """Loaded when called, so that `agentworld version` waits for nothing."""
+
+SUMMARIES = {
+    "demo": "Watch an agent fix a failing test in a machine that does not exist.",
+    "doctor": "Look at a model server: is it set up as worlds need it?",
+    "mcp": "Mirror MCP servers and answer their tools from a world.",
+    "prompt": "See what the language world model was asked, and what it said.",
+    "serve": "Serve the language world model, and stay until Ctrl-C.",
+    "shell": "A shell in a simulated Debian machine.",
+    "train": "Train world models, and agents in worlds.",
+    "version": "Print the versions that matter in a bug report.",
+    "world": "List, look into, compare, fork, put back and remove kept worlds.",
+}
+"""What `--help` says of commands without loading them; those of others are loaded for it."""
 
 ENTRY_POINTS = "agentworld.commands"
 """Group in which the other packages register theirs."""
@@ -29,16 +44,49 @@ INTERRUPTED = 130
 
 
 class _LazyGroup(click.Group):
+    def main(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Runs the command and exits.
+
+        Exit codes: 0 fine, 2 the user's mistake, 3 access refused, 4 the world failed, 130 interrupted;
+        `agentworld shell -c` gives the command's own.
+        """
+        try:
+            run: Any = super().main
+            code = run(*arguments, **{**options, "standalone_mode": False})
+        except AgentworldError as error:
+            click.echo(f"agentworld: {error}", err=True)
+            code = error.exit_code
+        except click.ClickException as error:
+            error.show()
+            code = error.exit_code
+        except (click.exceptions.Abort, KeyboardInterrupt):
+            code = INTERRUPTED
+        except BrokenPipeError:
+            # The reader of our output has left; there is nobody to tell.
+            sys.stderr.close()
+            code = 141
+        sys.exit(code if isinstance(code, int) else 0)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*COMMANDS, *entry_points(group=ENTRY_POINTS).names})
+        return sorted({*COMMANDS, *metadata.entry_points(group=ENTRY_POINTS).names})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
             module, _, attribute = COMMANDS[cmd_name].partition(":")
             return getattr(import_module(module), attribute)
-        for entry in entry_points(group=ENTRY_POINTS, name=cmd_name):
+        for entry in metadata.entry_points(group=ENTRY_POINTS, name=cmd_name):
             return entry.load()
         return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: list[tuple[str, str]] = []
+        for name in self.list_commands(ctx):
+            summary = SUMMARIES.get(name)
+            if summary is None and (command := self.get_command(ctx, name)) is not None:
+                summary = command.get_short_help_str()
+            rows.append((name, summary or ""))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -83,26 +131,18 @@ def cli() -> None:
     """
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command and exits.
+@click.command()
+def version() -> None:
+    """Print the versions that matter in a bug report."""
+    click.echo(f"agentworld-sim {__version__}")
+    click.echo(f"python {platform.python_version()}")
+    for package in ("bashkit", "langgraph", "langchain-core", "mcp"):
+        try:
+            click.echo(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            click.echo(f"{package} not installed")
 
-    Exit codes: 0 fine, 2 the user's mistake, 3 access refused, 4 the world failed, 130 interrupted;
-    `agentworld shell -c` gives the command's own.
-    """
-    try:
-        code = cli.main(args=arguments, prog_name="agentworld", standalone_mode=False)
-    except AgentworldError as error:
-        click.echo(f"agentworld: {error}", err=True)
-        code = error.exit_code
-    except click.exceptions.Abort:
-        code = INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has left; there is nobody to tell.
-        sys.stderr.close()
-        code = 141
-    sys.exit(code if isinstance(code, int) else 0)
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command and exits."""
+    cli.main(args=arguments, prog_name="agentworld")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 import click
 
+from agentworld_sim.cli.options import asynchronous, world_argument
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.store import WorldStore
 from agentworld_sim.store.home import open_store
@@ -23,7 +23,7 @@ def prompt() -> None:
 
 
 @prompt.command("show")
-@click.argument("world_id", metavar="ID")
+@world_argument
 @click.option(
     "--turn",
     metavar="N|REF",
@@ -33,7 +33,10 @@ def prompt() -> None:
 @click.option("--failed", is_flag=True, help="The last step that gave no turn, instead of a turn.")
 @click.option("--thinking", is_flag=True, help="Also what the model thought.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON: messages, parameters, replies.")
-def show(world_id: str, turn: str | None, failed: bool, thinking: bool, as_json: bool) -> None:
+@asynchronous
+async def show(
+    world_id: str, turn: str | None, failed: bool, thinking: bool, as_json: bool
+) -> None:
     """Show the exact messages that a model was sent for a turn of the kept world ID.
 
     \b
@@ -43,12 +46,6 @@ def show(world_id: str, turn: str | None, failed: bool, thinking: bool, as_json:
     """
     if failed and turn is not None:
         raise UsageError("--failed and --turn both say which one. Give one of them.")
-    asyncio.run(_show(world_id, turn, failed=failed, thinking=thinking, as_json=as_json))
-
-
-async def _show(
-    world_id: str, turn: str | None, *, failed: bool, thinking: bool, as_json: bool
-) -> None:
     store = open_store()
     async with await World.open(world_id, store=store) as world:
         found = await (_failed(world) if failed else _turn(world, turn))

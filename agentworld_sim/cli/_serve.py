@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from agentworld_sim.cli.removed_options import removed_options
+from agentworld_sim.cli.options import removed_options
 from agentworld_sim.errors import UsageError
 from agentworld_sim.serving.options import (
     DEFAULT_MODEL,
@@ -146,7 +146,7 @@ def _pocket_options(
     if (folder / "prompts").is_dir() and not (folder / "config.json").is_file():
         raise UsageError(
             f"the pocket world model is not in {str(folder)!r}. Build it there, in some minutes, with"
-            " `python -m benchmarks.experiments.rebuild_pocket_world` (needs the extra `train`)."
+            " `python -m experiments.pocket.rebuild` (needs the extra `train`)."
         )
     if not folder.is_dir():
         raise UsageError(

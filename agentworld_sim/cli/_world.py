@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agentworld_sim.cli.options import asynchronous, json_option, world_argument
 from agentworld_sim.store.home import open_store
 from agentworld_sim.world import World
 
@@ -27,19 +27,16 @@ def world() -> None:
 
 
 @world.command("ls")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option
 def ls(as_json: bool) -> None:
     """List all worlds: id, turns, creation, scenario, and what each was forked from."""
     records = open_store().worlds()
     if as_json:
+        names = ("id", "turns", "root", "head", "created")
         found = [
             {
-                "id": record.id,
+                **{name: getattr(record, name) for name in names},
                 "scenario": scenario_name(record.scenario),
-                "turns": record.turns,
-                "root": record.root,
-                "head": record.head,
-                "created": record.created,
                 "forked_from": record.forked_from or None,
             }
             for record in records
@@ -58,14 +55,11 @@ def ls(as_json: bool) -> None:
 
 
 @world.command("show")
-@click.argument("world_id", metavar="ID")
+@world_argument
 @click.option("--jsonl", is_flag=True, help="Print the whole trajectory as JSON Lines.")
-def show(world_id: str, jsonl: bool) -> None:
+@asynchronous
+async def show(world_id: str, jsonl: bool) -> None:
     """Show a world's history: refs, calls, provenance and the first line of each answer."""
-    asyncio.run(_show(world_id, jsonl))
-
-
-async def _show(world_id: str, jsonl: bool) -> None:
     async with await World.open(world_id, store=open_store()) as opened:
         turns = await opened.trajectory()
         if jsonl:
@@ -92,14 +86,11 @@ async def _show(world_id: str, jsonl: bool) -> None:
 
 
 @world.command("cost")
-@click.argument("world_id", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def cost(world_id: str, as_json: bool) -> None:
+@world_argument
+@json_option
+@asynchronous
+async def cost(world_id: str, as_json: bool) -> None:
     """Show what the language world model cost: requests, tokens and time."""
-    asyncio.run(_cost(world_id, as_json=as_json))
-
-
-async def _cost(world_id: str, *, as_json: bool) -> None:
     from agentworld_sim.imagination import usage_of
 
     async with await World.open(world_id, store=open_store()) as opened:
@@ -138,14 +129,15 @@ def _counted(count: int, word: str) -> str:
 
 
 @world.command("diff")
-@click.argument("world_id", metavar="ID")
+@world_argument
 @click.option("--since", metavar="REF", help="Compare with this point instead of the beginning.")
 @click.option("--patch", is_flag=True, help="Print the files as a patch that `git apply` takes.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON: files, records and values.")
 @click.option(
     "--below", default="/", metavar="PATH", help="For --patch: paths are relative to this folder."
 )
-def diff(world_id: str, since: str | None, patch: bool, as_json: bool, below: str) -> None:
+@asynchronous
+async def diff(world_id: str, since: str | None, patch: bool, as_json: bool, below: str) -> None:
     """Show which files, records and values a world changed.
 
     \b
@@ -154,32 +146,23 @@ def diff(world_id: str, since: str | None, patch: bool, as_json: bool, below: st
     """
     if patch and as_json:
         raise click.UsageError("--patch and --json are two forms of the same. Give one of them.")
-    asyncio.run(_diff(world_id, since, below if patch else None, as_json=as_json))
-
-
-async def _diff(world_id: str, since: str | None, below: str | None, *, as_json: bool) -> None:
     async with await World.open(world_id, store=open_store()) as opened:
-        if below is not None:
+        if patch:
             click.echo(await opened.patch(since, below=below), nl=False)
             return
         found = await opened.diff(since)
-        if as_json:
-            click.echo(json.dumps(found.to_json()))
-        elif found:
-            click.echo(str(found))
+        if as_json or found:
+            click.echo(json.dumps(found.to_json()) if as_json else str(found))
 
 
 @world.command("fork")
-@click.argument("world_id", metavar="ID")
+@world_argument
 @click.argument("new_id", metavar="NEW_ID", required=False)
 @click.option("--at", metavar="REF", help="Begin at this point; where the world stands by default.")
 @click.option("--seed", type=click.IntRange(min=0), help="A new seed of the random source.")
-def fork(world_id: str, new_id: str | None, at: str | None, seed: int | None) -> None:
+@asynchronous
+async def fork(world_id: str, new_id: str | None, at: str | None, seed: int | None) -> None:
     """Make a world of its own that begins where another stands, and print its id."""
-    asyncio.run(_fork(world_id, new_id, at, seed))
-
-
-async def _fork(world_id: str, new_id: str | None, at: str | None, seed: int | None) -> None:
     async with await World.open(world_id, store=open_store()) as opened:
         forked = await opened.fork(seed=seed, at=at, id=new_id)
         click.echo(forked.id)
@@ -187,7 +170,7 @@ async def _fork(world_id: str, new_id: str | None, at: str | None, seed: int | N
 
 
 @world.command("rewind")
-@click.argument("world_id", metavar="ID")
+@world_argument
 @click.option("--to", metavar="REF", help="Go back to this point; to the beginning by default.")
 def rewind(world_id: str, to: str | None) -> None:
     """Put a world back to an earlier point, and print that point.

@@ -1,13 +1,190 @@
-"""What changed between two trees: as values, as lines for people, and as a patch for git."""
+"""One file's part of a patch, byte for byte as git writes it.
+
+Format: git's `Documentation/diff-generate-patch.txt`, and `diff.c` for binary patches and quoting.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import zlib
+from base64 import b85encode
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from difflib import SequenceMatcher
+from typing import Any, Literal
 
-from agentworld_sim.diff._gitdiff import GitFile, file_patch
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, normal_path
+
+_CONTEXT = 3
+_BINARY_LINE = 52
+_MAX_CELLS = 25_000_000
+"""Above this product of line counts, comparing line by line takes too long: one big hunk it is."""
+
+_ESCAPES = dict(zip(b'\a\b\t\n\v\f\r"\\', [*'abtnvfr"\\'], strict=True))
+"""Bytes that have a letter in C."""
+
+Opcode = tuple[str, int, int, int, int]
+"""`(tag, i1, i2, j1, j2)`, as `difflib` gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitFile:
+    """A file as git sees it."""
+
+    mode: int
+    """0o100644, 0o100755 or 0o120000."""
+    data: bytes
+    """The content, or the target of a link."""
+
+    @property
+    def is_link(self) -> bool:
+        return self.mode == 0o120000
+
+    @property
+    def object_id(self) -> str:
+        header = b"blob %d\0" % len(self.data)
+        return hashlib.sha1(header + self.data, usedforsecurity=False).hexdigest()
+
+
+def file_patch(path: str, before: GitFile | None, after: GitFile | None) -> str:
+    """The patch of one path. Both sides present must both be links, or both be files."""
+    lines = [f"diff --git {_quote('a/' + path)} {_quote('b/' + path)}\n"]
+    old_id = before.object_id if before else "0" * 40
+    new_id = after.object_id if after else "0" * 40
+    index_mode = ""
+    if before is None:
+        assert after is not None
+        lines.append(f"new file mode {after.mode:o}\n")
+    elif after is None:
+        lines.append(f"deleted file mode {before.mode:o}\n")
+    elif before.mode != after.mode:
+        lines.append(f"old mode {before.mode:o}\nnew mode {after.mode:o}\n")
+    else:
+        index_mode = f" {before.mode:o}"
+    if old_id != new_id:
+        # The full ids: git refuses a binary patch without them.
+        lines.append(f"index {old_id}..{new_id}{index_mode}\n")
+        lines.extend(_content(path, before, after))
+    return "".join(lines)
+
+
+def _content(path: str, before: GitFile | None, after: GitFile | None) -> Iterator[str]:
+    old = before.data if before else b""
+    new = after.data if after else b""
+    old_text, new_text = _text(old), _text(new)
+    if old_text is None or new_text is None:
+        yield "GIT binary patch\n"
+        yield from _literal(new)
+        # The way back, so that `git apply --reverse` works as well.
+        yield from _literal(old)
+    elif old != new:
+        yield f"--- {_label('a/' + path) if before else '/dev/null'}\n"
+        yield f"+++ {_label('b/' + path) if after else '/dev/null'}\n"
+        yield from _hunks(_lines(old_text), _lines(new_text))
+
+
+def _text(data: bytes) -> str | None:
+    """`None` for what has to go as a binary patch: a NUL, as in git, or bytes no text can hold."""
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    last = lines.pop()
+    return [line + "\n" for line in lines] + ([last] if last else [])
+
+
+def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    for group in _KnownOpcodes(_opcodes(old, new)).get_grouped_opcodes(_CONTEXT):
+        first, last = group[0], group[-1]
+        yield (f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n")
+        for tag, i1, i2, j1, j2 in group:
+            for line in old[i1:i2]:
+                yield _line(" " if tag == "equal" else "-", line)
+            for line in () if tag == "equal" else new[j1:j2]:
+                yield _line("+", line)
+
+
+class _KnownOpcodes(SequenceMatcher[str]):
+    """What was compared already, to be put into hunks."""
+
+    def __init__(self, codes: list[Opcode]) -> None:
+        super().__init__()
+        self._codes = codes
+
+    def get_opcodes(self) -> list[Any]:
+        return self._codes
+
+
+def _line(sign: str, line: str) -> str:
+    return sign + line + ("" if line.endswith("\n") else "\n\\ No newline at end of file\n")
+
+
+def _range(start: int, stop: int) -> str:
+    length = stop - start
+    if length == 1:
+        return f"{start + 1}"
+    # An empty range names the line before it.
+    return f"{start + 1 if length else start},{length}"
+
+
+def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
+    """Equal ends are taken off first: most edits are small, and difflib is quadratic."""
+    shorter = min(len(old), len(new))
+    head = 0
+    while head < shorter and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
+    codes: list[Opcode] = [("equal", 0, head, 0, head)] if head else []
+    if len(old_middle) * len(new_middle) > _MAX_CELLS:
+        codes.append(("replace", head, len(old) - tail, head, len(new) - tail))
+    else:
+        matcher = SequenceMatcher(None, old_middle, new_middle)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+            codes.append((tag, i1 + head, i2 + head, j1 + head, j2 + head))
+    if tail:
+        codes.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
+    return codes
+
+
+def _literal(data: bytes) -> Iterator[str]:
+    yield f"literal {len(data)}\n"
+    packed = zlib.compress(data)
+    for start in range(0, len(packed), _BINARY_LINE):
+        chunk = packed[start : start + _BINARY_LINE]
+        size = len(chunk)
+        length = chr(ord("A") + size - 1) if size <= 26 else chr(ord("a") + size - 27)
+        yield f"{length}{b85encode(chunk, pad=True).decode('ascii')}\n"
+    yield "\n"
+
+
+def _label(path: str) -> str:
+    """git ends the name of a file that contains a space with a tab, to mark where it stops."""
+    quoted = _quote(path)
+    return quoted + "\t" if quoted == path and " " in path else quoted
+
+
+def _quote(path: str) -> str:
+    """C-style quotes around names with bytes outside printable ASCII (`core.quotePath`)."""
+    data = path.encode()
+    if all(0x20 <= byte < 0x7F and byte not in (0x22, 0x5C) for byte in data):
+        return path
+    escaped = (
+        f"\\{_ESCAPES[byte]}"
+        if byte in _ESCAPES
+        else (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}")
+        for byte in data
+    )
+    return '"' + "".join(escaped) + '"'
+
 
 ChangeKind = Literal["added", "removed", "kind", "modified", "mode", "owner", "mtime"]
 """The most important thing that happened to a path; `FileChange` carries both entries."""

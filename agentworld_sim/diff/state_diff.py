@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentworld_sim.diff.patch import FileChange
-from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.json import canonical_json, json_form
 
 DataChangeKind = Literal["added", "removed", "modified"]
 
@@ -75,29 +75,12 @@ class StateDiff:
     def to_json(self) -> dict[str, Any]:
         """As JSON: three lists. Contents of files are named by their blobs."""
         return {
-            "files": [
-                {
-                    "path": one.path,
-                    "kind": one.kind,
-                    "before": one.before and one.before.to_json(),
-                    "after": one.after and one.after.to_json(),
-                }
-                for one in self.files
-            ],
-            "records": [
-                {
-                    "table": one.table,
-                    "key": one.key,
-                    "kind": one.kind,
-                    "before": one.before,
-                    "after": one.after,
-                }
-                for one in self.records
-            ],
-            "values": [
-                {"key": one.key, "kind": one.kind, "before": one.before, "after": one.after}
-                for one in self.values
-            ],
+            name: [{**json_form(one, "before", "after"), "kind": one.kind} for one in changes]
+            for name, changes in (
+                ("files", self.files),
+                ("records", self.records),
+                ("values", self.values),
+            )
         }
 
 

@@ -9,14 +9,15 @@ prefix cache holds. Turns of other domains stand in no conversation; what they c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from agentworld_sim.domains import Domain
+from agentworld_sim.domains import Domain, domain
 from agentworld_sim.domains.text import fenced
-from agentworld_sim.imagination.prompt_markers import harmless
+from agentworld_sim.imagination.prompt_set import COMMAND, PromptSet, escape_markers
 from agentworld_sim.llm.chat import ChatMessage
-from agentworld_sim.ports import Part
+from agentworld_sim.ports import Part, Prompt, PromptContext
 from agentworld_sim.redaction.environment import masked
+from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Turn
 
 MARKER = "**Environment Observation:**"
@@ -39,7 +40,7 @@ DIGEST_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenPart:
     """A part as it stands in prompts."""
 
     part: Part
@@ -65,7 +66,7 @@ class Conversation:
     """Records of the world that matter for the last turn; told with it, and never again."""
     secrets: frozenset[str] = frozenset()
     """Texts that must not be told."""
-    memory: dict[int, Written] = field(default_factory=dict[int, Written])
+    memory: dict[int, WrittenPart] = field(default_factory=dict[int, WrittenPart])
     """What was written of an earlier state of the same conversation, by place; reused while it holds."""
 
     def messages(self, *, budget_tokens: int, correction: str = "") -> tuple[ChatMessage, ...]:
@@ -76,15 +77,17 @@ class Conversation:
                 it fits.
             correction: Why an earlier answer to this very turn was refused.
         """
-        records = f"**Records:**\n{fenced(harmless(self.records))}" if self.records else ""
+        records = f"**Records:**\n{fenced(escape_markers(self.records))}" if self.records else ""
         budget_tokens = max(1, budget_tokens - tokens(records))
         digest_tokens = int(budget_tokens * DIGEST_SHARE)
         first = self._first_kept(budget_tokens, digest_tokens)
         messages = [ChatMessage("system", self.system)]
         for place in range(first, len(self.parts)):
-            written = self._written(place)
+            written = self._write(place)
             cut = place == first > 0
-            asked = harmless(self._asked(place, digest_tokens)) if cut else written.asked
+            asked = (
+                escape_markers(self._user_message(place, digest_tokens)) if cut else written.asked
+            )
             messages.append(ChatMessage("user", asked))
             if written.said is not None:
                 messages.append(ChatMessage("assistant", written.said))
@@ -92,27 +95,27 @@ class Conversation:
             messages[-1] = ChatMessage("user", f"{messages[-1].content}\n\n{records}")
         if correction:
             last = messages[-1]
-            messages[-1] = ChatMessage("user", f"{last.content}\n\n{corrected(correction)}")
+            messages[-1] = ChatMessage("user", f"{last.content}\n\n{correction_text(correction)}")
         if self.secrets:
             return tuple(
                 ChatMessage(one.role, masked(one.content, self.secrets)) for one in messages
             )
         return tuple(messages)
 
-    def _written(self, place: int) -> Written:
+    def _write(self, place: int) -> WrittenPart:
         part = self.parts[place]
         previous = self.parts[place - 1].answer if place else None
         held = self.memory.get(place)
         if held is not None and held.part == part and held.previous == previous:
             return held
-        asked = harmless(self._asked(place))
-        said = None if part.answer is None else f"{MARKER}\n{harmless(part.answer)}"
+        asked = escape_markers(self._user_message(place))
+        said = None if part.answer is None else f"{MARKER}\n{escape_markers(part.answer)}"
         size = tokens(asked) + MESSAGE_TOKENS
         size += 0 if said is None else tokens(said) + MESSAGE_TOKENS
-        written = self.memory[place] = Written(part, previous, asked, said, size)
+        written = self.memory[place] = WrittenPart(part, previous, asked, said, size)
         return written
 
-    def _asked(self, place: int, digest_tokens: int = 0) -> str:
+    def _user_message(self, place: int, digest_tokens: int = 0) -> str:
         """The user message of a turn; with a digest when those before it are left out."""
         part = self.parts[place]
         sections = [f"### Turn {part.number}"]
@@ -158,7 +161,7 @@ class Conversation:
         went until it was down to its share. So two prompts in a row mostly begin alike.
         """
         fixed = tokens(self.system)
-        sizes = [self._written(place).size for place in range(len(self.parts))]
+        sizes = [self._write(place).size for place in range(len(self.parts))]
         goal = max(fixed, budget_tokens * KEEP_AFTER_CUT)
         first, held = 0, fixed
         for place, size in enumerate(sizes):
@@ -195,10 +198,10 @@ def digest_of_others(turns: Sequence[Turn]) -> str:
     return text
 
 
-def corrected(reason: str) -> str:
+def correction_text(reason: str) -> str:
     """What is said to a model that must answer a turn again."""
     return (
-        f"An earlier answer to this turn could not be used: {harmless(reason)}\n"
+        f"An earlier answer to this turn could not be used: {escape_markers(reason)}\n"
         "Answer the same action again, without that mistake."
     )
 
@@ -211,3 +214,79 @@ def tokens(text: str) -> int:
 def _line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= DIGEST_WIDTH else line[: DIGEST_WIDTH - 1] + "…"
+
+
+class PromptWriter:
+    """Writes the conversations of the worlds of one scenario."""
+
+    def __init__(self, prompts: PromptSet, prompt_context: PromptContext | None = None) -> None:
+        """
+        Args:
+            prompts: What the model is told about its part.
+            prompt_context: What the scenario tells it.
+        """
+        self._prompts = prompts
+        self._prompt_context = prompt_context or PromptContext()
+        self._told: tuple[list[ToolSpec], tuple[str, bool], str] | None = None
+
+    def conversation(self, prompt: Prompt, instruction: str = "") -> Conversation:
+        """The conversation that ends with what is asked.
+
+        Args:
+            prompt: What is asked.
+            instruction: How the world shall behave, beside what the context says of it.
+        """
+        prompt_context, subject = self._prompt_context, prompt.subject
+        instruction = "\n".join(filter(None, (prompt_context.instruction, instruction)))
+        memory = prompt.memory.setdefault(subject, {})
+        if subject == COMMAND:
+            return Conversation(
+                domain=_COMMANDS,
+                system=self._command_system(instruction),
+                parts=prompt.parts,
+                secrets=prompt_context.secrets | prompt.secrets,
+                memory=memory,
+            )
+        return Conversation(
+            domain=domain(subject),
+            system=self._system(subject, prompt.tools, instruction, bool(prompt.records)),
+            records=prompt.records,
+            parts=prompt.parts,
+            task=prompt_context.task if domain(subject).tells_task else "",
+            initial_state=prompt_context.initial_state.get(subject, ""),
+            secrets=prompt_context.secrets | prompt.secrets,
+            # One world may have tools of several domains; each is a conversation of its own.
+            memory=memory,
+        )
+
+    def _command_system(self, instruction: str) -> str:
+        system = self._prompts.command()
+        if not instruction:
+            return system
+        return f"{system}\n\n# Simulation instruction\n\n{escape_markers(instruction)}"
+
+    def _system(
+        self, name: DomainName, tools: Sequence[ToolSpec], instruction: str, with_records: bool
+    ) -> str:
+        # Tools are values: while they are the very same, so is what is said of them.
+        told, rest = self._told, (instruction, with_records)
+        if told and told[1] == rest and list(map(id, told[0])) == list(map(id, tools)):
+            return told[2]
+        prompt_context = self._prompt_context
+        initial_state = prompt_context.initial_state.get(name, "")
+        system = self._prompts.system(
+            name,
+            tools=tools,
+            # What a first turn tells as its state is not said twice.
+            initial_state=initial_state if domain(name).state == "never" else "",
+            demonstrations=prompt_context.demonstrations.get(name, ""),
+            instruction=instruction,
+        )
+        if with_records:
+            system = f"{system}\n\n{self._prompts.records()}"
+        self._told = (list(tools), rest, system)
+        return system
+
+
+_COMMANDS = replace(domain("terminal"), fence="", state="never")
+"""Commands are conversed about as the terminal's actions are, without fence and state."""

@@ -9,17 +9,19 @@ The rules are those of the released model's own evaluation script (QwenLM/Qwen-A
 * Thinking tags inside an answer that is opened and closed, but which do not pair up there, are part of
   the answer (a file may contain them). That script removes everything up to an orphaned closing tag,
   the answer's own opening tag included.
-* A closing tag at the end of an answer that was never opened is no part of it.
-"""
+* A closing tag at the end of an answer that was never opened is no part of it."""
 
 from __future__ import annotations
 
+import logging
 import re
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+
+from agentworld_sim.ports import OnDelta
 
 ANSWER_TAG = "predicted_observation"
 THINKING_TAG = "think"
@@ -36,7 +38,7 @@ _Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedReply:
     """What a reply says."""
 
     text: str
@@ -59,7 +61,7 @@ class _Tag:
     opens: bool
 
 
-def parse_reply(content: str, *, enforced: bool = False, known: Known = "") -> Parsed:
+def parse_reply(content: str, *, enforced: bool = False, known: Known = "") -> ParsedReply:
     """Reads a reply's content. Takes time linear in its length, whatever it is.
 
     Args:
@@ -71,23 +73,23 @@ def parse_reply(content: str, *, enforced: bool = False, known: Known = "") -> P
             contain a thinking tag, one inside an answer is quoted and stays.
     """
     if enforced and not content.lstrip().startswith("<"):
-        return Parsed(content.strip(), tagged=False)
+        return ParsedReply(content.strip(), tagged=False)
     tags = _tags(content)
     if not tags:
-        return Parsed(_unwrapped(_without_blank_ends(content)), tagged=False)
+        return ParsedReply(_unwrap(_without_blank_ends(content)), tagged=False)
     removed = _thinking(tags, len(content), known)
     thinking = "\n".join(filter(None, (_bare(content[a:b]) for a, b in removed)))
     answers = [tag for tag in _outside(tags, removed) if not tag.thinking]
     last = next((i for i in range(len(answers) - 1, -1, -1) if answers[i].opens), None)
     if last is None:
-        return _untagged(content, removed, thinking)
+        return _parse_untagged(content, removed, thinking)
     start, after = answers[last].end, answers[last + 1 : last + 2]
     end = after[0].start if after else len(content)
-    text = _kept(content, (start, end), removed)
+    text = _cut_out(content, (start, end), removed)
     whole = len(text) == end - start
     text = _without_tag_breaks(text) if whole else _without_blank_ends(text)
-    return Parsed(
-        _unwrapped(text),
+    return ParsedReply(
+        _unwrap(text),
         tagged=True,
         thinking=thinking,
         closed=bool(after),
@@ -141,7 +143,7 @@ def _thinking(tags: Sequence[_Tag], length: int, known: Known) -> list[_Span]:
         # Thinking that is never closed ends where an answer begins.
         following = bisect_right(openings, tag.start)
         spans.append((tag.start, openings[following] if following < len(openings) else length))
-    return _merged(spans)
+    return _merge(spans)
 
 
 def _past_quotes(tags: Sequence[_Tag], index: int, quotes: Callable[[], bool]) -> int:
@@ -156,7 +158,7 @@ def _past_quotes(tags: Sequence[_Tag], index: int, quotes: Callable[[], bool]) -
     return end if depth or not paired or quotes() else index
 
 
-def _merged(spans: list[_Span]) -> list[_Span]:
+def _merge(spans: list[_Span]) -> list[_Span]:
     merged: list[_Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -177,7 +179,7 @@ def _outside(tags: Sequence[_Tag], removed: Sequence[_Span]) -> list[_Tag]:
     return found
 
 
-def _kept(content: str, within: _Span, removed: Sequence[_Span]) -> str:
+def _cut_out(content: str, within: _Span, removed: Sequence[_Span]) -> str:
     """What is left of a stretch without the thinking."""
     parts: list[str] = []
     at, end = within
@@ -193,17 +195,19 @@ def _interrupts(content: str, within: _Span, removed: Sequence[_Span]) -> bool:
     """Whether thinking stands behind a part of the answer."""
     start, end = within
     first = next((a for a, b in reversed(removed) if b > start and a < end), None)
-    return first is not None and bool(_kept(content, (start, max(first, start)), removed).strip())
+    return first is not None and bool(
+        _cut_out(content, (start, max(first, start)), removed).strip()
+    )
 
 
-def _untagged(content: str, removed: Sequence[_Span], thinking: str) -> Parsed:
-    text = _kept(content, (0, len(content)), removed)
+def _parse_untagged(content: str, removed: Sequence[_Span], thinking: str) -> ParsedReply:
+    text = _cut_out(content, (0, len(content)), removed)
     closing = f"</{ANSWER_TAG}>"
     end = len(text.rstrip())
     if text[max(0, end - len(closing)) : end].lower() == closing:
         text = text[: end - len(closing)]
-    return Parsed(
-        _unwrapped(_without_blank_ends(text)),
+    return ParsedReply(
+        _unwrap(_without_blank_ends(text)),
         tagged=False,
         thinking=thinking,
         leaked=_interrupts(content, (0, len(content)), removed),
@@ -237,7 +241,7 @@ def _without_blank_ends(text: str) -> str:
     return (text[start:] if stop < 0 else text[start:stop]).removesuffix("\r")
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap(text: str) -> str:
     """Without the marker in front and without a fence around it all."""
     start = len(text) - len(text.lstrip())
     if text.startswith(MARKER, start):
@@ -266,3 +270,104 @@ def _without_fence(text: str) -> str:
             # The fence is a part of the answer, which goes on after it.
             return text
     return text if open_fences else "\n".join(lines[1:-1])
+
+
+logger = logging.getLogger(__name__)
+
+_LONGEST = len(f"</{ANSWER_TAG}>")
+_ENDING = re.compile(rf"\r?\n?(<[/a-z_]{{0,{_LONGEST}}})?\Z", re.IGNORECASE | re.ASCII)
+"""What may still turn out to be no part of the answer: a line break before a tag, half a tag."""
+_WRAPPINGS = (MARKER, "```")
+"""What an answer may be wrapped in, beside its tag."""
+
+
+class Listener:
+    """Hands on the text of an observation while it is written.
+
+    Only what stands inside of the answer's tag, never thinking and never a tag. It stops for good where
+    the reply is not what it seemed to be: when the request is sent once more, and when thinking begins
+    inside of the answer.
+    """
+
+    def __init__(self, on_delta: OnDelta, *, thinks: bool) -> None:
+        """
+        Args:
+            on_delta: Who listens.
+            thinks: Whether the model thinks. Then nothing is handed on before its thinking has ended:
+                what looks like an answer may be quoted in it.
+        """
+        self._on_delta = on_delta
+        self._thinks = thinks
+        self._told = False
+        self._done = False
+        self._begin()
+
+    def begin(self) -> None:
+        """The request is sent, perhaps once more."""
+        self._done = self._done or self._told
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pending = ""
+        self._thinking = False
+        self._thought = not self._thinks
+        self._inside = False
+        self._at_start = True
+        self._opening = 0
+
+    def hear(self, piece: str, *, thought: bool) -> None:
+        """Takes a piece of the reply's content; `thought` when thinking came apart from it."""
+        if self._done:
+            return
+        self._thought = self._thought or thought
+        self._pending += piece
+        while not self._done and (found := _TAG.search(self._pending)) is not None:
+            before, self._pending = self._pending[: found.start()], self._pending[found.end() :]
+            self._tag(before, closes=bool(found[1]), thinking=found[2].lower() == THINKING_TAG)
+        if self._done:
+            return
+        if not self._inside:
+            self._pending = self._pending[-_LONGEST:]
+            return
+        held = _ENDING.search(self._pending)
+        end = held.start() if held else len(self._pending)
+        text, self._pending = self._pending[:end], self._pending[end:]
+        self._tell(text)
+
+    def _tag(self, before: str, *, closes: bool, thinking: bool) -> None:
+        if self._inside:
+            self._tell(before, last=True)
+            self._done = True
+        elif thinking:
+            self._thinking = not closes
+            self._thought = self._thought or closes
+        elif not closes and self._thought and not self._thinking:
+            self._inside = True
+
+    def _tell(self, text: str, *, last: bool = False) -> None:
+        if self._at_start:
+            # The line break after the tag is the tag's. What begins with a marker or a fence is
+            # unwrapped in the end, and is better read then.
+            opening = 2 if text.startswith("\r\n") else int(text.startswith("\n"))
+            whole = text[opening:]
+            begun = whole.lstrip()
+            if not last and any(one != begun and one.startswith(begun) for one in _WRAPPINGS):
+                self._pending = text + self._pending
+                return
+            if begun.startswith(_WRAPPINGS):
+                self._done = True
+                return
+            self._at_start, self._opening, text = False, opening, whole
+        if last:
+            # So does the one before the tag that ends it.
+            plain = self._opening == 1 or not text.endswith("\r\n")
+            text = text.removesuffix("\n") if plain else text[:-2]
+        if not text:
+            return
+        self._told = True
+        try:
+            self._on_delta(text)
+        except Exception:
+            # Whoever reads along has no say in what is answered.
+            logger.warning("a reader of deltas failed, and gets no more", exc_info=True)
+            self._done = True

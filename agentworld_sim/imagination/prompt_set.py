@@ -1,25 +1,69 @@
 """What the language world model is told about its part: one prompt per domain, and one for a command.
 
 The shipped prompts are data files in `prompts/v1`. A folder in the layout of the released model's
-repository, `<domain>/system_prompt.txt`, can take their place.
-"""
+repository, `<domain>/system_prompt.txt`, can take their place."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from agentworld_sim.domains.text import sendable
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.imagination.prompt_markers import described, harmless
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import DomainName, ToolSpec
+
+_CONTROL = re.compile(
+    r"<(?=[|\uff5c][^\s<>|\uff5c]{1,40}[|\uff5c]>|/?think>|(?:start|end)_of_turn>|/s>|[be]os>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|THINK)\])"
+)
+"""Where a token of a chat template, or of the thinking, would begin."""
+
+
+_HIDING = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Characters without a width, and those that turn the direction of writing: they show a person another
+text than a model reads. (Unicode 16, general category Cf.)"""
+
+LONGEST_DESCRIPTION = 4000
+"""Characters of one text in a tool's definition; the middle of a longer one is left out."""
+
+
+def clean_definition(value: Any) -> Any:
+    """A tool's definition as a model may be told it: nothing hidden in its texts, and none too long.
+
+    Args:
+        value: JSON of whoever wrote the tool, who is not trusted.
+    """
+    if isinstance(value, str):
+        text = _HIDING.sub("", value)
+        half = LONGEST_DESCRIPTION // 2
+        cut = len(text) - 2 * half
+        return text if cut <= 0 else f"{text[:half]} [… {cut} characters …] {text[-half:]}"
+    if isinstance(value, dict):
+        return {key: clean_definition(one) for key, one in cast("dict[str, Any]", value).items()}
+    return (
+        [clean_definition(one) for one in cast("list[Any]", value)]
+        if isinstance(value, list)
+        else value
+    )
+
+
+def escape_markers(text: str) -> str:
+    """`text` without anything that a chat template or a tokenizer would take for its own.
+
+    What an agent, a tool's description or a file says must not end a message or begin another.
+    """
+    return _CONTROL.sub(r"\g<0> ", text)
+
 
 TAG = "predicted_observation"
 """The tag around what the model predicts."""
@@ -107,7 +151,7 @@ class PromptSet:
         # Cut first, filled afterwards: what is filled in is never searched for placeholders.
         before, _, after = template.partition(_DEMONSTRATIONS)
         definitions = tool_definitions(tools) if _TOOL_DEFINITIONS in template else ""
-        return _joined(
+        return _join(
             before.replace(_TOOL_DEFINITIONS, definitions),
             _part("Initial State", initial_state),
             _part("Demonstrations", demonstrations),
@@ -122,7 +166,7 @@ class PromptSet:
         It is the shipped one unless the folder has its own, `command/system_prompt.txt`.
         """
         template = self.templates.get(COMMAND) or _shipped_templates()[COMMAND]
-        return _joined(template, _tag_instruction(template))
+        return _join(template, _tag_instruction(template))
 
     def records(self) -> str:
         """What is added to the system message of a world that keeps records."""
@@ -147,28 +191,30 @@ def tool_definitions(tools: Sequence[ToolSpec]) -> str:
         definition: dict[str, Any] = {
             "name": tool.name,
             "description": tool.description,
-            "parameters": _sorted(tool.input_schema),
+            "parameters": _sort_keys(tool.input_schema),
         }
         if tool.output_schema is not None:
-            definition["output_schema"] = _sorted(tool.output_schema)
+            definition["output_schema"] = _sort_keys(tool.output_schema)
         definitions.append(definition)
-    return harmless(sendable(json.dumps(described(definitions), indent=2, ensure_ascii=False)))
+    return escape_markers(
+        sendable(json.dumps(clean_definition(definitions), indent=2, ensure_ascii=False))
+    )
 
 
-def _sorted(schema: Mapping[str, Any]) -> Any:
+def _sort_keys(schema: Mapping[str, Any]) -> Any:
     # A tool read back from a record has its keys sorted; one that was just made has not.
     return json.loads(canonical_json(schema))
 
 
 def _part(heading: str, text: str) -> str:
-    return f"# {heading}\n\n{harmless(sendable(text)).strip()}" if text.strip() else ""
+    return f"# {heading}\n\n{escape_markers(sendable(text)).strip()}" if text.strip() else ""
 
 
 def _tag_instruction(template: str) -> str:
     return "" if TAG in template else TAG_INSTRUCTION
 
 
-def _joined(*parts: str) -> str:
+def _join(*parts: str) -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part.strip())
 
 

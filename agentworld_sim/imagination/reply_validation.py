@@ -10,7 +10,7 @@ from agentworld_sim.imagination.parsing import (
     ANSWER_TAG,
     THINKING_TAG,
     Known,
-    Parsed,
+    ParsedReply,
     mentions_thinking,
     text_of,
 )
@@ -89,7 +89,7 @@ _OTHER_THINKING = re.compile(r"<(?:thinking|thought|reasoning|\|thinking\|)>", r
 
 
 def reply_fault(
-    reply: ChatReply, parsed: Parsed, *, enforced: bool = False, known: Known = ""
+    reply: ChatReply, parsed: ParsedReply, *, enforced: bool = False, known: Known = ""
 ) -> str | None:
     """Why a reply cannot be used, written for the model that must answer again; `None` when it can.
 
@@ -115,7 +115,7 @@ def reply_fault(
     return _thinking_fault(parsed, known) or _prose(parsed, known)
 
 
-def _empty(reply: ChatReply, parsed: Parsed, *, cut: bool) -> str:
+def _empty(reply: ChatReply, parsed: ParsedReply, *, cut: bool) -> str:
     if cut:
         limit = reply.parameters.get("max_tokens")
         used = f"all {limit:,} tokens" if isinstance(limit, int) else "all tokens"
@@ -146,11 +146,11 @@ def _ending() -> str:
     )
 
 
-def _is_json(parsed: Parsed, enforced: bool) -> bool:
+def _is_json(parsed: ParsedReply, enforced: bool) -> bool:
     return enforced and _json_problem(parsed.text) is None
 
 
-def _not_json(parsed: Parsed) -> str:
+def _not_json(parsed: ParsedReply) -> str:
     return f"the answer is not valid JSON ({_json_problem(parsed.text)}). Answer with JSON alone."
 
 
@@ -168,7 +168,7 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _thinking_fault(parsed: Parsed, known: Known) -> str | None:
+def _thinking_fault(parsed: ParsedReply, known: Known) -> str | None:
     said = "thinking stands inside the observation"
     if parsed.leaked:
         return f"{said}. {_FORM}"
@@ -180,19 +180,19 @@ def _thinking_fault(parsed: Parsed, known: Known) -> str | None:
         opening = _REASONING.match(head)
     if opening is None or _is_known(head, known):
         return None
-    return f"{said}: it begins with {_shown(head)}. {_FORM}"
+    return f"{said}: it begins with {_quote_line(head)}. {_FORM}"
 
 
-def _prose(parsed: Parsed, known: Known) -> str | None:
+def _prose(parsed: ParsedReply, known: Known) -> str | None:
     head = parsed.text[:_HEAD_CHARS].lstrip()
     opening = _PROSE.match(head) or (None if parsed.tagged else _UNTAGGED_PROSE.match(head))
     if opening is not None and not _is_known(head, known):
-        return f"there is prose before the observation: {_shown(head)}. {_FORM}"
+        return f"there is prose before the observation: {_quote_line(head)}. {_FORM}"
     if parsed.tagged:
         return None
     last = _last_paragraph(parsed.text)
     if last and _NOTE.match(last) and not _is_known(last, known):
-        return f"there is a note after the observation: {_shown(last)}. {_FORM}"
+        return f"there is a note after the observation: {_quote_line(last)}. {_FORM}"
     return None
 
 
@@ -211,7 +211,7 @@ def _is_known(text: str, known: Known) -> bool:
     return _first_line(text) in text_of(known)
 
 
-def _shown(text: str) -> str:
+def _quote_line(text: str) -> str:
     line = _first_line(text)
     return repr(line if len(line) <= 80 else line[:79] + "…")
 
@@ -231,14 +231,14 @@ def repeats(text: str, *, least: int = _CUT_CHARS, numbers: bool = True) -> str 
     tail = text[-least:]
     period = _period(tail)
     if period is not None:
-        return f"the reply says {_shown_unit(tail[-period:])} over and over"
+        return f"the reply says {_quote_unit(tail[-period:])} over and over"
     if not numbers:
         return None
     # Doubled, because numbers are shorter than what they stand for.
     counted = re.sub(r"\d+", "0", text[-2 * least :])
     period = _period(counted[-least:]) if len(counted) >= least else None
     if period is not None:
-        return f"the reply says {_shown_unit(counted[-period:])} over and over, with other numbers"
+        return f"the reply says {_quote_unit(counted[-period:])} over and over, with other numbers"
     return None
 
 
@@ -253,7 +253,7 @@ def _period(text: str) -> int | None:
     return None
 
 
-def _shown_unit(unit: str) -> str:
+def _quote_unit(unit: str) -> str:
     return repr(unit if len(unit) <= 60 else unit[:59] + "…")
 
 

@@ -1,24 +1,88 @@
-"""A user's folder becomes files of a world.
-
-The host is only ever read, and only below the folder that was named: every component is opened
-relative to its parent's descriptor with `O_NOFOLLOW`, so neither a symbolic link nor a rename under
-our feet leads outside. What is left out is reported; what is too big is an error.
-"""
+"""How much of a folder may become a world, and the message when it is too much."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections.abc import Callable, Generator, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ingest.ignore import IgnoreRules, is_secret
-from agentworld_sim.ingest.limits import IngestLimits, check_limits
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, normal_path
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class IngestLimits:
+    """Bounds on what `tree_from_directory` takes in."""
+
+    file_bytes: int = 16 * 1024**2
+    """Bytes of any one file."""
+    files: int = 20_000
+    """Number of files."""
+    total_bytes: int = 256 * 1024**2
+    """Bytes of all files together."""
+
+
+def check_limits(root: Path, sizes: Mapping[str, int], limits: IngestLimits) -> None:
+    """Refuse a folder that is too big, naming what makes it so.
+
+    Raises:
+        UsageError: a limit is exceeded.
+    """
+    large = {path: size for path, size in sizes.items() if size > limits.file_bytes}
+    if large:
+        _refuse(
+            f"{root}: {_count_of(len(large), 'file')} larger than {_bytes(limits.file_bytes)}",
+            ((path, _bytes(size)) for path, size in _biggest(large)),
+            "file_bytes",
+        )
+    if len(sizes) > limits.files:
+        per_folder = Counter(path.rpartition("/")[0] + "/" for path in sizes)
+        _refuse(
+            f"{root} holds {len(sizes):,} files; the limit is {limits.files:,}",
+            ((folder, _count_of(count, "file")) for folder, count in _biggest(per_folder)),
+            "files",
+        )
+    total = sum(sizes.values())
+    if total > limits.total_bytes:
+        _refuse(
+            f"{root} holds {_bytes(total)}; the limit is {_bytes(limits.total_bytes)}",
+            ((path, _bytes(size)) for path, size in _biggest(sizes)),
+            "total_bytes",
+        )
+
+
+def _refuse(what: str, offenders: Iterable[tuple[str, str]], limit: str) -> None:
+    lines = "\n".join(f"  {path}  {measure}" for path, measure in offenders)
+    raise UsageError(
+        f"{what}. The biggest:\n{lines}\n"
+        f"Leave them out with lines in .agentworldignore, or raise `limits.{limit}`."
+    )
+
+
+def _biggest(sizes: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:_SHOWN]
+
+
+def _count_of(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe that took a file's place would wait for a writer.
@@ -60,7 +124,7 @@ class HostFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ListedPath:
     """What the listing saw at one relative path."""
 
     path: str
@@ -100,7 +164,7 @@ def tree_from_directory(
     limits = limits or IngestLimits()
     base = normal_path(at)
     skipped: list[Skipped] = []
-    with _opened_root(root) as root_fd:
+    with _open_root(root) as root_fd:
         walk = _Walk(root, IgnoreRules(), include_secrets, limits.files, skipped)
         found = list(walk.listing(root_fd, ""))
         check_limits(
@@ -127,7 +191,7 @@ def read_inside(base: str | os.PathLike[str], relative: str, *, limit: int) -> H
         UsageError: the path leaves `base`, passes a link, is special, or is over `limit` bytes.
     """
     root = Path(base)
-    with _opened_root(root) as root_fd:
+    with _open_root(root) as root_fd:
         return _read_file(root, root_fd, relative, limit)
 
 
@@ -140,7 +204,7 @@ class _Walk:
     skipped: list[Skipped]
     files: int = 0
 
-    def listing(self, fd: int, prefix: str, depth: int = 0) -> Iterator[_Found]:
+    def listing(self, fd: int, prefix: str, depth: int = 0) -> Iterator[_ListedPath]:
         """Everything below the open directory `fd` that belongs in the world, parents first."""
         if depth > _MAX_DEPTH:
             raise UsageError(
@@ -148,11 +212,11 @@ class _Walk:
                 "Leave the folder out with a line in .agentworldignore."
             )
         self.rules.enter(prefix, lambda name: _rules_text(self.root, fd, prefix, name))
-        with _told(self.root / prefix):
+        with _as_usage_errors(self.root / prefix):
             names = sorted(os.listdir(fd))
         for name in names:
             path = prefix + name
-            with _told(self.root / path):
+            with _as_usage_errors(self.root / path):
                 status = os.stat(name, dir_fd=fd, follow_symlinks=False)
             is_directory = stat.S_ISDIR(status.st_mode)
             shown = path + "/" if is_directory else path
@@ -160,19 +224,19 @@ class _Walk:
                 printable = shown.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
                 self.skipped.append(Skipped(printable, reason))
             elif is_directory:
-                yield _Found(path, status)
-                with _told(self.root / path), _opened(name, _DIRECTORY, fd) as below:
+                yield _ListedPath(path, status)
+                with _as_usage_errors(self.root / path), _open(name, _DIRECTORY, fd) as below:
                     yield from self.listing(below, path + "/", depth + 1)
             elif stat.S_ISLNK(status.st_mode):
-                with _told(self.root / path):
+                with _as_usage_errors(self.root / path):
                     target = os.readlink(name, dir_fd=fd)
                 if reason := _link_leaves(path, target):
                     self.skipped.append(Skipped(path, reason))
                 else:
-                    yield _Found(path, status, target)
+                    yield _ListedPath(path, status, target)
             else:
                 self._count()
-                yield _Found(path, status)
+                yield _ListedPath(path, status)
 
     def _reason_to_skip(self, name: str, path: str, status: os.stat_result) -> str:
         try:
@@ -202,13 +266,13 @@ class _Walk:
 
 
 def _entry(
-    root: Path, root_fd: int, item: _Found, blobs: Blobs, limits: IngestLimits
+    root: Path, root_fd: int, item: _ListedPath, blobs: Blobs, limits: IngestLimits
 ) -> tuple[FileEntry, int]:
     if stat.S_ISDIR(item.status.st_mode):
         return _directory_entry(item.status), 0
     if stat.S_ISLNK(item.status.st_mode):
         return FileEntry("symlink", 0o777, _mtime_us(item.status), item.target), 0
-    with _told(root / item.path):
+    with _as_usage_errors(root / item.path):
         file = _read_file(root, root_fd, item.path, limits.file_bytes)
     size = len(file.data)
     return FileEntry("file", file.mode, file.mtime_us, blobs.put(file.data), size), size
@@ -265,7 +329,7 @@ def _swap(old: int, new: int) -> int:
 
 def _rules_text(root: Path, fd: int, prefix: str, name: str) -> str | None:
     try:
-        with _opened(name, _FILE, fd) as rules_fd:
+        with _open(name, _FILE, fd) as rules_fd:
             if not stat.S_ISREG(os.fstat(rules_fd).st_mode):
                 return None
             return _read(rules_fd, 1 << 20).decode("utf-8", "replace")
@@ -301,7 +365,7 @@ def _mtime_us(status: os.stat_result) -> int:
 
 
 @contextmanager
-def _opened(name: str, flags: int, dir_fd: int) -> Generator[int]:
+def _open(name: str, flags: int, dir_fd: int) -> Generator[int]:
     fd = os.open(name, flags, dir_fd=dir_fd)
     try:
         yield fd
@@ -310,7 +374,7 @@ def _opened(name: str, flags: int, dir_fd: int) -> Generator[int]:
 
 
 @contextmanager
-def _opened_root(root: Path) -> Generator[int]:
+def _open_root(root: Path) -> Generator[int]:
     try:
         # The folder itself may be named through a link: that is the user's own choice.
         fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -323,7 +387,7 @@ def _opened_root(root: Path) -> Generator[int]:
 
 
 @contextmanager
-def _told(path: Path) -> Generator[None]:
+def _as_usage_errors(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:

@@ -24,7 +24,7 @@ from openai import (
 )
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.llm._bodies import SESSION_HEADER, TransportError, whole
+from agentworld_sim.llm.failures import SESSION_HEADER, TransportError, whole
 from agentworld_sim.llm.settings import ModelSettings
 
 IDLE_SECONDS = 4.0
@@ -70,7 +70,7 @@ def client(settings: ModelSettings, headers: Mapping[str, str], *, proxied: bool
     kind = DefaultAsyncHttpxClient if proxied else DefaultAioHttpClient
     try:
         http = kind(
-            verify=_trusted(urlsplit(settings.url).scheme),
+            verify=_ssl_context(urlsplit(settings.url).scheme),
             trust_env=proxied,
             follow_redirects=False,
             limits=httpx2.Limits(
@@ -100,14 +100,14 @@ def client(settings: ModelSettings, headers: Mapping[str, str], *, proxied: bool
 
 
 @cache
-def _trusted(scheme: str) -> ssl.SSLContext:
+def _ssl_context(scheme: str) -> ssl.SSLContext:
     """The certificates that are trusted, read once: that takes tens of milliseconds."""
     if scheme == "https":
         return httpx2.create_ssl_context()
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-async def sent(
+async def send(
     sdk: AsyncOpenAI,
     url: str,
     body: bytes | None,
@@ -130,34 +130,34 @@ async def sent(
         return error.response
 
 
-def understood(error: BaseException) -> TransportError:
+def classify(error: BaseException) -> TransportError:
     """What went wrong, found among an error's causes: the SDK names only a connection or a time-out,
     and its bridge to aiohttp calls a server that hung up a time-out."""
     causes = tuple(_causes(error))
 
-    def found(*kinds: type[BaseException]) -> BaseException | None:
+    def cause_of(*kinds: type[BaseException]) -> BaseException | None:
         return next((cause for cause in causes if isinstance(cause, kinds)), None)
 
-    if found(socket.gaierror):
+    if cause_of(socket.gaierror):
         return TransportError("unknown host")
-    if tls := found(ssl.SSLError):
+    if tls := cause_of(ssl.SSLError):
         return TransportError("tls", str(tls))
-    if proxy := found(httpx2.ProxyError):
+    if proxy := cause_of(httpx2.ProxyError):
         return TransportError("proxy", str(proxy))
-    if found(ConnectionRefusedError):
+    if cause_of(ConnectionRefusedError):
         return TransportError("refused")
-    below = found(aiohttp.ClientError)
+    below = cause_of(aiohttp.ClientError)
     if isinstance(below, aiohttp.ConnectionTimeoutError) or (
-        not below and found(httpx2.ConnectTimeout)
+        not below and cause_of(httpx2.ConnectTimeout)
     ):
         return TransportError("no connection")
     if isinstance(below, aiohttp.ServerTimeoutError) or (
-        not below and found(httpx2.TimeoutException)
+        not below and cause_of(httpx2.TimeoutException)
     ):
         return TransportError("silent")
     if isinstance(below, aiohttp.ClientPayloadError):
         return TransportError("lost", "the connection was closed in the middle of an answer")
-    told = below or found(httpx2.HTTPError) or error
+    told = below or cause_of(httpx2.HTTPError) or error
     unreached = isinstance(told, aiohttp.ClientConnectorError | httpx2.ConnectError)
     # As text, such an error names the whole URL, in which a key may stand.
     said = told.message if isinstance(told, aiohttp.ClientResponseError) else str(told)

@@ -8,12 +8,20 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from agentworld_sim.llm._bodies import LARGEST_ANSWER, TransportError
 from agentworld_sim.llm.chat import Listener, Watch
-from agentworld_sim.llm.refusals import Refusal, looks_like, refusal_in
-from agentworld_sim.llm.transport import Response
+from agentworld_sim.llm.failures import (
+    LARGEST_ANSWER,
+    Refusal,
+    TransportError,
+    looks_like,
+    refusal_in,
+    whole,
+)
+
+if TYPE_CHECKING:
+    import httpx2
 
 WATCH_EVERY = 2_048
 """Characters between two looks at a reply, or a tenth of it when that is more: looking at all of a
@@ -29,28 +37,31 @@ BROKEN_OFF = frozenset({"abort", "error"})
 """Reasons that say the server gave up."""
 
 
-class Malformed(Exception):
-    """The server sends what is no reply. Trying again would not help."""
+class MalformedReply(Exception):
+    """The server sends what is no reply."""
 
-    def __init__(self, what: str, hint: str = "") -> None:
+    def __init__(self, what: str, hint: str = "", *, temporary: bool = False) -> None:
         super().__init__(what)
         self.hint = hint
         """What to do about it, when that is particular."""
+        self.temporary = temporary
+        """Whether trying again may help."""
 
 
-def too_large(what: str) -> Malformed:
+def too_large(what: str) -> MalformedReply:
     """More than any model says."""
-    return Malformed(
+    return MalformedReply(
         f"sends {what} of more than {LARGEST_ANSWER >> 20} MB",
         " No model writes that much: look into the server's log.",
     )
 
 
-class Broken(Exception):
-    """The reply ended before its end."""
+def broken_off(how: str) -> MalformedReply:
+    """A reply that ended before its end."""
+    return MalformedReply(how, " Look into the server's log.", temporary=True)
 
 
-class Filtered(Exception):
+class FilteredReply(Exception):
     """The server kept a part of the reply back."""
 
 
@@ -123,11 +134,11 @@ class ReplyReader:
 
     @property
     def content(self) -> str:
-        return _joined(self._content)
+        return _join(self._content)
 
     @property
     def thinking(self) -> str:
-        return _joined(self._thinking)
+        return _join(self._thinking)
 
     @property
     def began(self) -> bool:
@@ -164,7 +175,7 @@ class ReplyReader:
         self.refusal = refusal_in(answer, 200)
         if self.refusal is None:
             if not answer.get("choices"):
-                raise Malformed("sends JSON that is no chat completion")
+                raise MalformedReply("sends JSON that is no chat completion")
             self._take(answer, "message")
             self.done = True
 
@@ -172,15 +183,15 @@ class ReplyReader:
         """Makes sure that the reply came to its own end.
 
         Raises:
-            Broken: it did not.
-            Filtered: a filter of the server ended it.
+            MalformedReply: it did not.
+            FilteredReply: a filter of the server ended it.
         """
         if self.finish_reason == "content_filter":
-            raise Filtered
+            raise FilteredReply
         if self.finish_reason in BROKEN_OFF:
-            raise Broken(f"broke off its reply (finish_reason {self.finish_reason!r})")
+            raise broken_off(f"broke off its reply (finish_reason {self.finish_reason!r})")
         if not self.finish_reason and not (self.done and self.size):
-            raise Broken("closed the connection in the middle of a reply")
+            raise broken_off("closed the connection in the middle of a reply")
 
     def _take(self, chunk: Mapping[str, Any], part: str) -> None:
         if chunk.get("usage"):
@@ -202,7 +213,7 @@ class ReplyReader:
             if reason := choice.get("finish_reason"):
                 self.finish_reason = str(reason)
         except (AttributeError, KeyError, TypeError):
-            raise Malformed("sends JSON that is no chat completion") from None
+            raise MalformedReply("sends JSON that is no chat completion") from None
 
     def _add(self, pieces: list[str], text: object) -> None:
         if not isinstance(text, str) or not text:
@@ -224,7 +235,7 @@ class ReplyReader:
             self.interruption, self.finish_reason = reason, "interrupted"
 
 
-async def read_reply(response: Response, reader: ReplyReader, silence: float) -> None:
+async def read_reply(response: httpx2.Response, reader: ReplyReader, silence: float) -> None:
     """Reads the reply to a chat request to its end.
 
     Args:
@@ -234,15 +245,15 @@ async def read_reply(response: Response, reader: ReplyReader, silence: float) ->
             nothing that is said.
 
     Raises:
-        Malformed: it is no reply.
+        MalformedReply: it is no reply.
         TransportError: it broke off, or no text came any more.
     """
     if "event-stream" not in response.headers.get("content-type", ""):
-        reader.whole(await response.read())
+        reader.whole(await whole(response.aiter_bytes()))
         return
     events = EventReader()
     size, heard = 0, time.monotonic()
-    async with aclosing(response.pieces()) as received:
+    async with aclosing(response.aiter_bytes()) as received:
         async for data in received:
             _take_all(events.feed(data), reader)
             if reader.ended:
@@ -288,9 +299,9 @@ def _json_object(data: bytes, otherwise: str) -> dict[str, Any]:
     try:
         value: object = json.loads(data)
     except (ValueError, RecursionError):
-        raise Malformed(f"sends {otherwise}") from None
+        raise MalformedReply(f"sends {otherwise}") from None
     if not isinstance(value, dict):
-        raise Malformed("sends JSON that is no chat completion")
+        raise MalformedReply("sends JSON that is no chat completion")
     return cast(dict[str, Any], value)
 
 
@@ -299,7 +310,7 @@ def mapping(value: object) -> Mapping[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def _joined(pieces: list[str]) -> str:
+def _join(pieces: list[str]) -> str:
     if len(pieces) > 1:
         pieces[:] = ["".join(pieces)]
     return pieces[0] if pieces else ""

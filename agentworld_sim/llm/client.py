@@ -5,28 +5,44 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import random
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn, TypeVar, cast
 
-from agentworld_sim.errors import ModelFailure
-from agentworld_sim.llm._dialect import Dialect
-from agentworld_sim.llm._flights import Ended
-from agentworld_sim.llm._posting import Posting
-from agentworld_sim.llm._replies_cache import RepliesCache
-from agentworld_sim.llm._retry import Sleep, retried
-from agentworld_sim.llm._sent import SentRequest
-from agentworld_sim.llm._stream import ReplyReader
-from agentworld_sim.llm.chat import ChatReply, ChatRequest, Listener, ServedModel, Watch
-from agentworld_sim.llm.refusals import Refusal
-from agentworld_sim.llm.served import names_served, served_model, wrong_name
-from agentworld_sim.llm.settings import ModelSettings
-from agentworld_sim.llm.transport import Connections
+from agentworld_sim.errors import ModelFailure, ModelRefused, nearest
+from agentworld_sim.llm._server_quirks import ServerQuirks
+from agentworld_sim.llm._sharing import FlightCancelled, RepliesCache
+from agentworld_sim.llm._stream import MalformedReply, ReplyReader, mapping
+from agentworld_sim.llm.chat import (
+    ChatReply,
+    ChatRequest,
+    Listener,
+    PreparedRequest,
+    ServedModel,
+    Watch,
+)
+from agentworld_sim.llm.failures import Refusal
+from agentworld_sim.llm.settings import MODEL_VARIABLE, ModelSettings
+from agentworld_sim.llm.transport import ChatTransport, Connections, Temporary
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
+
+FIRST_PAUSE = 0.5
+"""Seconds; each further pause may be twice as long."""
+
+LONGEST_PAUSE = 30.0
+
+Sleep = Callable[[float], Awaitable[None]]
+
+NO_LIST = (404, 405)
+"""What servers without a list of models answer."""
+
+CONTEXT = ("max_model_len", "context_length", "max_context_length", "context_window")
+"""What vLLM and SGLang, hosted services and LM Studio call the context's length."""
 
 
 class ChatClient:
@@ -43,10 +59,9 @@ class ChatClient:
     def __init__(self, settings: ModelSettings, *, sleep: Sleep = asyncio.sleep) -> None:
         self.settings = settings
         self._sleep = sleep
-        self._posting = Posting(settings)
-        self._transport = self._posting.transport
+        self._server = ChatTransport(settings)
         self._cache = RepliesCache(settings.cache_entries)
-        self._dialect = Dialect()
+        self._quirks = ServerQuirks()
         self._served: ServedModel | None = None
 
     async def ask(
@@ -74,12 +89,12 @@ class ChatClient:
         """
         began = time.perf_counter()
         model = self.settings.model or (await self.served()).name
-        sent = SentRequest.of(request, self.settings, model)
+        sent = PreparedRequest.of(request, self.settings, model)
         if (known := self._cache.get(sent.key)) is not None:
             logger.debug("a reply of %d characters comes from the cache", len(known.content))
             return replace(known, source="cache", seconds=0.0, first_token_seconds=None)
-        connections = await self._transport.of_this_loop()
-        reply, joined = await self._shared(
+        connections = await self._server.of_this_loop()
+        reply, joined = await self._ask_once(
             connections, sent.key, lambda: self._fetch(connections, sent, watch, listener)
         )
         if not joined:
@@ -101,15 +116,11 @@ class ChatClient:
         """
         model = self.settings.model or (await self.served()).name
         body = json.dumps({"model": model, **fields}).encode()
-        connections = await self._transport.of_this_loop()
+        connections = await self._server.of_this_loop()
         async with connections.slots:
-            answer = await retried(
-                lambda: self._posting.post("/completions", body),
-                retries=self.settings.retries,
-                sleep=self._sleep,
-            )
+            answer = await self._retry(lambda: self._server.post("/completions", body))
         if isinstance(answer, Refusal):
-            raise self._posting.failures.refused(answer)
+            raise self._server.failures.refusal(answer)
         try:
             choice: object = answer["choices"][0]
         except (KeyError, IndexError, TypeError):
@@ -122,17 +133,17 @@ class ChatClient:
 
     def unusable(self, what: str) -> NoReturn:
         """Raises a `ModelFailure` about the server: it `what`."""
-        raise ModelFailure(f"{self._posting.failures.place} {what}")
+        raise ModelFailure(f"{self._server.failures.place} {what}")
 
     @property
     def left_out(self) -> frozenset[str]:
         """Fields of requests that the server turned out not to take."""
-        return self._dialect.dropped
+        return self._quirks.dropped
 
     async def forget(self, request: ChatRequest) -> None:
         """Does not answer an equal request from memory: its reply could not be used."""
         model = self.settings.model or (await self.served()).name
-        self._cache.drop(SentRequest.of(request, self.settings, model).key)
+        self._cache.drop(PreparedRequest.of(request, self.settings, model).key)
 
     async def served(self) -> ServedModel:
         """The model that is asked, as the server describes it. Asked of the server once.
@@ -145,66 +156,82 @@ class ChatClient:
         """
         if self._served is not None:
             return self._served
-        connections = await self._transport.of_this_loop()
-        found, _ = await self._shared(connections, "served", self._look_up)
+        connections = await self._server.of_this_loop()
+        found, _ = await self._ask_once(connections, "served", self._look_up)
         self._served = found
-        self._posting.failures.model = found.name
+        self._server.failures.model = found.name
         return found
 
     async def close(self) -> None:
         """Closes the connections of the running event loop. The client can be used again."""
-        await self._transport.close()
+        await self._server.close()
 
-    async def _shared(
+    async def _ask_once(
         self, connections: Connections, key: bytes | str, work: Callable[[], Coroutine[Any, Any, T]]
     ) -> tuple[T, bool]:
         try:
-            return await connections.flights.share(key, work)
-        except Ended:
-            failure = self._posting.failures.closed()
+            return await connections.single_flight.do(key, work)
+        except FlightCancelled:
+            failure = self._server.failures.closed_client()
+        raise failure
+
+    async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Makes attempts until one is no `Temporary` failure, with pauses in between.
+
+        Raises:
+            ModelUnavailable: the last attempt failed too.
+        """
+        retries, count = self.settings.retries, 0
+        while True:
+            try:
+                return await attempt()
+            except Temporary as error:
+                failure, after = error.failure, error.after
+            if count == retries:
+                break
+            seconds = pause(count, after)
+            count += 1
+            logger.debug("attempt %d failed, the next one comes in %.2f s", count, seconds)
+            await self._sleep(seconds)
+        if retries:
+            failure.args = (f"{failure.args[0]} It was tried {retries + 1} times.",)
         raise failure
 
     async def _look_up(self) -> ServedModel:
-        return await retried(
-            lambda: served_model(self._posting, self.settings.model),
-            retries=self.settings.retries,
-            sleep=self._sleep,
-        )
+        return await self._retry(lambda: find_model(self._server, self.settings.model))
 
     async def _fetch(
         self,
         connections: Connections,
-        sent: SentRequest,
+        sent: PreparedRequest,
         watch: Watch | None,
         listener: Listener | None,
     ) -> ChatReply:
         began = time.perf_counter()
         # Held through the pauses as well: a server that is overloaded gets no more than before.
         async with connections.slots:
-            reply = await retried(
-                lambda: self._attempt(sent, ReplyReader(watch, listener), began),
-                retries=self.settings.retries,
-                sleep=self._sleep,
+            reply = await self._retry(
+                lambda: self._attempt(sent, ReplyReader(watch, listener), began)
             )
         self._cache.put(sent.key, reply)
         return reply
 
-    async def _attempt(self, sent: SentRequest, reader: ReplyReader, began: float) -> ChatReply:
-        dialect = self._dialect
+    async def _attempt(self, sent: PreparedRequest, reader: ReplyReader, began: float) -> ChatReply:
+        quirks = self._quirks
         while True:
-            fields = dialect.spoken(sent.fields)
+            fields = quirks.apply(sent.fields)
             body = sent.body(fields)
             reader = ReplyReader(reader.watch, reader.listener)
             if reader.listener is not None:
                 reader.listener.begin()
-            refusal = await self._posting.chat(body, reader, session=sent.session)
+            refusal = await self._server.chat(body, reader, session=sent.session)
             if refusal is None:
                 break
-            taught = dialect.taught(refusal, fields)
+            taught = quirks.learn(refusal, fields)
             if taught is None:
-                raise await self._refused(refusal, fields["model"])
-            dialect = taught
-        self._remember(dialect)
+                raise await self._explain(refusal, fields["model"])
+            quirks = taught
+        self._remember(quirks)
         seconds = time.perf_counter() - began
         reply = ChatReply(
             content=reader.content,
@@ -229,26 +256,107 @@ class ChatClient:
         )
         return reply
 
-    def _remember(self, dialect: Dialect) -> None:
+    def _remember(self, quirks: ServerQuirks) -> None:
         """Keeps what was left out of a request that was then answered."""
-        known = self._dialect
-        if dialect == known:
+        known = self._quirks
+        if quirks == known:
             return
         # Other requests may have learnt something meanwhile.
-        self._dialect = known | dialect
-        for name in sorted(dialect.dropped - known.dropped):
+        self._quirks = known | quirks
+        for name in sorted(quirks.dropped - known.dropped):
             logger.warning("the model server does not take %s; it is left out from now on", name)
 
-    async def _refused(self, refusal: Refusal, model: str) -> ModelFailure:
+    async def _explain(self, refusal: Refusal, model: str) -> ModelFailure:
         """The error for a refusal, with what the server can tell about the right way."""
-        failures = self._posting.failures
+        failures = self._server.failures
         if refusal.about_model and refusal.overflow is None:
             # What the server told before may no longer be so.
             self._served = None
-            names = await names_served(self._posting)
+            names = await names_served(self._server)
             if names is not None and model not in names:
-                return wrong_name(self._posting, model, names)
+                return wrong_name(self._server, model, names)
         elif refusal.status in (404, 405):
-            hint = await self._posting.where_it_answers()
+            hint = await self._server.where_it_answers()
             return failures.missing(refusal.status, refusal.message, hint)
-        return failures.refused(refusal)
+        return failures.refusal(refusal)
+
+
+def pause(count: int, after: float | None) -> float:
+    """Seconds before the next attempt: full jitter below an exponential bound.
+
+    What a server asks for is kept to, with a little jitter so that not all clients return at once.
+    """
+    if after is not None:
+        return min(after, LONGEST_PAUSE) + random.uniform(0, FIRST_PAUSE)
+    return random.uniform(0, min(FIRST_PAUSE * 2**count, LONGEST_PAUSE))
+
+
+async def find_model(server: ChatTransport, wanted: str) -> ServedModel:
+    """The model of this name, or the only one.
+
+    Raises:
+        Temporary: trying again may help.
+        ModelFailure: it would not.
+    """
+    found, refusal = await _listing(server)
+    if refusal is not None:
+        if refusal.status not in NO_LIST:
+            raise server.failures.refusal(refusal)
+        hint = await server.where_it_answers()
+        if hint or not wanted:
+            raise server.failures.missing(refusal.status, refusal.message, hint)
+        return ServedModel(wanted, None)
+    models = models_in(found)
+    if wanted in models:
+        return ServedModel(wanted, models[wanted])
+    if not wanted and len(models) == 1:
+        return ServedModel(*models.popitem())
+    raise wrong_name(server, wanted, list(models))
+
+
+async def names_served(server: ChatTransport) -> list[str] | None:
+    """The names a server lists, for a message; `None` when it lists none."""
+    try:
+        found = await server.listing()
+    except (Temporary, MalformedReply):
+        return None
+    return None if isinstance(found, Refusal) else list(models_in(found)) or None
+
+
+def wrong_name(server: ChatTransport, wanted: str, names: list[str]) -> ModelRefused:
+    """The error that lists what there is."""
+    listed = ", ".join(repr(name) for name in names[:20]) or "nothing"
+    if len(names) > 20:
+        listed = f"{listed} and {len(names) - 20} more"
+    what = "does not serve that model." if wanted else "serves several models."
+    if not names:
+        what = "serves no model yet." if not wanted else what
+    return ModelRefused(
+        f"{server.failures.place} {what}{nearest(wanted, names)} It serves {listed}. Set"
+        f" {MODEL_VARIABLE} to one of them."
+    )
+
+
+async def _listing(server: ChatTransport) -> tuple[Any, Refusal | None]:
+    try:
+        found = await server.listing()
+    except MalformedReply as error:
+        what = str(error)
+    else:
+        return (None, found) if isinstance(found, Refusal) else (found, None)
+    hint = await server.where_it_answers()
+    raise server.failures.nonsense(f"sends {what} for its list of models", hint)
+
+
+def models_in(listing: object) -> dict[str, int | None]:
+    """The names in a list of models, each with its context length when that is told."""
+    entries: object = mapping(listing).get("data")
+    if not isinstance(entries, list):
+        return {}
+    models = [mapping(entry) for entry in cast(list[object], entries)]
+    return {str(model["id"]): _context(model) for model in models if model.get("id")}
+
+
+def _context(model: Mapping[str, Any]) -> int | None:
+    told = (model.get(name) for name in CONTEXT)
+    return next((tokens for tokens in told if isinstance(tokens, int)), None)

@@ -101,6 +101,20 @@ class EngineSession(Protocol):
         ...
 
 
+@runtime_checkable
+class MovableSession(Protocol):
+    """A session that can be brought to other states than the next: of another branch, or another world of
+    its engine. That costs what differs, where opening another costs the whole state."""
+
+    async def move(self, state: WorldState, blobs: Blobs) -> bool:
+        """Brings the session to `state`, exactly as if it had been opened there.
+
+        Returns:
+            Whether it did; if not, the session is of no more use.
+        """
+        ...
+
+
 class Engine(Protocol):
     """Answers the tools of one kind. One instance serves any number of worlds."""
 

@@ -145,7 +145,7 @@ class Imaginer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Briefing:
+class PromptContext:
     """What an imaginer is told of a scenario."""
 
     task: str = ""
@@ -174,12 +174,12 @@ class WorldImaginer(Protocol):
         ...
 
     def imaginer(
-        self, briefing: Briefing | None = None, limits: Mapping[str, Any] | None = None
+        self, prompt_context: PromptContext | None = None, limits: Mapping[str, Any] | None = None
     ) -> Imaginer:
         """What answers in the worlds of a scenario.
 
         Args:
-            briefing: What the scenario tells it.
+            prompt_context: What the scenario tells it.
             limits: How much the scenario lets a model think, write and use; see `WorldModel.limited`.
         """
         ...

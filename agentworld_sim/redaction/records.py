@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import Self, cast
 
-SHORTEST = 6
-"""Named secrets with fewer characters are not searched for in texts: they would be found everywhere."""
+from agentworld_sim.redaction.environment import SHORTEST, process_secrets
 
 MARK = re.compile(r"\[redacted:[a-z-]+\]")
 
@@ -89,6 +88,11 @@ class Redaction:
             {one for one in secrets if len(one) >= SHORTEST}, key=len, reverse=True
         )
         self.counts: Counter[str] = Counter()
+
+    @classmethod
+    def of_process(cls, secrets: Iterable[str] = ()) -> Self:
+        """Takes out these secrets and those that the variables of this process hold."""
+        return cls([*secrets, *process_secrets()])
 
     def value(self, value: object) -> object:
         """The same JSON value without secrets."""

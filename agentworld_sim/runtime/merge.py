@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports.stores import WorldStore
-from agentworld_sim.runtime.commit import NO_CALL
+from agentworld_sim.runtime.history import NO_CALL
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.files import FileEntry, FileTree, parent_of
 from agentworld_sim.types.json import canonical_json
@@ -111,7 +111,7 @@ def merge_states(
         theirs: After the later one, whose changes stay where the two cannot be brought together.
         kept: The later one's tip, for the conflicts.
     """
-    files, paths = _merged_files(base.files, ours.files, theirs.files)
+    files, paths = _merge_files(base.files, ours.files, theirs.files)
     values = _Values(base.values, ours.values, theirs.values, kept)
     change = StateChange(
         clock_us=max(ours.clock_us, theirs.clock_us),
@@ -121,7 +121,7 @@ def merge_states(
             for name in {**base.sessions, **theirs.sessions}
             if base.sessions.get(name) != theirs.sessions.get(name)
         },
-        values=values.merged(),
+        values=values.merge(),
         seed=theirs.seed if theirs.seed != base.seed else None,
     )
     conflicts = [Conflict(kind="file", key=path, kept=kept) for path in paths]
@@ -137,8 +137,8 @@ def with_first_records(
     """`base` with the records that a table begins with, where both branches were the first to touch it:
     they are the same records, though their times were counted from another moment."""
     values: dict[str, Any] = {}
-    for table, began in _begun(theirs).items():
-        mine = _begun(ours).get(table)
+    for table, began in _first_touches(theirs).items():
+        mine = _first_touches(ours).get(table)
         if mine is None or table in base.values:
             continue
         last = min(max(_number(one) for one in both.values()) for both in (mine, began))
@@ -151,7 +151,7 @@ def with_first_records(
     return base.after(StateChange(clock_us=base.clock_us, values=values)) if values else base
 
 
-def _begun(turns: Iterable[Turn]) -> dict[str, dict[str, Any]]:
+def _first_touches(turns: Iterable[Turn]) -> dict[str, dict[str, Any]]:
     """By the path of each table that the turns began: its values then, the table's own too."""
     found: dict[str, dict[str, Any]] = {}
     for turn in turns:
@@ -209,7 +209,7 @@ def _change(before: WorldState, after: WorldState) -> StateChange:
 # Files
 
 
-def _merged_files(
+def _merge_files(
     base: FileTree, ours: FileTree, theirs: FileTree
 ) -> tuple[dict[str, FileEntry | None], list[str]]:
     """What `ours` becomes, and the paths where something was lost."""
@@ -220,7 +220,7 @@ def _merged_files(
         if mine in (before, entry):
             changes[path] = entry
             continue
-        changes[path], both = _merged_entry(before, mine, entry)
+        changes[path], both = _merge_entry(before, mine, entry)
         if not both:
             lost.add(path)
     tree = dict(ours.replaced(changes))
@@ -267,7 +267,7 @@ def _missing_above(path: str, tree: Mapping[str, FileEntry]) -> list[str] | None
     return missing
 
 
-def _merged_entry(
+def _merge_entry(
     before: FileEntry | None, mine: FileEntry | None, their: FileEntry | None
 ) -> tuple[FileEntry | None, bool]:
     """One path that both branches changed, and whether both changes are in it."""
@@ -288,7 +288,7 @@ def _merged_entry(
 
 
 @dataclass(slots=True)
-class _Lost:
+class _LossFlag:
     """Whether a part of a value was lost."""
 
     any: bool = False
@@ -345,13 +345,13 @@ class _Values:
         theirs: Mapping[str, Any],
         kept: WorldRef,
     ) -> None:
-        self._base, self._ours, self._theirs, self._kept = base, ours, theirs, kept
+        self._base, self._ours, self._theirs, self._history = base, ours, theirs, kept
         self._mine = changed_keys(base, ours)
         self._changes: dict[str, Any] = {}
         self._tables: dict[str, _Table] = {}
         self.conflicts: list[Conflict] = []
 
-    def merged(self) -> dict[str, Any]:
+    def merge(self) -> dict[str, Any]:
         """What the values of `ours` become."""
         their = sorted(changed_keys(self._base, self._theirs))
         new: list[str] = []
@@ -400,8 +400,8 @@ class _Values:
         if numbered and before is None and mine is not None and value is not None:
             self._changes[self._next(*numbered.groups())] = value
             return
-        lost = _Lost()
-        self._changes[key] = _merged_json(before, mine, value, lost)
+        lost = _LossFlag()
+        self._changes[key] = _merge_json(before, mine, value, lost)
         if lost.any:
             record = _is_record(key, mine) or _is_record(key, value)
             self._conflict("record" if record else "value", key)
@@ -438,10 +438,10 @@ class _Values:
         self._changes[start + key] = {"n": number, "record": record}
 
     def _conflict(self, kind: Any, key: str, moved: str = "") -> None:
-        self.conflicts.append(Conflict(kind=kind, key=key, kept=self._kept, moved=moved))
+        self.conflicts.append(Conflict(kind=kind, key=key, kept=self._history, moved=moved))
 
 
-def _merged_json(before: Any, mine: Any, their: Any, lost: _Lost) -> Any:
+def _merge_json(before: Any, mine: Any, their: Any, lost: _LossFlag) -> Any:
     """A JSON value that both branches changed: objects by key, lists that grew one after the other."""
     if mine == their or their == before:
         return mine
@@ -453,7 +453,7 @@ def _merged_json(before: Any, mine: Any, their: Any, lost: _Lost) -> Any:
             cast("Mapping[str, Any]", before) if isinstance(before, Mapping) else {}
         )
         made = {
-            key: _merged_json(was.get(key, _GONE), one.get(key, _GONE), other.get(key, _GONE), lost)
+            key: _merge_json(was.get(key, _GONE), one.get(key, _GONE), other.get(key, _GONE), lost)
             for key in {**one, **other}
         }
         return {key: value for key, value in made.items() if value is not _GONE}

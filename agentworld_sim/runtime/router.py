@@ -75,6 +75,8 @@ class Router:
         known = list(beside)
         bound: list[Bound] = [(tool, None) for tool, _ in tools]
         for engine in self.engines:
+            if all(found or tool.access != "simulate" for tool, found in bound):
+                break
             among = [*known, *(tool for tool, _ in bound)]
             bind = engine.binder(among) if isinstance(engine, BindsTogether) else engine.bind
             for number, (tool, route) in enumerate(tools):

@@ -1,17 +1,25 @@
-"""How many worlds keep a live engine in this process.
+"""Which engine sessions this process keeps up.
 
-A live machine holds memory and file descriptors; what it holds can be rebuilt from the world's state
-in milliseconds. So only those used last stay up, and any number of worlds may be open.
+A live machine holds memory and file descriptors, and can be built again from a world's state; that takes
+milliseconds. So only the worlds used last keep theirs, and a machine that nobody uses any more waits for the next
+world of its engine: going to another state costs what differs, not the whole state.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
+from itertools import islice
 from typing import Protocol
 
-MOST_LIVE = 256
-"""Worlds with a live engine, per process, where it may have files enough open: about 0.5 MB each."""
+from agentworld_sim.ports import Engine, EngineSession, MovableSession
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.state import WorldState
+
+MOST_LIVE = 64
+"""Worlds with a live engine, per process, where it may have files enough open: about 0.3 MB each. For the others it
+is brought to where they stand."""
 
 LEAST_LIVE = 32
 """Well below the usual limit of 1,024 open files for a process."""
@@ -20,7 +28,66 @@ FILES_EACH = 20
 """Open files of a live machine (15, measured), and some to spare."""
 
 FILES_ELSE = 384
-"""Open files that are left for everything else."""
+"""Open files that are left for everything else, idle sessions among it."""
+
+MOST_IDLE = 8
+"""Sessions that wait for another world."""
+
+
+MOST_ASKED = 8
+"""Worlds that are put to rest at one use of another."""
+
+
+class IdleSessions:
+    """Sessions that no world uses, the one used last at the end. A session is never that of two worlds."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._idle: list[tuple[int, weakref.ref[Engine], EngineSession]] = []
+
+    async def open(
+        self, engine: Engine, state: WorldState, blobs: Blobs, own: EngineSession | None
+    ) -> EngineSession:
+        """A session of `engine` in `state`.
+
+        Args:
+            engine: Whose.
+            state: Where it shall be.
+            blobs: Where contents are found.
+            own: A session of the same engine and world in another state; used up.
+        """
+        session = own or self._take(engine)
+        if isinstance(session, MovableSession):
+            try:
+                if await session.move(state, blobs):
+                    return session
+            except BaseException:
+                session.close()
+                raise
+        if session is not None:
+            session.close()
+        return await engine.open(state, blobs)
+
+    def keep(self, engine: Engine, session: EngineSession) -> None:
+        """Takes the session of a world that does not need it any more, and that nothing runs in."""
+        if not isinstance(session, MovableSession):
+            session.close()
+            return
+        with self._guard:
+            self._idle.append((os.getpid(), weakref.ref(engine), session))
+            surplus = self._idle[:-MOST_IDLE]
+            self._idle = self._idle[-MOST_IDLE:]
+        for process, _, unused in surplus:
+            if process == os.getpid():
+                unused.close()
+
+    def _take(self, engine: Engine) -> EngineSession | None:
+        with self._guard:
+            for number, (process, of, _) in reversed(list(enumerate(self._idle))):
+                # A process that was forked has no threads for the sessions of its parent.
+                if of() is engine and process == os.getpid():
+                    return self._idle.pop(number)[2]
+        return None
 
 
 class Restable(Protocol):
@@ -43,7 +110,7 @@ class LiveWorlds:
         self._guard = threading.Lock()
         self._worlds: dict[int, weakref.ref[Restable]] = {}
 
-    def used(self, world: Restable) -> None:
+    def touch(self, world: Restable) -> None:
         """Notes a use, and puts the least recently used idle worlds to rest if there are too many."""
         with self._guard:
             self._worlds.pop(id(world), None)
@@ -51,7 +118,8 @@ class LiveWorlds:
             if self._limit is None:
                 self._limit = live_limit()
             surplus = len(self._worlds) - self._limit
-            oldest = list(self._worlds.items())[:surplus] if surplus > 0 else []
+            # Those that are busy stay, however many: not all of them are asked each time.
+            oldest = list(islice(self._worlds.items(), max(0, min(surplus, MOST_ASKED))))
         for key, reference in oldest:
             held = reference()
             if held is None or held.rest():
@@ -72,4 +140,7 @@ def live_limit() -> int:
 
 
 live_worlds = LiveWorlds()
+"""Of this process."""
+
+idle_sessions = IdleSessions()
 """Of this process."""

@@ -136,7 +136,7 @@ class Pipeline:
             # An answer that a control did not use was paid for as well.
             answer = replace(answer, exchanges=self._exchanges)
         engine = self._own[1].name if self._own else ""
-        altered = answer.change is not self._live and self._altered(answer.change)
+        altered = answer.change is not self._live and self._session_differs(answer.change)
         return StepResult(self._step.tool, engine, answer, self._verdicts, altered)
 
     async def _answer(self, number: int, step: Step) -> Answer:
@@ -217,7 +217,7 @@ class Pipeline:
             session = await (
                 self._open_live(engine) if live else engine.open(step.state, context.blobs)
             )
-            answer, verdicts = await _accepted(step, engine, session, context, self._checks)
+            answer, verdicts = await _checked_answer(step, engine, session, context, self._checks)
         except AgentworldError as error:
             self._exchanges += error.exchanges
             raise
@@ -235,7 +235,7 @@ class Pipeline:
                 answer = step.without_effect(replace(answer, observation=failure))
         return answer
 
-    def _altered(self, change: StateChange) -> bool:
+    def _session_differs(self, change: StateChange) -> bool:
         """Whether the engine's live session is elsewhere than after `change`."""
         live = self._live
         if live is None and self._used:
@@ -254,7 +254,7 @@ def _without_controls(change: StateChange) -> dict[str, Any]:
     return {key: value for key, value in change.values.items() if key not in own}
 
 
-async def _accepted(
+async def _checked_answer(
     given: Step,
     engine: Engine,
     session: EngineSession,

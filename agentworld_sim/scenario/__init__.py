@@ -18,18 +18,26 @@ from agentworld_sim.scenario._content import (
     UnchangedFilesGoal,
     UnchangedRecordsGoal,
 )
-from agentworld_sim.scenario._controls import ControlSpec, declared_controls
-from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
-from agentworld_sim.scenario._offered import in_domains, scenario_tools
-from agentworld_sim.scenario._parts import (
+from agentworld_sim.scenario._scenario import (
+    Scenario,
+    empty_scenario,
+    in_domains,
+    restored_scenario,
+    scenario_schema,
+    scenario_tools,
+    shipped_scenarios,
+    stored_text,
+)
+from agentworld_sim.scenario._sections import (
+    ControlSpec,
     Limits,
     MachineSpec,
+    ModelSpec,
+    RoutesSpec,
     ToolObject,
     UserSpec,
+    declared_controls,
 )
-from agentworld_sim.scenario._scenario import Scenario, scenario_schema
-from agentworld_sim.scenario._shipped import shipped_scenarios
-from agentworld_sim.scenario._stored import empty_scenario, restored_scenario, stored_text
 from agentworld_sim.scenario.tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue, model_serializer, model_validator
 
-from agentworld_sim.scenario._types import Strict, allowed
+from agentworld_sim.scenario._types import Strict, mismatch
 
 
 class AnswerSpec(Strict):
@@ -30,7 +30,7 @@ class AnswerSpec(Strict):
         if isinstance(given, AnswerSpec):
             return given
         if not isinstance(given, Mapping) or len(cast("Mapping[str, Any]", given)) != 1:
-            raise allowed("a text, or a mapping with one of the keys text, value and error")
+            raise mismatch("a text, or a mapping with one of the keys text, value and error")
         return cast("Mapping[str, Any]", given)
 
     @model_serializer

@@ -10,10 +10,15 @@ from pydantic_core import ErrorDetails
 
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._content import FILE_FORMS, GOAL_FORMS, form_hint
-from agentworld_sim.scenario._document import Document, Key
-from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
-from agentworld_sim.scenario._parts import Limits, MachineSpec, ToolObject, UserSpec
-from agentworld_sim.scenario._problems import Problem
+from agentworld_sim.scenario._document import Document, Key, Problem
+from agentworld_sim.scenario._sections import (
+    Limits,
+    MachineSpec,
+    ModelSpec,
+    RoutesSpec,
+    ToolObject,
+    UserSpec,
+)
 from agentworld_sim.scenario._types import KeyedProblems
 from agentworld_sim.scenario.tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
 
@@ -92,13 +97,13 @@ def _problems(details: ErrorDetails, document: Document, top: type[BaseModel]) -
         yield Problem(document.place(key, of_key=True), key, message)
     else:
         value = key[-1] if about_key else details["input"]
-        allowed = _allowed(details, value, context).rstrip(".")
+        allowed = _expectation(details, value, context).rstrip(".")
         ending = "" if allowed.endswith("?") else "."
-        message = f"found {_shown(value)}; allowed: {allowed}{ending}"
+        message = f"found {_describe(value)}; allowed: {allowed}{ending}"
         yield Problem(document.place(key, of_key=about_key), key, message)
 
 
-def _allowed(details: ErrorDetails, value: object, context: dict[str, Any]) -> str:
+def _expectation(details: ErrorDetails, value: object, context: dict[str, Any]) -> str:
     kind = details["type"]
     if kind == "allowed":
         return str(context["text"])
@@ -128,7 +133,7 @@ def _keys(model: type[BaseModel]) -> Iterator[str]:
         yield field.alias or name
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, bool):

@@ -273,22 +273,3 @@ def form_hint(kind: str, value: object) -> str:
     )
     hints = (nearest(key, forms) for key in keys if key not in forms)
     return text + next((hint for hint in hints if hint), "")
-
-
-__all__ = [
-    "FILE_FORMS",
-    "GOAL_FORMS",
-    "Base64File",
-    "CommandGoal",
-    "CopiedFile",
-    "Directory",
-    "FileGoal",
-    "FileSpec",
-    "Goal",
-    "Link",
-    "RecordGoal",
-    "TextFile",
-    "UnchangedFilesGoal",
-    "UnchangedRecordsGoal",
-    "form_hint",
-]

@@ -1,13 +1,14 @@
-"""The description of a world, and the ways to read one."""
+"""The description of a world, the ways to read one, and the tools that it offers."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -21,23 +22,29 @@ from pydantic import (
     model_validator,
 )
 
+from agentworld_sim.domains import domain
 from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.ingest.folders import Ingested
 from agentworld_sim.runtime.access import access_problem
 from agentworld_sim.scenario._answers import AnswerSpec
 from agentworld_sim.scenario._checking import problems_of
 from agentworld_sim.scenario._content import FileSpec, Goal
-from agentworld_sim.scenario._controls import ControlSpec
-from agentworld_sim.scenario._document import MAX_BYTES, read_document, source_text
-from agentworld_sim.scenario._imagining import ModelSpec, RoutesSpec
-from agentworld_sim.scenario._parts import (
+from agentworld_sim.scenario._document import (
+    MAX_BYTES,
+    Problem,
+    problems_error,
+    read_document,
+    source_text,
+)
+from agentworld_sim.scenario._sections import (
+    ControlSpec,
     Limits,
     MachineSpec,
+    ModelSpec,
+    RoutesSpec,
     ToolEntry,
     ToolObject,
 )
-from agentworld_sim.scenario._problems import Problem, problems_error
-from agentworld_sim.scenario._shipped import FILE_NAMES, shipped_scenarios
 from agentworld_sim.scenario._tree import (
     NameOnlyBlobs,
     TreeSource,
@@ -56,23 +63,71 @@ from agentworld_sim.scenario._types import (
     Slug,
     Strict,
     ToolName,
-    allowed,
+    mismatch,
     to_us,
 )
 from agentworld_sim.scenario.tables import DescribedTable, OperationSpec, TableSpec
+from agentworld_sim.toolkits import binding_for, toolkit
 from agentworld_sim.types.files import Blobs, FileTree
-from agentworld_sim.types.tools import Access, DomainName
+from agentworld_sim.types.tools import Access, DomainName, ToolSpec
 
 if TYPE_CHECKING:
-    from agentworld_sim.ports import Briefing
+    from agentworld_sim.ports import PromptContext
+
+GROUP = "agentworld.scenarios"
+FILE_NAMES = ("scenario.yaml", "scenario.yml", "scenario.json")
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """The scenario files of all installed packages, by name.
+
+    Raises:
+        ScenarioError: a package's entry point does not work, or two packages use one name.
+    """
+    found: dict[str, Path] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        for name, path in _scenarios_in(_directory(point)):
+            first = found.setdefault(name, path)
+            if first.resolve() != path.resolve():
+                raise ScenarioError(
+                    f"two installed packages ship a scenario named {name!r}: {first} and {path}. "
+                    "Uninstall one of them, or load the file by its path."
+                )
+    return dict(sorted(found.items()))
+
+
+def _directory(point: EntryPoint) -> Path:
+    package = point.dist.name if point.dist else "an installed package"
+    try:
+        module = point.load()
+    except Exception as error:
+        raise ScenarioError(
+            f"the scenarios of {package!r} cannot be listed: {point.value!r} failed to import "
+            f"({type(error).__name__}: {error}). Reinstall or remove the package."
+        ) from error
+    directory = getattr(module, "SCENARIOS", None)
+    if not isinstance(directory, Path) or not directory.is_dir():
+        raise ScenarioError(
+            f"the scenarios of {package!r} cannot be listed: {point.value}.SCENARIOS is "
+            f"{directory!r}, not the Path of a directory. Reinstall or remove the package."
+        )
+    return directory
+
+
+def _scenarios_in(directory: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(directory.iterdir()):
+        if path.suffix == ".yaml" and path.is_file():
+            yield path.stem, path
+        elif (path / "scenario.yaml").is_file():
+            yield path.name, path / "scenario.yaml"
 
 
 def _one_of_each(domains: tuple[DomainName, ...]) -> tuple[DomainName, ...]:
     if not domains:
-        raise allowed(f"at least one of {', '.join(DOMAINS)}")
+        raise mismatch(f"at least one of {', '.join(DOMAINS)}")
     repeated = sorted({name for name in domains if domains.count(name) > 1})
     if repeated:
-        raise allowed(f"each domain once; {', '.join(repeated)} is repeated")
+        raise mismatch(f"each domain once; {', '.join(repeated)} is repeated")
     return domains
 
 
@@ -179,7 +234,7 @@ class Scenario(Strict):
                 problems.append(Problem(document.place(key), key, message))
         if scenario is None or problems:
             raise problems_error(source, problems)
-        return scenario._placed(source, base)
+        return scenario._with_place(source, base)
 
     @classmethod
     def from_directory(
@@ -214,7 +269,7 @@ class Scenario(Strict):
         except ValidationError as error:
             document = read_document("{}", "from_directory")
             raise problems_error("from_directory", problems_of(error, document, cls)) from error
-        return scenario._placed(str(folder), folder)
+        return scenario._with_place(str(folder), folder)
 
     @property
     def source(self) -> str:
@@ -255,13 +310,13 @@ class Scenario(Strict):
         """
         return self.initial_files(blobs).tree
 
-    def to_briefing(self) -> Briefing:
+    def to_prompt_context(self) -> PromptContext:
         """What whoever imagines for its worlds is told."""
         from agentworld_sim.engines.shell import machine_sum
 
-        briefing = self.model.to_briefing(self.instruction, self.machine.env)
+        prompt_context = self.model.to_prompt_context(self.instruction, self.machine.env)
         files_sum = machine_sum(self.machine.to_machine())
-        return replace(briefing, files_sum=files_sum, seed=self.seed)
+        return replace(prompt_context, files_sum=files_sum, seed=self.seed)
 
     def canonical(self) -> str:
         """Everything that makes the world what it is, as one line of JSON with sorted keys.
@@ -333,7 +388,7 @@ class Scenario(Strict):
             return []
         return [(("tools", number, "domain"), message)]
 
-    def _placed(self, source: str, base: Path | None) -> Self:
+    def _with_place(self, source: str, base: Path | None) -> Self:
         self._source = source
         self._base_dir = base
         return self
@@ -382,3 +437,50 @@ def _sibling(path: Path) -> str:
 
 def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "world"
+
+
+def in_domains(tools: Iterable[ToolSpec], scenario: Scenario) -> Iterator[ToolSpec]:
+    """The tools in the domains that the scenario names for them; a well-known tool has its own.
+
+    Where it has a single domain, and not one of a shell, that is meant for tools of which nothing else is
+    known.
+    """
+    named = {tool.name: tool.domain for tool in scenario.tools if isinstance(tool, ToolObject)}
+    only = scenario.domains[0] if len(scenario.domains) == 1 else None
+    for tool in tools:
+        own = named.get(tool.name)
+        if own is None and only not in (None, "terminal", "swe") and tool.domain in (None, "mcp"):
+            own = None if binding_for(tool) else only
+        yield tool if own is None else replace(tool, domain=own)
+
+
+def scenario_tools(scenario: Scenario) -> list[ToolSpec]:
+    """The tools a scenario names; its domains' own toolkits when it names none."""
+    tools: list[ToolSpec] = []
+    entries = scenario.tools or [kit for name in scenario.domains for kit in domain(name).toolkits]
+    for entry in entries:
+        if isinstance(entry, ToolObject):
+            tools.append(entry.to_tool_spec())
+        else:
+            known = {tool.name for tool in tools}
+            tools += [tool for tool in toolkit(entry) if tool.name not in known]
+    return tools
+
+
+def empty_scenario() -> Scenario:
+    """An empty Debian machine."""
+    return Scenario.model_validate({"name": "debian", "domains": ("terminal", "swe")})
+
+
+def stored_text(scenario: Scenario) -> str:
+    """The scenario as kept beside a world: its files are in the world's state already."""
+    content: dict[str, Any] = scenario.model_dump(
+        mode="json", by_alias=True, exclude={"files", "files_from"}
+    )
+    # Not sorted: the order of a table's fields is the order in which answers have them.
+    return json.dumps(content, ensure_ascii=False)
+
+
+def restored_scenario(text: str) -> Scenario:
+    """What `stored_text` wrote."""
+    return Scenario.parse(text, source="the stored scenario")

@@ -10,8 +10,13 @@ from pathlib import Path
 from typing import assert_never
 
 from agentworld_sim.errors import ScenarioError, UsageError, nearest
-from agentworld_sim.ingest.folders import Ingested, Skipped, read_inside, tree_from_directory
-from agentworld_sim.ingest.limits import IngestLimits
+from agentworld_sim.ingest.folders import (
+    Ingested,
+    IngestLimits,
+    Skipped,
+    read_inside,
+    tree_from_directory,
+)
 from agentworld_sim.scenario._content import (
     Base64File,
     CopiedFile,
@@ -20,7 +25,7 @@ from agentworld_sim.scenario._content import (
     Link,
     TextFile,
 )
-from agentworld_sim.scenario._parts import Limits, MachineSpec
+from agentworld_sim.scenario._sections import Limits, MachineSpec
 from agentworld_sim.scenario._types import to_us
 from agentworld_sim.types.files import (
     BlobId,
@@ -62,7 +67,7 @@ class TreeSource:
             ScenarioError: a source is missing or unreadable, or a limit is exceeded.
         """
         workdir = self.machine.workdir_path
-        entries = {workdir: self._owned(workdir, FileEntry("directory", 0o755))}
+        entries = {workdir: self._with_owner(workdir, FileEntry("directory", 0o755))}
         skipped: list[Skipped] = []
         if self.files_from is not None:
             entries.update(self._folder("files_from", self.files_from, workdir, blobs, skipped))
@@ -89,13 +94,13 @@ class TreeSource:
             case Link():
                 entry = FileEntry("symlink", 0o777, content=spec.link)
             case CopiedFile():
-                yield from self._copied(path, spec, blobs, skipped)
+                yield from self._copy(path, spec, blobs, skipped)
                 return
             case _:
                 assert_never(spec)
-        yield path, self._owned(path, entry, spec)
+        yield path, self._with_owner(path, entry, spec)
 
-    def _copied(
+    def _copy(
         self, path: str, spec: CopiedFile, blobs: Blobs, skipped: list[Skipped]
     ) -> Iterator[tuple[str, FileEntry]]:
         key = f"files.{path}.from"
@@ -108,12 +113,12 @@ class TreeSource:
                     "have their own modes. Remove `mode`."
                 ) from None
             for below, entry in self._folder(key, spec.from_, path, blobs, skipped):
-                yield below, self._owned(below, entry, spec)
+                yield below, self._with_owner(below, entry, spec)
         except (OSError, UsageError) as error:
             raise self._trouble(key, error) from error
         else:
             mode = _mode(spec.mode, _plain_mode(host.mode))
-            yield path, self._owned(path, _file(host.data, mode, blobs), spec)
+            yield path, self._with_owner(path, _file(host.data, mode, blobs), spec)
 
     def _folder(
         self, key: str, relative: str, at: str, blobs: Blobs, skipped: list[Skipped]
@@ -132,9 +137,9 @@ class TreeSource:
             if path == at or path.startswith(at.rstrip("/") + "/"):
                 mode = entry.mode if entry.kind == "symlink" else _plain_mode(entry.mode)
                 mode = 0o755 if entry.kind == "directory" else mode
-                yield path, self._owned(path, replace(entry, mode=mode))
+                yield path, self._with_owner(path, replace(entry, mode=mode))
 
-    def _owned(self, path: str, entry: FileEntry, spec: FileSpec | None = None) -> FileEntry:
+    def _with_owner(self, path: str, entry: FileEntry, spec: FileSpec | None = None) -> FileEntry:
         places = (self.machine.home_path, self.machine.workdir_path)
         mine = any(path == p or path.startswith(p.rstrip("/") + "/") for p in places)
         owner = (spec and spec.owner) or (self.machine.user if mine else "root")

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import binascii
+import inspect
 import re
 from base64 import b64decode
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, get_args
+from itertools import pairwise
+from textwrap import dedent
+from typing import Annotated, Any, cast, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from agentworld_sim.errors import nearest
 from agentworld_sim.types.files import normal_path
@@ -29,9 +42,39 @@ class Strict(BaseModel):
         frozen=True,
         strict=True,
         populate_by_name=True,
-        use_attribute_docstrings=True,
         hide_input_in_errors=True,
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        # Not `use_attribute_docstrings`, which reads every source when the classes are made.
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        texts = _attribute_docs(cls)
+        for name, field in cls.model_fields.items():
+            if name in texts:
+                properties.get(field.alias or name, {})["description"] = texts[name]
+        return schema
+
+
+def _attribute_docs(cls: type) -> dict[str, str]:
+    """What stands below each field of a class, its bases' too."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if not issubclass(base, Strict) or base is Strict:
+            continue
+        try:
+            (tree,) = ast.parse(dedent(inspect.getsource(base))).body
+        except OSError:
+            # Made of a control's fields, and not written anywhere.
+            continue
+        for field, text in pairwise(cast("ast.ClassDef", tree).body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                name, value = cast("ast.Name", field.target), cast("ast.Constant", text.value)
+                found[name.id] = inspect.cleandoc(str(value.value))
+    return found
 
 
 class KeyedProblems(ValueError):
@@ -42,7 +85,7 @@ class KeyedProblems(ValueError):
         super().__init__("; ".join(message for _, message in self.problems))
 
 
-def allowed(text: str) -> PydanticCustomError:
+def mismatch(text: str) -> PydanticCustomError:
     """A value does not fit; `text` is what would, and what to do."""
     return PydanticCustomError("allowed", "{text}", {"text": text})
 
@@ -54,22 +97,22 @@ def to_us(moment: datetime) -> int:
 
 def _absolute(path: str) -> str:
     if not path.startswith("/"):
-        raise allowed(f"an absolute path. Write {normal_path(path)!r}")
+        raise mismatch(f"an absolute path. Write {normal_path(path)!r}")
     if path != normal_path(path):
-        raise allowed(
+        raise mismatch(
             f"a path without '.', '..', '//' or a slash at the end. Write {normal_path(path)!r}"
         )
     if "\0" in path:
-        raise allowed("a path without NUL characters")
+        raise mismatch("a path without NUL characters")
     if len(path.encode()) > 4095 or any(len(part.encode()) > 255 for part in path.split("/")):
-        raise allowed("at most 4,095 bytes in all and 255 between two slashes, as on Linux")
+        raise mismatch("at most 4,095 bytes in all and 255 between two slashes, as on Linux")
     return path
 
 
 def _below(path: str) -> str:
     parts = path.split("/")
     if path.startswith("/") or ".." in parts or "\0" in path or not path:
-        raise allowed(
+        raise mismatch(
             "a path relative to the scenario file that stays in its folder. Copy what the scenario "
             "needs into that folder"
         )
@@ -78,14 +121,14 @@ def _below(path: str) -> str:
 
 def _link(target: str) -> str:
     if not target or "\0" in target:
-        raise allowed("the path that the link points to")
+        raise mismatch("the path that the link points to")
     return target
 
 
 def _mode(value: Any) -> Any:
     if isinstance(value, str) and re.fullmatch(r"(0o?)?[0-7]{3,4}", value):
         return int(value.removeprefix("0o"), 8)
-    raise allowed('permission bits as octal digits in quotes, such as "0644" or "0755"')
+    raise mismatch('permission bits as octal digits in quotes, such as "0644" or "0755"')
 
 
 def _instant(value: Any) -> Any:
@@ -96,7 +139,7 @@ def _instant(value: Any) -> Any:
     except (TypeError, ValueError):
         moment = None
     if moment is None or moment.utcoffset() != timedelta(0) or moment < _EPOCH:
-        raise allowed("an ISO 8601 instant in UTC, from 1970 on, such as 2026-03-02T09:00:00Z")
+        raise mismatch("an ISO 8601 instant in UTC, from 1970 on, such as 2026-03-02T09:00:00Z")
     return moment.astimezone(UTC)
 
 
@@ -104,14 +147,14 @@ def _base64(value: Any) -> Any:
     try:
         return b64decode("".join(value.split()), validate=True)
     except (AttributeError, ValueError, binascii.Error):
-        raise allowed("base64 text. `base64 -w0 FILE` prints it") from None
+        raise mismatch("base64 text. `base64 -w0 FILE` prints it") from None
 
 
 def _regex(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise allowed(f"a Python regular expression ({error})") from None
+        raise mismatch(f"a Python regular expression ({error})") from None
     return pattern
 
 
@@ -121,7 +164,7 @@ def matching(pattern: str, text: str) -> Any:
 
     def check(value: str) -> str:
         if not compiled.fullmatch(value):
-            raise allowed(text)
+            raise mismatch(text)
         return value
 
     return AfterValidator(check)
@@ -130,7 +173,7 @@ def matching(pattern: str, text: str) -> Any:
 def _domain(value: Any) -> Any:
     if value not in DOMAINS:
         hint = nearest(value, DOMAINS) if isinstance(value, str) else ""
-        raise allowed(f"{', '.join(DOMAINS)}.{hint}")
+        raise mismatch(f"{', '.join(DOMAINS)}.{hint}")
     return value
 
 

@@ -16,8 +16,8 @@ from pydantic import (
 
 from agentworld_sim.engines.table.operation import Does, Role
 from agentworld_sim.errors import nearest
-from agentworld_sim.scenario._parts import JsonSchema
-from agentworld_sim.scenario._types import KeyedProblems, Natural, Strict, allowed, matching
+from agentworld_sim.scenario._sections import JsonSchema
+from agentworld_sim.scenario._types import KeyedProblems, Natural, Strict, matching, mismatch
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.table import Argument, Operation, Output, Table
@@ -64,7 +64,7 @@ def _expression(text: str) -> str:
     try:
         parsed(text)
     except UsageError as error:
-        raise allowed(f"an arithmetic expression; {error}") from None
+        raise mismatch(f"an arithmetic expression; {error}") from None
     return text
 
 
@@ -151,17 +151,15 @@ class TableSpec(Strict):
         from agentworld_sim.engines.table import Table
         from agentworld_sim.engines.table.operation import DEFAULT_KEY
 
-        return Table(
-            name=name,
-            key=DEFAULT_KEY if self.key is None else self.key,
-            scope=self.scope or (),
-            fields=self.fields,
-            required=self.required,
-            parents=self.parents,
-            generated_key=self.generated_key is not False,
-            records=self.records,
-            generate=self.generate,
-        )
+        key = DEFAULT_KEY if self.key is None else self.key
+        said: dict[str, Any] = {
+            **dict(self),
+            "name": name,
+            "key": key,
+            "scope": self.scope or (),
+            "generated_key": self.generated_key is not False,
+        }
+        return Table(**said)
 
 
 def _argument_form(value: Any) -> Any:
@@ -199,14 +197,9 @@ class ArgumentSpec(Strict):
 
         about = self.role in ("key", "scope", "field")
         first = self.first if self.first is not None else 1 if self.role == "page" else 0
-        return Argument(
-            self.role,
-            field=(self.field or name) if about else "",
-            compare=self.compare,
-            first=first,
-            values=self.values,
-            fields=self.fields,
-        )
+        field = (self.field or name) if about else ""
+        said: dict[str, Any] = {**dict(self), "field": field, "first": first}
+        return Argument(**said)
 
 
 class OutputSpec(Strict):
@@ -239,7 +232,7 @@ class OutputSpec(Strict):
         """The value that the table engine takes."""
         from agentworld_sim.engines.table import Output
 
-        return Output(**{name: getattr(self, name) for name in type(self).model_fields})
+        return Output(**dict(self))
 
 
 class OperationSpec(Strict):
@@ -277,17 +270,11 @@ class OperationSpec(Strict):
         """The value that the table engine takes."""
         from agentworld_sim.engines.table import Operation, Output
 
-        return Operation(
-            tool=tool,
-            does=self.does,
-            table=self.table,
-            arguments={name: one.to_argument(name) for name, one in self.arguments.items()},
-            output=Output() if self.output is None else self.output.to_output(),
-            changes=self.changes,
-            requires=self.requires,
-            fixed=self.fixed,
-            reasons=("the scenario says so",),
-        )
+        read: dict[str, Any] = {
+            "arguments": {name: one.to_argument(name) for name, one in self.arguments.items()},
+            "output": Output() if self.output is None else self.output.to_output(),
+        }
+        return Operation(tool=tool, **{**dict(self), **read}, reasons=("the scenario says so",))
 
 
 __all__ = [

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.errors import ArgumentsError, UsageError, nearest
+from agentworld_sim.schema.compiled import certainly_fits
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import ToolSpec
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
     """Raises `ArgumentsError`, naming the argument, when `arguments` do not fit the tool's schema."""
     if _is_plain_schema(tool.input_schema) and fits_plainly(tool.input_schema, arguments):
+        return
+    if certainly_fits(tool.input_schema, arguments):
         return
     from agentworld_sim.schema.limits import TooComplex
 
@@ -68,9 +71,17 @@ def fits_plainly(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> boo
         part: Any = properties.get(name)
         if not isinstance(part, dict) or not _is_plain(cast("dict[str, Any]", part)):
             return False
-        if type(value) not in _PLAIN_TYPES[part["type"]]:
+        if not _has_plain_type(cast("dict[str, Any]", part), value):
             return False
     return True
+
+
+def _has_plain_type(part: Mapping[str, Any], value: Any) -> bool:
+    if part["type"] != "array":
+        return type(value) in _PLAIN_TYPES[part["type"]]
+    return type(value) is list and all(
+        _has_plain_type(part["items"], one) for one in cast("list[Any]", value)
+    )
 
 
 def _is_plain_schema(schema: Mapping[str, Any]) -> bool:
@@ -95,6 +106,10 @@ def _is_plain_schema(schema: Mapping[str, Any]) -> bool:
 
 def _is_plain(part: Mapping[str, Any]) -> bool:
     kind: Any = part.get("type")
+    if kind == "array" and isinstance(part.get("items"), dict):
+        # A list of plain things is as plain.
+        rest = {name: value for name, value in part.items() if name != "items"}
+        return _is_plain(part["items"]) and _is_plain({**rest, "type": "string"})
     return (
         isinstance(kind, str)
         and kind in _PLAIN_TYPES
@@ -110,6 +125,8 @@ def _texts_are_texts(schema: Mapping[str, Any]) -> bool:
 
 def schema_problem(schema: Mapping[str, Any], value: Any) -> str | None:
     """The first way in which `value` does not fit `schema`, and where; `None` when it fits."""
+    if certainly_fits(schema, value):
+        return None
     from agentworld_sim.schema.limits import TooComplex
 
     try:

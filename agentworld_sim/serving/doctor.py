@@ -137,15 +137,15 @@ class _Examination:
     async def run(self) -> None:
         """Runs the checks; a server that fails an early one is not asked the later."""
         try:
-            if await self._guarded("server", self._server) and await self._guarded(
+            if await self._run_check("server", self._server) and await self._run_check(
                 "answers", self._answer
             ):
-                await self._guarded("structured output", self._structured_output)
-                await self._guarded("prefix caching", self._prefix_cache)
+                await self._run_check("structured output", self._structured_output)
+                await self._run_check("prefix caching", self._prefix_cache)
         finally:
             await self._client.close()
 
-    async def _guarded(self, check: str, look: Callable[[], Awaitable[None]]) -> bool:
+    async def _run_check(self, check: str, look: Callable[[], Awaitable[None]]) -> bool:
         try:
             await look()
         except ModelFailure as failure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,17 @@ DEFAULT_CONTEXT = 262_144
 """Tokens of context of the default model (its model card)."""
 
 DEFAULT_PORT = 8000
+
+_SYNONYMS = {
+    "-tp": "--tensor-parallel-size",
+    "--tp": "--tensor-parallel-size",
+    "--tp-size": "--tensor-parallel-size",
+    "-dp": "--data-parallel-size",
+    "--dp": "--data-parallel-size",
+    "--dp-size": "--data-parallel-size",
+    "--model-path": "--model",
+    "--context-length": "--max-model-len",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +51,28 @@ class ServerOptions:
     """Tokens of context; the default model's own where that one is served."""
     extra: tuple[str, ...] = ()
     """Arguments handed to the server as they are. They win over ours."""
+
+    @property
+    def context(self) -> int | None:
+        """Tokens of context that are asked for; `None` for those of the model's config."""
+        return self.max_model_len or (DEFAULT_CONTEXT if self.model == DEFAULT_MODEL else None)
+
+
+def flags_in(extra: Sequence[str]) -> dict[str, str]:
+    """The flags among extra arguments, in one spelling, each with the value after it if any."""
+    given: dict[str, str] = {}
+    for index, part in enumerate(extra):
+        if not part.startswith("-") or part.lstrip("-")[:1].isdigit():
+            continue
+        flag, equals, value = part.partition("=")
+        following = extra[index + 1] if index + 1 < len(extra) else ""
+        given[canonical_flag(flag)] = value if equals or following.startswith("-") else following
+    return given
+
+
+def canonical_flag(flag: str) -> str:
+    """One spelling of a flag of vLLM or SGLang that has several."""
+    flag = flag.replace("_", "-")
+    if flag.startswith("--no-"):
+        flag = f"--{flag[5:]}"
+    return _SYNONYMS.get(flag, flag)

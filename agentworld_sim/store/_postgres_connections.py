@@ -78,10 +78,10 @@ class Connections:
                     return work(connection)
             except (errors.DeadlockDetected, errors.SerializationFailure) as error:
                 if not left:
-                    raise StoreError(explained(error, self.place)) from error
+                    raise StoreError(explain(error, self.place)) from error
             except psycopg.Error as error:
-                if not _lost(error):
-                    raise StoreError(explained(error, self.place)) from error
+                if not _is_lost(error):
+                    raise StoreError(explain(error, self.place)) from error
                 if writes or not left:
                     raise StoreError(
                         f"the connection to {self.place} was lost at work. Nothing is half-stored:"
@@ -130,7 +130,7 @@ class Connections:
         try:
             connection = psycopg.connect(**self._settings, autocommit=True)
         except psycopg.Error as error:
-            raise StoreError(explained(error, self.place)) from error
+            raise StoreError(explain(error, self.place)) from error
         connection.execute(_SETTINGS.encode())
         return connection
 
@@ -142,7 +142,7 @@ class Connections:
             self._idle = []
 
 
-def explained(error: psycopg.Error, place: str) -> str:
+def explain(error: psycopg.Error, place: str) -> str:
     """What an error of the server or the client library means to a user."""
     said = str(error).strip().partition("\n")[0]
     for meaning in _MEANINGS:
@@ -156,7 +156,7 @@ def explained(error: psycopg.Error, place: str) -> str:
     return f"the store in {place} failed: {said} (SQLSTATE {error.sqlstate})."
 
 
-def _lost(error: psycopg.Error) -> bool:
+def _is_lost(error: psycopg.Error) -> bool:
     """Whether the connection is gone. Errors of connecting are never seen here."""
     gone = errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow
     return isinstance(error, gone) or (

@@ -57,6 +57,16 @@ _TABLES: tuple[LiteralString, ...] = (
         ref TEXT COLLATE "C" PRIMARY KEY, depth INTEGER NOT NULL,
         stage INTEGER NOT NULL DEFAULT 0
     )""",
+    """CREATE TABLE agentworld_origins (
+        world TEXT COLLATE "C" NOT NULL, batch TEXT COLLATE "C" NOT NULL,
+        call TEXT COLLATE "C" NOT NULL, ref TEXT COLLATE "C" NOT NULL,
+        number BIGINT GENERATED ALWAYS AS IDENTITY
+    )""",
+    "CREATE INDEX agentworld_origins_batch ON agentworld_origins (world, batch)",
+    """CREATE TABLE agentworld_merges (
+        ref TEXT COLLATE "C" NOT NULL, parent TEXT COLLATE "C" NOT NULL, PRIMARY KEY (ref, parent)
+    )""",
+    "CREATE INDEX agentworld_merges_parent ON agentworld_merges (parent)",
     "CREATE INDEX agentworld_turns_parent ON agentworld_turns (parent)",
     "CREATE INDEX agentworld_held_ref ON agentworld_held (ref)",
     "CREATE INDEX agentworld_uses_blob ON agentworld_uses (blob)",
@@ -66,23 +76,6 @@ _TABLES: tuple[LiteralString, ...] = (
     "CREATE INDEX agentworld_worlds_expires ON agentworld_worlds (expires) WHERE expires > 0",
 )
 
-_SINCE_2: tuple[LiteralString, ...] = (
-    """CREATE TABLE agentworld_origins (
-        world TEXT COLLATE "C" NOT NULL, batch TEXT COLLATE "C" NOT NULL,
-        call TEXT COLLATE "C" NOT NULL, ref TEXT COLLATE "C" NOT NULL,
-        number BIGINT GENERATED ALWAYS AS IDENTITY
-    )""",
-    "CREATE INDEX agentworld_origins_batch ON agentworld_origins (world, batch)",
-)
-
-_SINCE_3: tuple[LiteralString, ...] = (
-    """CREATE TABLE agentworld_merges (
-        ref TEXT COLLATE "C" NOT NULL, parent TEXT COLLATE "C" NOT NULL, PRIMARY KEY (ref, parent)
-    )""",
-    "CREATE INDEX agentworld_merges_parent ON agentworld_merges (parent)",
-)
-
-# An older function of that name takes fewer arguments, and serves older processes until they end.
 _COMMIT: LiteralString = f"""
 CREATE FUNCTION agentworld_commit(
     of_world TEXT, new_ref TEXT, old_ref TEXT, others TEXT[], turn BYTEA, must_move BOOLEAN,
@@ -157,32 +150,32 @@ $commit$
 
 
 def prepare(connection: psycopg.Connection[Any], place: str) -> None:
-    """Makes the tables where there are none, and brings older ones up; ten processes may at once.
+    """Makes the tables where there are none; ten processes may at once.
 
     Args:
         connection: One in autocommit mode.
         place: What to call the database in a message.
 
     Raises:
-        StoreError: the tables were made by a newer release.
+        StoreError: the tables were made by a newer release, or before the first.
     """
     version = _version(connection)
-    if version is None or version < LAYOUT_VERSION:
+    if version is None:
         with connection.transaction():
             connection.execute(CLOSE_GATE)
             # Another process may have done it meanwhile.
             version = _version(connection)
             if version is None:
-                connection.execute("CREATE TABLE agentworld_layout (version INTEGER NOT NULL)")
-                connection.execute("INSERT INTO agentworld_layout VALUES (0)")
-                version = 0
-            if version < LAYOUT_VERSION:
-                first = _TABLES if version == 0 else ()
-                second = _SINCE_2 if version < 2 else ()
-                for statement in (*first, *second, *_SINCE_3, _COMMIT):
-                    connection.execute(statement)
                 version = LAYOUT_VERSION
-                connection.execute("UPDATE agentworld_layout SET version = %s", (version,))
+                connection.execute("CREATE TABLE agentworld_layout (version INTEGER NOT NULL)")
+                connection.execute("INSERT INTO agentworld_layout VALUES (%s)", (version,))
+                for statement in (*_TABLES, _COMMIT):
+                    connection.execute(statement)
+    if version < LAYOUT_VERSION:
+        raise StoreError(
+            f"the store in {place} has version {version}, of before the first release, and this release"
+            f" reads {LAYOUT_VERSION}. Name another schema with ?options=-csearch_path%3DSCHEMA."
+        )
     if version > LAYOUT_VERSION:
         raise StoreError(
             f"the store in {place} has version {version}; this release reads up to"

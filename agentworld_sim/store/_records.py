@@ -7,8 +7,6 @@ import zlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, LiteralString
 
-from agentworld_sim.ports.stores import WorldRecord
-
 # The module, not its names: it is built on this package and may still be loading.
 from agentworld_sim.types import turns as turn_records
 from agentworld_sim.types.json import canonical_json
@@ -19,47 +17,19 @@ if TYPE_CHECKING:
     from agentworld_sim.types.turns import Turn
 
 SNAPSHOT_EVERY = 32
-"""A state is stored whole every so many turns; between, it is folded from the turns' changes."""
+"""A state is stored whole every so many turns; between, it is fold_turns from the turns' changes."""
+
+NEIGHBOURS = 20
+"""Ids looked at on each side of one that is unknown; more would cost as much as all."""
 
 WORTH_PACKING = 256
 """Blobs below this many bytes are stored as they are."""
 
 COLUMNS: LiteralString = "id, root, head, scenario, created, forked_from, turns, expires"
-"""Of the table of worlds, in the order of `WorldRow`."""
-
-WorldRow = tuple[str, str, str, str, str, str, int, float]
+"""Of the table of worlds: the fields of a world record, in their order."""
 
 
-def row_of(record: WorldRecord) -> WorldRow:
-    """A world record as a row."""
-    return (
-        record.id,
-        record.root,
-        record.head,
-        record.scenario,
-        record.created,
-        record.forked_from,
-        record.turns,
-        record.expires,
-    )
-
-
-def record_of(row: WorldRow) -> WorldRecord:
-    """A row as a world record."""
-    world_id, root, head, scenario, created, forked_from, turns, expires = row
-    return WorldRecord(
-        id=world_id,
-        root=root,
-        head=head,
-        scenario=scenario,
-        created=created,
-        forked_from=forked_from,
-        turns=turns,
-        expires=expires,
-    )
-
-
-def packed(data: bytes) -> tuple[bool, bytes]:
+def pack(data: bytes) -> tuple[bool, bytes]:
     """A blob as stored: compressed when that saves space, and whether it is."""
     if len(data) < WORTH_PACKING:
         return False, data
@@ -67,24 +37,24 @@ def packed(data: bytes) -> tuple[bool, bytes]:
     return (True, small) if len(small) < len(data) else (False, data)
 
 
-def unpacked(is_packed: bool, data: bytes) -> bytes:
+def unpack(is_packed: bool, data: bytes) -> bytes:
     """The blob that was stored so."""
     return zlib.decompress(data) if is_packed else data
 
 
-def packed_state(state: WorldState) -> bytes:
+def pack_state(state: WorldState) -> bytes:
     """A whole state as stored."""
     return zlib.compress(canonical_json(state.to_json()).encode(), 1)
 
 
-def unpacked_state(data: bytes) -> WorldState:
+def unpack_state(data: bytes) -> WorldState:
     """The state that was stored so."""
     return WorldState.from_json(json.loads(zlib.decompress(data)))
 
 
-def folded(snapshot: bytes, records: Iterable[str]) -> WorldState:
+def fold_turns(snapshot: bytes, records: Iterable[str]) -> WorldState:
     """The state after the turns that `records` hold, the oldest first, on top of a stored one."""
-    state = unpacked_state(snapshot)
+    state = unpack_state(snapshot)
     for record in records:
         state = state.after(turn_records.Turn.from_line(record).change)
     return state

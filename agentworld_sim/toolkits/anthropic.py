@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from agentworld_sim.toolkits.known_tool import KnownTool, Maker
-from agentworld_sim.toolkits.schemas import schema
 
 _tool = Maker(
     toolkit="claude-code",
@@ -12,42 +11,33 @@ _tool = Maker(
     shell="claude-code",
 )
 
-_MODES = {"type": "string", "enum": ["content", "files_with_matches", "count"]}
-
 TOOLS: tuple[KnownTool, ...] = (
     _tool(
         "Bash",
         "Runs a bash command. The working directory is kept, other shell state is not.",
-        schema(
-            "command timeout?:number description? run_in_background?:bool dangerouslyDisableSandbox?:bool"
-        ),
+        "command timeout?:number description? run_in_background?:boolean"
+        " dangerouslyDisableSandbox?:boolean",
         keeps="cwd",
         failing="bash_failing",
     ),
     _tool(
         "Read",
         "Reads a file, with line numbers; at most 2000 lines unless asked otherwise.",
-        schema("file_path offset?:number limit?:number pages?"),
+        "file_path offset?:number limit?:number pages?",
     ),
-    _tool(
-        "Write",
-        "Creates a file, or replaces one that has been read.",
-        schema("file_path content"),
-    ),
+    _tool("Write", "Creates a file, or replaces one that has been read.", "file_path content"),
     _tool(
         "Edit",
         "Replaces an exact string in a file that has been read.",
-        schema("file_path old_string new_string replace_all?:bool"),
+        "file_path old_string new_string replace_all?:boolean",
     ),
-    _tool("Glob", "Finds files by a name pattern.", schema("pattern path?")),
+    _tool("Glob", "Finds files by a name pattern.", "pattern path?"),
     _tool(
         "Grep",
         "Searches the contents of files by a regular expression, with ripgrep.",
-        schema(
-            "pattern path? glob? output_mode? -B?:number -A?:number -C?:number context?:number -n?:bool -i?:bool"
-            " type? head_limit?:number offset?:number multiline?:bool",
-            output_mode=_MODES,
-        ),
+        "pattern path? glob? output_mode?:content,files_with_matches,count -B?:number -A?:number"
+        " -C?:number context?:number -n?:boolean -i?:boolean type? head_limit?:number offset?:number"
+        " multiline?:boolean",
     ),
-    _tool("TodoWrite", "Keeps the list of what is to be done.", schema("todos:array")),
+    _tool("TodoWrite", "Keeps the list of what is to be done.", "todos:array"),
 )

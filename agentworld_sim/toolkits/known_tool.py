@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agentworld_sim.toolkits.schemas import arguments
 from agentworld_sim.types.tools import DomainName, ToolSpec
 
 Keeps = Literal["nothing", "cwd", "all"]
@@ -87,7 +88,7 @@ class Maker:
         self,
         name: str,
         description: str,
-        input_schema: Mapping[str, Any],
+        takes: Mapping[str, Any] | str,
         *,
         names: tuple[str, ...] | None = None,
         operation: str = "",
@@ -95,7 +96,7 @@ class Maker:
         output_schema: Mapping[str, Any] | None = None,
         keeps: Keeps = "nothing",
     ) -> KnownTool:
-        """One tool."""
+        """One tool. What it takes is a schema, or the arguments in the words of `schemas.arguments`."""
         failing = failing or self.failing
         own = (name,) if self.for_agents else ()
         return KnownTool(
@@ -103,7 +104,7 @@ class Maker:
             names=own if names is None else names,
             domain=self.domain,
             description=description,
-            input_schema=input_schema,
+            input_schema=arguments(takes) if isinstance(takes, str) else takes,
             engine=self.engine,
             operation=f"{self.operations}:{operation or name}",
             output_schema=output_schema or self.output_schema,

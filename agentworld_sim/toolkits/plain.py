@@ -4,19 +4,19 @@ which is for the command line and for programs, and what many agents have beside
 from __future__ import annotations
 
 from agentworld_sim.toolkits.known_tool import KnownTool, Maker
-from agentworld_sim.toolkits.schemas import STRING, STRINGS, schema
+from agentworld_sim.toolkits.schemas import STRING, STRINGS, arguments, objects
 
 _terminal = Maker(
     toolkit="terminal",
     domain="terminal",
-    operations="agentworld_sim.engines.shell.toolkits.terminal",
+    operations="agentworld_sim.engines.shell.toolkits.plain",
     failing="failing",
 )
 _shell = Maker(
     toolkit="shell",
     domain="terminal",
     operations="agentworld_sim.engines.shell.toolkits.plain",
-    failing="failing",
+    failing="streams_failing",
 )
 
 _common = Maker(
@@ -28,10 +28,7 @@ _common = Maker(
     for_agents=False,
 )
 
-_KEYSTROKES = {
-    "type": "array",
-    "items": schema("keystrokes duration?:number"),
-}
+_KEYSTROKES = objects("keystrokes duration?:number")
 _COMMAND = {**STRING, "description": "Any bash text."}
 _WORDS = {**STRINGS, "description": "`$0`, `$1`, …"}
 _STDIN = {**STRING, "description": "Standard input; one character per byte (latin-1)."}
@@ -41,37 +38,31 @@ TERMINAL_TOOLS: tuple[KnownTool, ...] = (
         "keystrokes",
         "Types into a terminal and shows its screen. Each entry is typed, then the terminal is"
         " given `duration` seconds; a command runs when its newline is typed.",
-        schema("keystrokes", keystrokes=_KEYSTROKES),
+        arguments("keystrokes", keystrokes=_KEYSTROKES),
         failing="screen_failing",
         keeps="all",
     ),
     _terminal(
         "bash",
         "Runs a command in one bash session that stays open between calls.",
-        schema("command"),
+        "command",
         keeps="all",
     ),
-    _terminal(
-        "bash-c",
-        "Runs a command in a new bash.",
-        schema("command", command=STRING),
-        names=(),
-        operation="bash_c",
-    ),
+    _terminal("bash-c", "Runs a command in a new bash.", "command", names=(), operation="bash_c"),
 )
 
 SHELL_TOOLS: tuple[KnownTool, ...] = (
     _shell(
         "run",
         "Runs a script as `bash -c` does: a fresh shell, streams apart.",
-        schema("command arguments? stdin?", command=_COMMAND, arguments=_WORDS, stdin=_STDIN),
+        arguments("command arguments? stdin?", command=_COMMAND, arguments=_WORDS, stdin=_STDIN),
         names=("shell_run",),
         operation="run_script",
     ),
     _shell(
         "session",
         "Runs a script in one lasting shell, streams apart.",
-        schema("command", command=_COMMAND),
+        arguments("command", command=_COMMAND),
         names=("shell_session",),
         operation="run_in_session",
         keeps="all",
@@ -79,7 +70,7 @@ SHELL_TOOLS: tuple[KnownTool, ...] = (
 )
 
 COMMON_TOOLS: tuple[KnownTool, ...] = (
-    _common("now", "Tells the date and the time.", schema()),
-    _common("today", "Tells the date.", schema()),
-    _common("think", "Notes a thought.", schema("thought")),
+    _common("now", "Tells the date and the time.", ""),
+    _common("today", "Tells the date.", ""),
+    _common("think", "Notes a thought.", "thought"),
 )

@@ -6,38 +6,42 @@ from collections.abc import Mapping
 from typing import Any
 
 STRING: Mapping[str, Any] = {"type": "string"}
-INTEGER: Mapping[str, Any] = {"type": "integer"}
-NUMBER: Mapping[str, Any] = {"type": "number"}
-BOOLEAN: Mapping[str, Any] = {"type": "boolean"}
 STRINGS: Mapping[str, Any] = {"type": "array", "items": STRING}
+BOOLEAN: Mapping[str, Any] = {"type": "boolean"}
 
 _KINDS: Mapping[str, Mapping[str, Any]] = {
     "": STRING,
-    "int": INTEGER,
-    "number": NUMBER,
-    "bool": BOOLEAN,
     "strings": STRINGS,
-    "array": {"type": "array"},
-    "object": {"type": "object"},
+    **{
+        name: {"type": name}
+        for name in ("string", "integer", "number", "boolean", "object", "array")
+    },
 }
 
 
-def schema(arguments: str = "", /, **others: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An object schema.
+def arguments(text: str = "", /, **kinds: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema of an object, in words: `"path head?:number paths:strings timeout?:integer|null"`.
 
     Args:
-        arguments: Separated by spaces, each as in the table of bindings: `path`, `offset?` for one that may be
-            left out, `offset?:number` for one that is no text, `offset?:number|null` where `null` stands for
-            leaving it out, as in Python tools.
-        others: Schemas of arguments that have their own.
+        text: The names, separated by spaces. A `?` follows one that may be left out; after a colon comes
+            its type where that is no plain string, or the words that it may be, separated by commas;
+            `|null` follows where `null` may be given too, as Python tools publish it.
+        kinds: The schemas of names whose type has no word.
     """
-    properties: dict[str, Any] = {}
+    properties: dict[str, Mapping[str, Any]] = {}
     required: list[str] = []
-    for argument in arguments.split():
-        name, _, kind = argument.partition(":")
+    for word in text.split():
+        name, _, kind = word.partition(":")
+        plain, nullable, _ = kind.partition("|null")
         if not name.endswith("?"):
             required.append(name)
         name = name.removesuffix("?")
-        own = others.get(name, _KINDS[kind.removesuffix("|null")])
-        properties[name] = {"anyOf": [own, {"type": "null"}]} if kind.endswith("|null") else own
+        words = {"type": "string", "enum": plain.split(",")}
+        schema = kinds[name] if name in kinds else words if "," in plain else _KINDS[plain]
+        properties[name] = {"anyOf": [schema, {"type": "null"}]} if nullable else schema
     return {"type": "object", "properties": properties, "required": required}
+
+
+def objects(text: str, /, **kinds: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A list of objects, each as `arguments` says."""
+    return {"type": "array", "items": arguments(text, **kinds)}

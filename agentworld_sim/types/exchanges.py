@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agentworld_sim.types.files import BlobId
+from agentworld_sim.types.json import json_form
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.tools import ToolCall
 
@@ -45,25 +46,7 @@ class Exchange:
     """Why the reply was not used; empty for the one that was."""
 
     def to_json(self) -> dict[str, Any]:
-        value: dict[str, Any] = {
-            "about": self.about,
-            "messages": [list(message) for message in self.messages],
-            "parameters": self.parameters,
-            "content": self.content,
-            "finish_reason": self.finish_reason,
-            "usage": self.usage,
-            "seconds": self.seconds,
-            "source": self.source,
-        }
-        if self.thinking:
-            value["thinking"] = self.thinking
-        if self.first_token_seconds is not None:
-            value["first_token_seconds"] = self.first_token_seconds
-        if not self.tagged:
-            value["tagged"] = False
-        if self.problem:
-            value["problem"] = self.problem
-        return value
+        return json_form(self, "finish_reason", "usage", "seconds", "source")
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Exchange:
@@ -91,13 +74,8 @@ class FailedStep:
     """Host time, ISO 8601; for people only."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "base": self.base,
-            "call": {"name": self.call.name, "arguments": self.call.arguments, "id": self.call.id},
-            "error": self.error,
-            "exchanges": [exchange.to_json() for exchange in self.exchanges],
-            "when": self.when,
-        }
+        call = {"name": self.call.name, "arguments": self.call.arguments, "id": self.call.id}
+        return {**json_form(self), "call": call}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> FailedStep:
@@ -118,6 +96,3 @@ class FailedStep:
 def blobs_of(exchanges: Iterable[Exchange]) -> set[BlobId]:
     """Every blob that some exchanges refer to."""
     return set[BlobId]().union(*(exchange.blobs() for exchange in exchanges))
-
-
-__all__ = ["Exchange", "FailedStep", "Source", "blobs_of"]

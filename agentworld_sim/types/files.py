@@ -151,7 +151,9 @@ class FileTree(Mapping[str, FileEntry]):
         """What `replaced` needs to make this tree equal to `other`; paths in byte order."""
         mine, theirs = self._entries, other._entries
         changed: dict[str, FileEntry | None] = {
-            path: entry for path, entry in theirs.items() if mine.get(path) != entry
+            path: entry
+            for path, entry in theirs.items()
+            if (held := mine.get(path)) is not entry and held != entry
         }
         changed.update((path, None) for path in mine if path not in theirs)
         return dict(sorted(changed.items()))

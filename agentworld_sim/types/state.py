@@ -36,19 +36,14 @@ class StateChange:
         )
 
     def to_json(self) -> dict[str, Any]:
-        value: dict[str, Any] = {"clock_us": self.clock_us}
-        if self.files:
-            value["files"] = {
-                path: None if entry is None else entry.to_json()
-                for path, entry in self.files.items()
-            }
-        if self.sessions:
-            value["sessions"] = dict(self.sessions)
-        if self.values:
-            value["values"] = dict(self.values)
-        if self.seed is not None:
-            value["seed"] = self.seed
-        return value
+        files = {path: entry and entry.to_json() for path, entry in self.files.items()}
+        mappings = {"files": files, "sessions": dict(self.sessions), "values": dict(self.values)}
+        seed = {} if self.seed is None else {"seed": self.seed}
+        return {
+            "clock_us": self.clock_us,
+            **{name: held for name, held in mappings.items() if held},
+            **seed,
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> StateChange:

@@ -15,7 +15,7 @@ from typing import IO, Any, Literal, cast
 from agentworld_sim.errors import UsageError
 from agentworld_sim.types.exchanges import Exchange, blobs_of
 from agentworld_sim.types.files import BlobId
-from agentworld_sim.types.json import canonical_json
+from agentworld_sim.types.json import canonical_json, json_form
 from agentworld_sim.types.refs import WorldRef, hashed
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall
@@ -46,14 +46,7 @@ class Observation:
     provenance: Provenance = "computed"
 
     def to_json(self) -> dict[str, Any]:
-        value: dict[str, Any] = {"text": self.text, "provenance": self.provenance}
-        if self.structured is not None:
-            value["structured"] = self.structured
-        if self.content:
-            value["content"] = list(self.content)
-        if self.is_error:
-            value["is_error"] = True
-        return value
+        return json_form(self, "provenance")
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Observation:
@@ -74,12 +67,7 @@ class CheckVerdict:
     """Which answer of the turn it was said of; an engine that imagines may give several."""
 
     def to_json(self) -> dict[str, Any]:
-        value: dict[str, Any] = {"check": self.check, "accepted": self.accepted}
-        if self.reason:
-            value["reason"] = self.reason
-        if self.attempt != 1:
-            value["attempt"] = self.attempt
-        return value
+        return json_form(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +83,7 @@ class InnerAnswer:
     answer: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "argv": list(self.argv),
-            "stdin_hash": self.stdin_hash,
-            "occurrence": self.occurrence,
-            "answer": self.answer,
-        }
+        return json_form(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> InnerAnswer:
@@ -125,8 +108,7 @@ class Conflict:
         return f"{self.kind} {self.key}: changed by both branches; the one up to {self.kept[:12]} stays"
 
     def to_json(self) -> dict[str, Any]:
-        value = {"kind": self.kind, "key": self.key, "kept": self.kept}
-        return {**value, "moved": self.moved} if self.moved else value
+        return json_form(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,20 +140,17 @@ class Turn:
         object.__setattr__(self, "ref", hashed("turn", identity))
 
     def _identity(self) -> dict[str, Any]:
-        value: dict[str, Any] = {
+        return {
             "parent": self.parent,
             "call": {"name": self.call.name, "arguments": self.call.arguments},
             "action": self.action.text,
             "observation": self.observation.to_json(),
             "change": self.change.to_json(),
+            **self._nonempty("inner", "merged", "conflicts"),
         }
-        if self.inner:
-            value["inner"] = [answer.to_json() for answer in self.inner]
-        if self.merged:
-            value["merged"] = list(self.merged)
-        if self.conflicts:
-            value["conflicts"] = [conflict.to_json() for conflict in self.conflicts]
-        return value
+
+    def _nonempty(self, *names: str) -> dict[str, Any]:
+        return {name: json_form(held) for name in names if (held := getattr(self, name))}
 
     @property
     def parents(self) -> tuple[WorldRef, ...]:
@@ -181,12 +160,7 @@ class Turn:
     def to_json(self) -> dict[str, Any]:
         value = self._identity()
         value["call"]["id"] = self.call.id
-        value["ref"] = self.ref
-        if self.checks:
-            value["checks"] = [verdict.to_json() for verdict in self.checks]
-        if self.exchanges:
-            value["exchanges"] = [exchange.to_json() for exchange in self.exchanges]
-        return value
+        return {**value, "ref": self.ref, **self._nonempty("checks", "exchanges")}
 
     def blobs(self) -> set[BlobId]:
         """Every blob this turn refers to."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult, TextContent
 
-from agentworld_mcp_shim._answers import SIMULATED
+from agentworld_mcp_shim._argument_errors import Schema, argument_errors
 from agentworld_mcp_shim._keys import checked_name, owned_id, owner_of
-from agentworld_mcp_shim._schemas import Schema, argument_errors
+from agentworld_mcp_shim._results import SIMULATED
 from agentworld_sim.errors import UsageError
-from agentworld_sim.runtime.world_records import new_world_id
+from agentworld_sim.runtime.history import new_world_id
 from mcp import MCPError
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ TOOLS = {
 
 
 class WorldControls:
-    """Implements `ControlTools`."""
+    """Answers calls of the control tools."""
 
     def __init__(self, pool: WorldPool, mirrors: Mapping[str, Mirror]) -> None:
         """
@@ -149,42 +149,45 @@ class WorldControls:
             return None
         wrong = argument_errors(name, Schema(tool["inputSchema"]), arguments)
         if wrong is not None:
-            return _said(wrong, is_error=True)
+            return _error(wrong)
         world = await self._pool.world(context)
-        if name == PREFIX + "reset":
-            await world.rewind()
-        elif name == PREFIX + "fork":
-            return await self._fork(context, world, use=arguments.get("use") is True)
-        elif name == PREFIX + "use":
-            return await self._use(context, arguments["world"])
-        return await _whereabouts(world)
+        match name.removeprefix(PREFIX):
+            case "fork":
+                return await self._fork(context, world, use=arguments.get("use") is True)
+            case "use":
+                return await self._use(context, arguments["world"])
+            case "reset":
+                await world.rewind()
+            case _:
+                pass
+        return await _position(world)
 
     async def _fork(self, context: ServerRequestContext[Any], world: World, *, use: bool) -> Any:
         key = self._pool.key(context)
-        if use and key.seat is None:
-            return _said(_NO_SESSION.format(source=key.source), is_error=True)
+        if use and key.redirectable is None:
+            return _error(_NO_SESSION.format(source=key.source))
         world_id = new_world_id()
         if key.principal is not None:
             world_id = owner_of(key.principal) + world_id
         forked = await self._pool.fork(world, world_id, key)
         if use:
-            assert self._pool.moves is not None
-            await self._pool.moves.move(key, world_id)
-        return await _whereabouts(forked)
+            assert self._pool.redirects is not None
+            await self._pool.redirects.redirect(key, world_id)
+        return await _position(forked)
 
     async def _use(self, context: ServerRequestContext[Any], name: str) -> Any:
         key = self._pool.key(context)
-        if key.seat is None:
-            return _said(_NO_SESSION.format(source=key.source), is_error=True)
+        if key.redirectable is None:
+            return _error(_NO_SESSION.format(source=key.source))
         try:
             world_id = owned_id(name, key.principal) if key.over_http else checked_name(name)
         except MCPError as error:
-            return _said(str(error), is_error=True)
+            return _error(str(error))
         if not await self._pool.has(world_id):
-            return _said(f"there is no world {name!r}.", is_error=True)
-        assert self._pool.moves is not None
-        await self._pool.moves.move(key, world_id)
-        return await _whereabouts(await self._pool.world(context))
+            return _error(f"there is no world {name!r}.")
+        assert self._pool.redirects is not None
+        await self._pool.redirects.redirect(key, world_id)
+        return await _position(await self._pool.world(context))
 
 
 _NO_SESSION = (
@@ -193,7 +196,7 @@ _NO_SESSION = (
 )
 
 
-async def _whereabouts(world: World) -> CallToolResult:
+async def _position(world: World) -> CallToolResult:
     # As the store has it: another process may have moved the world on.
     record = await asyncio.to_thread(world.store.world, world.id)
     said = {"world": record.id, "turns": record.turns, "ref": record.head}
@@ -204,5 +207,5 @@ async def _whereabouts(world: World) -> CallToolResult:
     )
 
 
-def _said(text: str, *, is_error: bool) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
+def _error(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

@@ -90,7 +90,6 @@ async def explain_tools(settings: ShimSettings, started: Mapping[str, Upstream])
         started: Upstreams that run already.
     """
     from agentworld_mcp_shim._mirrors import mirrors_of
-    from agentworld_mcp_shim._seating import with_tools
     from agentworld_sim.scenario import Scenario
     from agentworld_sim.world import World
 
@@ -110,7 +109,7 @@ async def explain_tools(settings: ShimSettings, started: Mapping[str, Upstream])
     mirror = mirrors[""]
     specs = {spec.name: spec for spec in mirror.specs(settings.binds)}
     problems = {tool.world_name: tool.problem for tool in mirror.tools.values()}
-    async with await with_tools(open_world(), mirror, list(specs.values())) as world:
+    async with await mirror.bind(await open_world(), list(specs.values())) as world:
         return explain_world(world, problems, specs)
 
 

@@ -11,19 +11,21 @@ outside this run of the shim can work out.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
+import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp.types import INVALID_PARAMS
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.runtime.world_records import check_world_id, new_world_id
+from agentworld_sim.runtime.history import check_world_id, new_world_id
 from mcp import MCPError
 
 if TYPE_CHECKING:
@@ -80,7 +82,6 @@ class WorldKey:
     source: Source
     """What decided."""
     principal: str | None = None
-    session: str | None = field(default=None, repr=False)
     over_http: bool = False
 
     @property
@@ -89,7 +90,7 @@ class WorldKey:
         return self.source == "session"
 
     @property
-    def seat(self) -> str | None:
+    def redirectable(self) -> str | None:
         """Names what can be moved to another world: a session, or a client on standard input.
 
         `None` where every request says or implies its world by itself.
@@ -119,7 +120,11 @@ class Keys:
                 return WorldKey(id=self._run.world, source="process")
             return WorldKey(id=checked_name(wanted), source="_meta")
         caller: Caller = request.scope.get(CALLER) or Caller()
-        principal = caller.principal
+        principal, session = caller.principal, caller.session
+
+        def key(world_id: str, source: Source) -> WorldKey:
+            return WorldKey(id=world_id, source=source, principal=principal, over_http=True)
+
         named: tuple[tuple[Source, str | None], ...] = (
             ("_meta", _named(context.meta)),
             ("header", request.headers.get(HEADER)),
@@ -127,29 +132,12 @@ class Keys:
         )
         for source, name in named:
             if name is not None:
-                return WorldKey(
-                    id=owned_id(name, principal),
-                    source=source,
-                    principal=principal,
-                    session=caller.session,
-                    over_http=True,
-                )
-        if caller.session is not None:
-            return WorldKey(
-                id=self._session_world(caller.session, principal),
-                source="session",
-                principal=principal,
-                session=caller.session,
-                over_http=True,
-            )
+                return key(owned_id(name, principal), source)
+        if session is not None:
+            return key(self._session_world(session, principal), "session")
         if principal is not None:
-            return WorldKey(
-                id=owned_id(OWN_WORLD, principal),
-                source="principal",
-                principal=principal,
-                over_http=True,
-            )
-        return WorldKey(id=self._run.world, source="process", over_http=True)
+            return key(owned_id(OWN_WORLD, principal), "principal")
+        return key(self._run.world, "process")
 
     def _session_world(self, session: str, principal: str | None) -> str:
         key = principal, session
@@ -161,6 +149,41 @@ class Keys:
                 self._of_session.clear()
             self._of_session[key] = found = owned_id(drawn, principal)
         return found
+
+
+class SessionRedirects:
+    """Which world a session is in, if it is no longer its own; known to all processes of a run."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """
+        Args:
+            folder: Where the processes tell each other; `None` when there is one only.
+        """
+        self._folder = folder
+        self._worlds: dict[str, str] = {}
+
+    async def resolve(self, key: WorldKey) -> WorldKey:
+        """The key of the world in which the session of `key` is now."""
+        assert key.redirectable is not None
+        if self._folder is None:
+            world_id = self._worlds.get(key.redirectable)
+        else:
+            world_id = await asyncio.to_thread(
+                _read_redirect, self._file(self._folder, key.redirectable)
+            )
+        return key if world_id is None else replace(key, id=world_id)
+
+    async def redirect(self, key: WorldKey, world_id: str) -> None:
+        """Moves the session of `key` to another world."""
+        assert key.redirectable is not None
+        if self._folder is None:
+            self._worlds[key.redirectable] = world_id
+        else:
+            file = self._file(self._folder, key.redirectable)
+            await asyncio.to_thread(_write_redirect, file, world_id)
+
+    def _file(self, folder: Path, session: str) -> Path:
+        return folder / f"redirect-{hashlib.sha256(session.encode()).hexdigest()}"
 
 
 def owner_of(principal: str) -> str:
@@ -223,3 +246,16 @@ def _named(meta: Mapping[str, Any] | None) -> str | None:
 
 def _no_world(name: str) -> MCPError:
     return MCPError(INVALID_PARAMS, f"there is no world {name!r}.")
+
+
+def _read_redirect(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="ascii")
+    except FileNotFoundError:
+        return None
+
+
+def _write_redirect(file: Path, world_id: str) -> None:
+    beside = file.with_suffix(f".{os.getpid()}")
+    beside.write_text(world_id, encoding="ascii")
+    beside.replace(file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 Page = Mapping[str, Any]
 """One result of a list request, as it came over the wire."""
@@ -54,6 +54,12 @@ class Listing:
     def pages(self, method: str) -> Pages:
         """The pages of one list request; none when it was not asked or gave an error."""
         return self.lists.get(method, {})
+
+    def objects(self, method: str) -> Iterator[Mapping[str, Any]]:
+        """What of `items` are objects."""
+        for item in self.items(method):
+            if isinstance(item, dict):
+                yield cast("Mapping[str, Any]", item)
 
     def items(self, method: str) -> Iterator[Any]:
         """Everything that one list request lists, page after page. Nothing of it has been checked."""

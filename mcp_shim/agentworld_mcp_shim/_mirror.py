@@ -1,16 +1,29 @@
-"""The mirror: what an upstream lists, as clients are shown it, and its tools as the world is given them."""
+"""The mirror: what upstreams list, as clients are shown it, and their tools as the world is given them.
+
+Of several upstreams one mirror shows `UPSTREAM__tool`, `UPSTREAM__prompt`, and resources as they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from agentworld_mcp_shim._listing import LISTS, Listing, Page
-from agentworld_mcp_shim._schemas import Schema, ValidationStyle, validation_style
+from agentworld_mcp_shim._argument_errors import Schema, ValidationStyle, validation_style
+from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
+from agentworld_sim import __version__
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.toolkits import inferred_domain
 from agentworld_sim.types.tools import ToolSpec
+
+if TYPE_CHECKING:
+    from agentworld_sim.world import World
+    from mcp import UriTemplate
+
+logger = logging.getLogger(__name__)
 
 LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 """What a listing of the newest protocol must carry, for upstreams that speak an older one."""
@@ -18,6 +31,9 @@ LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "result
 
 SEPARATOR = "__"
 """Between an upstream's name and a tool's, where several upstreams are shown as one."""
+
+_KEYS = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
+"""What must be unique in a list of several upstreams whose entries keep their own names."""
 
 
 class Origin(NamedTuple):
@@ -114,7 +130,8 @@ class Mirror:
         """By the name that clients use."""
         self.warnings: list[str] = []
         self._shaped: dict[tuple[str, str | None, str], Page] = {}
-        self._take_tools()
+        for number, tool in enumerate(listing.items("tools/list")):
+            self._add(number, tool)
 
     def origin(self, method: str, params: Mapping[str, Any]) -> Origin:
         """Which upstream a request that is no tool call belongs to."""
@@ -144,10 +161,6 @@ class Mirror:
             self._shaped[key] = _expressible(method, {**LIST_DEFAULTS, **found}, version)
         return self._shaped[key]
 
-    def page(self, cursor: str | None, version: str) -> Page | None:
-        """The result of `tools/list` for a cursor, as `list_page` gives it."""
-        return self.list_page("tools/list", cursor, version)
-
     @property
     def style(self) -> ValidationStyle:
         """How the server speaks of mistakes: as its tools' schemas look."""
@@ -158,9 +171,6 @@ class Mirror:
 
     def specs(self, binds: Mapping[str, str]) -> list[ToolSpec]:
         """The tools as the world is given them.
-
-        Args:
-            binds: Binding ids by tool name, for tools that do not bind by themselves.
 
         Raises:
             UsageError: `binds` names a tool that the upstream does not have.
@@ -186,13 +196,28 @@ class Mirror:
         )
         return [replace(spec, domain=inferred_domain(spec)) for spec in specs]
 
+    async def bind(self, world: World, specs: Sequence[ToolSpec]) -> World:
+        """Gives a world the mirror's tools.
+
+        Returns:
+            The same world.
+        """
+        known = len(self.warnings)
+
+        def bind() -> None:
+            bound = world.add_tools(specs)
+            self.examine([tool.name for tool in bound if tool.access == "simulate"])
+
+        # In a thread, because thousands of tools take a while and a client is being served.
+        await asyncio.to_thread(bind)
+        for warning in self.warnings[known:]:
+            logger.warning("%s", warning)
+        return world
+
     def examine(self, names: Iterable[str]) -> None:
         """Looks whether the schemas of these tools can be used; those that cannot get a `problem`.
 
         All at once would cost seconds for thousands of tools, and only bound ones are ever used.
-
-        Args:
-            names: What the world calls them.
         """
         wanted = set(names)
         for tool in self.tools.values():
@@ -200,10 +225,6 @@ class Mirror:
                 continue
             if tool.problem is None and (problem := tool.schema_problem()) is not None:
                 self._refuse(tool, problem)
-
-    def _take_tools(self) -> None:
-        for number, tool in enumerate(self.listing.items("tools/list")):
-            self._add(number, tool)
 
     def _add(self, number: int, listed: object) -> None:
         name = cast("dict[str, Any]", listed).get("name") if isinstance(listed, dict) else None
@@ -228,6 +249,169 @@ class Mirror:
         if tool.problem is None:
             tool.problem = problem
             self.warnings.append(f"{tool.name!r} is refused: {problem}.")
+
+
+class MergedMirror(Mirror):
+    """What a client is shown of several upstreams at once."""
+
+    def __init__(self, mirrors: Mapping[str, Mirror]) -> None:
+        self._mirrors = dict(mirrors)
+        self._clashes: list[str] = []
+        self._owners: dict[tuple[str, str], str] = {}
+        merged = self._merged()
+        super().__init__(replace(merged, lists={}))
+        self.listing = merged
+        for name, mirror in self._mirrors.items():
+            self.warnings += [f"{name}: {warning}" for warning in mirror.warnings]
+            for tool in mirror.tools.values():
+                self.tools[tool.world_name] = tool.shown_as(tool.world_name)
+        self.warnings += self._clashes
+
+    def origin(self, method: str, params: Mapping[str, Any]) -> Origin:
+        """Which upstream a request that is no tool call belongs to; nobody's has an empty name."""
+        if method == "prompts/get":
+            return self._named(params, "name")
+        if method == "completion/complete":
+            ref = cast("Mapping[str, Any]", params["ref"])
+            if ref.get("type") == "ref/prompt":
+                inner = self._named(ref, "name")
+                return Origin(inner.upstream, {**params, "ref": inner.params})
+            return Origin(self._owner(str(ref.get("uri"))), params)
+        if "uri" in params:
+            return Origin(self._owner(str(params["uri"])), params)
+        return Origin("", params)
+
+    def _named(self, params: Mapping[str, Any], key: str) -> Origin:
+        shown = str(params[key])
+        for name in self._mirrors:
+            if shown.startswith(name + SEPARATOR):
+                return Origin(name, {**params, key: shown[len(name + SEPARATOR) :]})
+        return Origin("", params)
+
+    def _owner(self, uri: str) -> str:
+        for method in _KEYS:
+            if (owner := self._owners.get((method, uri))) is not None:
+                return owner
+        for (method, template), owner in self._owners.items():
+            if method == "resources/templates/list" and template_values(template, uri) is not None:
+                return owner
+        return ""
+
+    def _merged(self) -> Listing:
+        listings = {name: mirror.listing for name, mirror in self._mirrors.items()}
+        instructions = [
+            f"{name}: {listing.instructions}"
+            for name, listing in listings.items()
+            if listing.instructions
+        ]
+        return Listing(
+            identity={"name": "agentworld", "version": __version__},
+            instructions="\n\n".join(instructions) or None,
+            capabilities=_all_capabilities(listings),
+            lists={method: pages for method in LISTS if (pages := self._pages(method, listings))},
+            contents={
+                uri: content
+                for name, listing in listings.items()
+                for uri, content in listing.contents.items()
+                if self._owners.get(("resources/list", uri), name) == name
+            },
+            prompts={
+                f"{name}{SEPARATOR}{prompt}": result
+                for name, listing in listings.items()
+                for prompt, result in listing.prompts.items()
+            },
+        )
+
+    def _pages(self, method: str, listings: Mapping[str, Listing]) -> Pages:
+        """What all list, one after another: a new page begins only where an upstream begins one.
+
+        Many clients read the first page alone, and would see the first upstream's tools alone. The
+        cursors are the upstreams' own, behind their names.
+        """
+        items = LISTS[method].items
+        merged: dict[str | None, Page] = {}
+        current: Page = {}
+        for name, listing in listings.items():
+            for cursor, page in listing.pages(method).items():
+                own = {key: value for key, value in page.items() if key != "nextCursor"}
+                shown = self._shown(method, name, page[items])
+                if not merged:
+                    current = merged[None] = {**own, items: shown}
+                elif cursor is None:
+                    current[items] = [*current[items], *shown]
+                else:
+                    key = f"{name}:{cursor}"
+                    current["nextCursor"] = key
+                    current = merged[key] = {**own, items: shown}
+        return merged
+
+    def _shown(self, method: str, name: str, items: list[Any]) -> list[Any]:
+        """What one page of one upstream lists, as it is shown beside the others'."""
+        shown: list[Any] = []
+        key = _KEYS.get(method)
+        for item in items:
+            if not isinstance(item, dict):
+                shown.append(item)
+                continue
+            listed = cast("dict[str, Any]", item)
+            if key is None:
+                own = listed.get("name")
+                renamed = f"{name}{SEPARATOR}{own}" if isinstance(own, str) else own
+                shown.append({**listed, "name": renamed})
+                continue
+            identity = str(listed.get(key))
+            owner = self._owners.setdefault((method, identity), name)
+            if owner == name:
+                shown.append(listed)
+            else:
+                self._clashes.append(
+                    f"{owner!r} and {name!r} both offer {identity!r}: it is read from {owner!r}."
+                )
+        return shown
+
+
+def world_listing(world: World) -> Listing:
+    """The world's own tools, as an upstream would list them."""
+    own = (tool for tool in world.tools.values() if tool.access == "simulate")
+    return tools_listing([listed_tool(tool) for tool in own])
+
+
+def tools_listing(tools: Sequence[Mapping[str, Any]]) -> Listing:
+    """A server of ours that has these tools."""
+    return Listing(
+        identity={"name": "agentworld", "version": __version__},
+        lists={"tools/list": {None: {"tools": list(tools)}}},
+    )
+
+
+def listed_tool(tool: ToolSpec) -> dict[str, Any]:
+    """A tool as `tools/list` shows it."""
+    listed: dict[str, Any] = {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+    }
+    if tool.output_schema is not None:
+        listed["outputSchema"] = tool.output_schema
+    if tool.annotations:
+        listed["annotations"] = dict(tool.annotations)
+    return listed
+
+
+def template_values(template: str, uri: str) -> dict[str, str | list[str]] | None:
+    """The values with which a resource template becomes `uri`; `None` when it cannot."""
+    parsed = _template(template)
+    return None if parsed is None else parsed.match(uri)
+
+
+@lru_cache(maxsize=1024)
+def _template(template: str) -> UriTemplate | None:
+    from mcp import InvalidUriTemplate, UriTemplate
+
+    try:
+        return UriTemplate.parse(template)
+    except InvalidUriTemplate:
+        return None
 
 
 def _takes_text(schema: Mapping[str, Any]) -> bool:
@@ -297,3 +481,21 @@ def _expressible(method: str, page: dict[str, Any], version: str) -> Page:
     if not valid([]):
         page = {**LIST_DEFAULTS, key: page[key], "nextCursor": page.get("nextCursor")}
     return {**page, key: [item for item in page[key] if valid([item])]}
+
+
+def _all_capabilities(listings: Mapping[str, Listing]) -> dict[str, Any]:
+    """What any of them can; a flag is set when any of them sets it."""
+    merged: dict[str, Any] = {}
+    for listing in listings.values():
+        for name, shown in listing.capabilities.items():
+            earlier = merged.get(name)
+            if isinstance(earlier, dict) and isinstance(shown, dict):
+                flags = cast("dict[str, Any]", shown)
+                known = cast("dict[str, Any]", earlier)
+                merged[name] = {
+                    **known,
+                    **{flag: value for flag, value in flags.items() if value or flag not in known},
+                }
+            elif shown is not None:
+                merged[name] = shown
+    return merged

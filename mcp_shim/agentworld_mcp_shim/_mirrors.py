@@ -7,8 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from agentworld_mcp_shim._merged import MergedMirror
-from agentworld_mcp_shim._mirror import Mirror
+from agentworld_mcp_shim._mirror import MergedMirror, Mirror
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:

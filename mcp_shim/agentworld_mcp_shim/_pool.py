@@ -10,10 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agentworld_mcp_shim._keys import Keys, Run, WorldKey
-from agentworld_mcp_shim._leases import Leases
-from agentworld_mcp_shim._moves import Moves
-from agentworld_mcp_shim._seating import with_tools
+from agentworld_mcp_shim._keys import Keys, Run, SessionRedirects, WorldKey
+from agentworld_mcp_shim._quotas import WorldQuotas
 from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
 from agentworld_mcp_shim._worlds import WorldOpener
 from agentworld_sim.errors import AgentworldError, UnknownWorldError
@@ -38,17 +36,17 @@ CLOSE_SECONDS = 5.0
 class _Entry:
     """One world, open or being opened."""
 
-    def __init__(self) -> None:
-        self.bare: asyncio.Task[World] | None = None
-        self.ready: asyncio.Task[World] | None = None
-        self.users = 0
-        """Requests that were given the world and are not answered yet."""
-        self.until = 0.0
-        """When its lease ends, as far as this process knows; 0 for never."""
+    bare: asyncio.Task[World]
+    ready: asyncio.Task[World]
+    """With the mirror's tools."""
+    users = 0
+    """Requests that were given the world and are not answered yet."""
+    until = 0.0
+    """When its lease ends, as far as this process knows; 0 for never."""
 
 
 class WorldPool:
-    """Implements `Worlds` for any number of clients.
+    """Gives the requests of any number of clients their worlds.
 
     A world is opened once, however many ask for it at a time, and an opening goes on when who asked has
     left. Use it on one event loop.
@@ -63,26 +61,18 @@ class WorldPool:
         clock: Callable[[], float] = time.time,
         max_open: int = MAX_OPEN,
     ) -> None:
-        """
-        Args:
-            settings: What the command line says.
-            mirror: Whose tools the worlds are given; see `show` when it is not known yet.
-            run: What the processes of this run share.
-            clock: Seconds since the epoch.
-            max_open: Worlds that are held open.
-        """
         choice = settings.worlds
         self.run = run or (Run(world=choice.world_id) if choice.world_id else Run())
         self._settings = settings
         self._keys = Keys(self.run)
         self._opener = WorldOpener(choice, settings.access)
         http = settings.http
-        self._leases = Leases(
+        self._quotas = WorldQuotas(
             seconds=http.world_seconds if http else 0.0,
             most=(http or HttpSettings()).max_worlds,
             clock=clock,
         )
-        self.moves = Moves(self.run.folder) if settings.control_tools else None
+        self.redirects = SessionRedirects(self.run.folder) if settings.control_tools else None
         self._max_open = max_open
         self._entries: dict[str, _Entry] = {}
         self._mirror: asyncio.Future[Mirror | None] = asyncio.Future()
@@ -104,20 +94,12 @@ class WorldPool:
         self._mirror.set_result(mirror)
 
     def begin(self) -> asyncio.Task[World]:
-        """Begins to open the world of this process, so that it is there when it is asked for.
-
-        Returns:
-            The world without the mirror's tools.
-        """
-        entry = self._entry(WorldKey(id=self.run.world, source="process"))
-        assert entry.bare is not None
-        return entry.bare
+        """Begins to open the world of this process, at first without the mirror's tools."""
+        return self._entry(WorldKey(id=self.run.world, source="process")).bare
 
     def ready(self) -> asyncio.Task[World]:
         """The world of this process with the mirror's tools."""
-        entry = self._entry(WorldKey(id=self.run.world, source="process"))
-        assert entry.ready is not None
-        return entry.ready
+        return self._entry(WorldKey(id=self.run.world, source="process")).ready
 
     def key(self, context: ServerRequestContext[Any]) -> WorldKey:
         """Which world a request is about.
@@ -137,8 +119,8 @@ class WorldPool:
             MCPError: the request names one that it may not use, or may make no more.
         """
         key = self.key(context)
-        if self.moves is not None and key.seat is not None:
-            key = await self.moves.moved(key)
+        if self.redirects is not None and key.redirectable is not None:
+            key = await self.redirects.resolve(key)
         return await self.open(key)
 
     async def open(self, key: WorldKey) -> World:
@@ -147,12 +129,15 @@ class WorldPool:
         task = asyncio.current_task()
         assert task is not None
         entry.users += 1
-        task.add_done_callback(lambda _: self._left(entry))
-        assert entry.ready is not None
+
+        def leave(_: object) -> None:
+            entry.users -= 1
+
+        task.add_done_callback(leave)
         world = await asyncio.shield(entry.ready)
-        if self._leases.due(entry.until):
+        if self._quotas.is_due(entry.until):
             with suppress(UnknownWorldError):
-                entry.until = await self._leases.renew(world.store, world.id)
+                entry.until = await self._quotas.renew(world.store, world.id)
         return world
 
     async def has(self, world_id: str) -> bool:
@@ -162,7 +147,7 @@ class WorldPool:
             record = await asyncio.to_thread(store.world, world_id)
         except UnknownWorldError:
             return False
-        return not self._leases.gone(record)
+        return not self._quotas.is_gone(record)
 
     async def fork(self, world: World, world_id: str, key: WorldKey) -> World:
         """A copy of a world, which belongs to who asks for it.
@@ -172,10 +157,10 @@ class WorldPool:
         """
         leased = self._settings.http is not None
         if leased:
-            await self._leases.admit(world.store, key.principal)
+            await self._quotas.admit(world.store, key.principal)
         forked = await world.fork(id=world_id)
         if leased:
-            await self._leases.renew(world.store, world_id)
+            await self._quotas.renew(world.store, world_id)
         await forked.close()
         return await self.open(replace(key, id=world_id))
 
@@ -194,35 +179,31 @@ class WorldPool:
 
     async def sweep(self) -> None:
         """Removes the worlds whose time is over."""
-        for world_id in await self._leases.sweep(await self._opener.store()):
+        for world_id in await self._quotas.sweep(await self._opener.store()):
             await self._drop(world_id)
 
     def keep_sweeping(self) -> None:
         """Removes them now and then, until the pool is closed."""
-        if self._leases.pause is not None and self._sweeping is None:
-            self._sweeping = asyncio.create_task(self._sweep_for_ever(self._leases.pause))
+        if self._quotas.pause is not None and self._sweeping is None:
+            self._sweeping = asyncio.create_task(self._sweep_for_ever(self._quotas.pause))
 
     async def aclose(self, *, keep_unused: bool = False) -> None:
         """Closes all worlds and the store.
 
         Clients start a server only to list its tools, and each start would leave a world behind: a
         fresh world of this process that nobody used is removed.
-
-        Args:
-            keep_unused: Leave that to another process.
         """
         if self._sweeping is not None:
             self._sweeping.cancel()
-        openings = {entry.bare for entry in self._entries.values() if entry.bare is not None}
-        if openings:
+        if openings := {entry.bare for entry in self._entries.values()}:
             await asyncio.wait(openings, timeout=CLOSE_SECONDS)
         for world_id in list(self._entries):
             await self._drop(world_id)
         if not keep_unused and self._settings.worlds.world_id is None:
-            await self._put_away()
+            await self._remove_unused()
         await self._opener.close()
 
-    async def _put_away(self) -> None:
+    async def _remove_unused(self) -> None:
         if not self._opener.begun:
             return
         # Whatever is wrong with the store was said before; a world that is gone is well.
@@ -236,14 +217,14 @@ class WorldPool:
 
     def _entry(self, key: WorldKey) -> _Entry:
         entry = self._entries.pop(key.id, None)
-        if entry is not None and self._leases.over(entry.until) and not entry.users:
+        if entry is not None and self._quotas.is_over(entry.until) and not entry.users:
             # Another process may have used it since, or removed it: look again.
             self._close_later(entry)
             entry = None
         if entry is None:
             entry = _Entry()
-            entry.bare = asyncio.create_task(self._opened(key, entry))
-            entry.ready = asyncio.create_task(self._seated(entry.bare))
+            entry.bare = asyncio.create_task(self._open(key, entry))
+            entry.ready = asyncio.create_task(self._with_tools(entry.bare))
             entry.ready.add_done_callback(lambda task: self._forget(key.id, entry, task))
         # At the end: the one used last.
         self._entries[key.id] = entry
@@ -251,28 +232,28 @@ class WorldPool:
             self._shrink()
         return entry
 
-    async def _opened(self, key: WorldKey, entry: _Entry) -> World:
+    async def _open(self, key: WorldKey, entry: _Entry) -> World:
         leased = self._settings.http is not None and key.id != self.run.world
         store = await self._opener.store()
 
         async def admit() -> None:
-            await self._leases.admit(store, key.principal)
+            await self._quotas.admit(store, key.principal)
 
         world = await self._opener.open(
             key.id,
             fresh=key.fresh or (key.source == "process" and not self._settings.worlds.world_id),
-            gone=self._leases.gone,
+            gone=self._quotas.is_gone,
             admit=admit if leased else None,
         )
         if leased:
-            entry.until = await self._leases.renew(store, world.id)
+            entry.until = await self._quotas.renew(store, world.id)
         return world
 
-    async def _seated(self, bare: asyncio.Task[World]) -> World:
+    async def _with_tools(self, bare: asyncio.Task[World]) -> World:
         mirror = await asyncio.shield(self._mirror)
         if mirror is None:
             return await asyncio.shield(bare)
-        return await with_tools(asyncio.shield(bare), mirror, self._specs)
+        return await mirror.bind(await asyncio.shield(bare), self._specs)
 
     def _forget(self, world_id: str, entry: _Entry, ready: asyncio.Task[World]) -> None:
         """What failed is tried again by who asks next."""
@@ -280,26 +261,23 @@ class WorldPool:
         if failed and self._entries.get(world_id) is entry:
             del self._entries[world_id]
 
-    def _left(self, entry: _Entry) -> None:
-        entry.users -= 1
-
     def _shrink(self) -> None:
         for world_id, entry in list(self._entries.items()):
             if len(self._entries) <= self._max_open:
                 return
-            if not entry.users and entry.ready is not None and entry.ready.done():
+            if not entry.users and entry.ready.done():
                 del self._entries[world_id]
                 self._close_later(entry)
 
     def _close_later(self, entry: _Entry) -> None:
-        closing = asyncio.ensure_future(_closed(entry))
+        closing = asyncio.ensure_future(_close(entry))
         _CLOSING.add(closing)
         closing.add_done_callback(_CLOSING.discard)
 
     async def _drop(self, world_id: str) -> None:
         entry = self._entries.pop(world_id, None)
         if entry is not None:
-            await _closed(entry)
+            await _close(entry)
 
     async def _sweep_for_ever(self, pause: float) -> None:
         while True:
@@ -315,11 +293,8 @@ _CLOSING: set[asyncio.Future[None]] = set()
 """The event loop itself holds tasks by weak references only."""
 
 
-async def _closed(entry: _Entry) -> None:
-    if entry.ready is not None and not entry.ready.done():
-        entry.ready.cancel()
-    if entry.bare is None:
-        return
+async def _close(entry: _Entry) -> None:
+    entry.ready.cancel()
     if not entry.bare.done():
         entry.bare.cancel()
     elif not entry.bare.cancelled() and entry.bare.exception() is None:

@@ -20,6 +20,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from agentworld_mcp_shim._stdio_lines import read_in_thread
 from agentworld_sim.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -46,10 +47,6 @@ class UpstreamProcess:
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
         """Starts it, with the environment of this process but for our own secrets.
 
-        Args:
-            command: What starts it.
-            env: Variables over those of this process.
-
         Raises:
             UsageError: there is no such command, or it cannot be executed.
         """
@@ -59,6 +56,7 @@ class UpstreamProcess:
         self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
         self._process = _started(self.command, {**_inherited(), **(env or {})})
         self._closing: threading.Thread | None = None
+        self._read = False
         self._ended = threading.Event()
         self._code: int | None = None
         # Daemons: a grandchild that keeps the pipes open must not keep us.
@@ -85,28 +83,8 @@ class UpstreamProcess:
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[tuple[Any, Any]]:
         """Its streams as the SDK's client wants them. The process is closed at the end."""
-        import math
-
-        import anyio
-
-        send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
-        loop = asyncio.get_running_loop()
-
-        def deliver(message: SessionMessage | None) -> None:
-            if message is None:
-                send.close()
-                return
-            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                send.send_nowait(message)
-
-        def read() -> None:
-            # RuntimeError: the loop has ended before the upstream did.
-            with contextlib.suppress(RuntimeError):
-                for message in self._messages():
-                    loop.call_soon_threadsafe(deliver, message)
-                loop.call_soon_threadsafe(deliver, None)
-
-        threading.Thread(target=read, name="upstream-stdout", daemon=True).start()
+        self._read = True
+        send, receive = read_in_thread(self._messages, name="upstream-stdout")
         try:
             yield receive, _Writing(self, self._process)
         finally:
@@ -127,6 +105,8 @@ class UpstreamProcess:
         if self._closing is not None and self._closing.is_alive():
             _signal(self._process, signal.SIGTERM)
             self._closing.join(3 * GRACE_SECONDS)
+        if self._process.stdout is not None and not self._read:
+            self._process.stdout.close()
 
     def _messages(self) -> Iterator[SessionMessage]:
         """What it sends, until it closes its standard output."""
@@ -135,7 +115,7 @@ class UpstreamProcess:
 
         stream = self._process.stdout
         assert stream is not None
-        with contextlib.suppress(ValueError, OSError):
+        with contextlib.suppress(ValueError, OSError), stream:
             while line := stream.readline(LINE_BYTES):
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -153,7 +133,7 @@ class UpstreamProcess:
     def _listen(self) -> None:
         stream = self._process.stderr
         assert stream is not None
-        with contextlib.suppress(ValueError, OSError):
+        with contextlib.suppress(ValueError, OSError), stream:
             for line in stream:
                 text = line.decode("utf-8", "replace").rstrip()
                 self._said.append(text)

@@ -37,11 +37,6 @@ class Snapshot:
 def save_snapshot(path: Path, snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> None:
     """Writes the file, whole or not at all.
 
-    Args:
-        path: The file; it is replaced.
-        snapshot: What to write.
-        secrets: Values that are hidden wherever they appear.
-
     Raises:
         UsageError: it cannot be written.
     """

@@ -8,28 +8,29 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-import anyio
-import anyio.from_thread
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, ErrorData, JSONRPCError
 
-from agentworld_mcp_shim._answers import Answers
 from agentworld_mcp_shim._control_tools import WorldControls
-from agentworld_mcp_shim._front import Front
-from agentworld_mcp_shim._links import UpstreamLinks
-from agentworld_mcp_shim._mirror import Mirror
+from agentworld_mcp_shim._handlers import MirrorHandlers, MirrorServer
+from agentworld_mcp_shim._mirror import Mirror, world_listing
 from agentworld_mcp_shim._mirrors import mirrors_of
 from agentworld_mcp_shim._pool import WorldPool
-from agentworld_mcp_shim._seating import nobody_answers
-from agentworld_mcp_shim._server import build_server, own_listing
+from agentworld_mcp_shim._real_calls import RealCalls
 from agentworld_mcp_shim._settings import ShimSettings
-from agentworld_mcp_shim._stdio_lines import LimitedLines, own_input
+from agentworld_mcp_shim._stdio_lines import (
+    LimitedLines,
+    LineWriter,
+    own_input,
+    own_output,
+    read_in_thread,
+)
+from agentworld_mcp_shim._tool_calls import ToolCalls
 from agentworld_mcp_shim._upstream import Upstream, close_all
 from agentworld_mcp_shim._worlds import WorldChoice
 from agentworld_sim.errors import AgentworldError
@@ -50,10 +51,6 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
 
     A signal ends the process from here, with 128 and its number as the exit code.
 
-    Args:
-        started: The upstreams that run, by the name of their target.
-        settings: What the command line says. Without targets the world's own tools are shown.
-
     Raises:
         AgentworldError: the upstream, the world or a binding is not to be had.
     """
@@ -65,50 +62,52 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
         if settings.targets:
             listing = asyncio.create_task(mirrors_of(settings, started))
             mirrors = await _unless(ending, listing, started)
-            mirror, links = mirrors[""], UpstreamLinks(settings, mirrors)
+            mirror, real = mirrors[""], RealCalls(settings, mirrors)
             pool.show(mirror)
             for warning in mirror.warnings:
                 logger.warning("%s", warning)
         else:
-            mirror, links = Mirror(own_listing(await _unless(ending, opening, started))), None
+            mirror, real = Mirror(world_listing(await _unless(ending, opening, started))), None
             pool.show(None)
-        pool.ready().add_done_callback(lambda task: _settled(task, mirror, settings.worlds))
-        await _served(mirror, pool, links, settings, ending)
+        pool.ready().add_done_callback(lambda task: _report_world(task, mirror, settings.worlds))
+        await _serve_mirror(mirror, pool, real, settings, ending)
     finally:
         await pool.aclose()
     if ending.done():
-        # The SDK reads standard input in a thread that nothing can interrupt: only leaving ends it.
+        # Standard input is read in a thread that nothing can interrupt: only leaving ends it.
         leave(ending)
 
 
-async def _served(
+async def _serve_mirror(
     mirror: Mirror,
     pool: WorldPool,
-    links: UpstreamLinks | None,
+    real: RealCalls | None,
     settings: ShimSettings,
     ending: asyncio.Future[int],
 ) -> None:
     """Serves until the client leaves or `ending` is set, which a world that fails to open does."""
-    answers = Answers(seconds=settings.answer_seconds)
+    calls = ToolCalls(seconds=settings.answer_seconds)
     control = WorldControls(pool, {"": mirror}) if settings.control_tools else None
-    front = Front(mirror, pool, answers, passthrough=links, control=control, access=settings.access)
-    serving = asyncio.create_task(_over_stdio(build_server(front), settings.max_request_bytes))
+    handlers = MirrorHandlers(
+        mirror, pool.world, calls, real=real, control=control, access=settings.access
+    )
+    serving = asyncio.create_task(_over_stdio(MirrorServer(handlers), settings.max_request_bytes))
     ready = pool.ready()
-    ready.add_done_callback(lambda task: _pass_on(task, ending))
+    ready.add_done_callback(lambda task: _end_on_failure(task, ending))
     await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
     if ending.done():
-        await answers.settle(SETTLE_SECONDS)
+        await calls.settle(SETTLE_SECONDS)
     else:
         await serving
-    if links is not None:
-        await links.aclose()
+    if real is not None:
+        await real.aclose()
     if ending.done():
         return
     # Whoever starts us without a client wants to know whether all is well.
     await asyncio.wait({ready}, timeout=SETTLE_SECONDS)
 
 
-def _settled(ready: asyncio.Task[World], mirror: Mirror, choice: WorldChoice) -> None:
+def _report_world(ready: asyncio.Task[World], mirror: Mirror, choice: WorldChoice) -> None:
     # The command switched it off for the imports. What they made stays: never look at it again.
     gc.freeze()
     gc.enable()
@@ -119,31 +118,38 @@ def _settled(ready: asyncio.Task[World], mirror: Mirror, choice: WorldChoice) ->
         logger.warning("a fresh world: --world %s reaches it again", world.id)
     else:
         logger.info("the world is %s", world.id)
-    if (told := nobody_answers(world, mirror)) is not None:
-        logger.warning("%s", told)
+    if (warning := _unanswered(world, mirror)) is not None:
+        logger.warning("%s", warning)
+
+
+def _unanswered(world: World, mirror: Mirror) -> str | None:
+    """What to tell people when none of a mirror's tools is answered; `None` when one is."""
+    names = [tool.world_name for tool in mirror.tools.values() if tool.problem is None]
+    if not names or any(world.tools[name].access != "refuse" for name in names):
+        return None
+    return (
+        f"none of the {len(names)} tools is answered here, each call gets an error that says why."
+        " `agentworld mcp explain` shows what could be done; --model-url names a language world"
+        " model that imagines them."
+    )
 
 
 async def _over_stdio(server: Server[Any], most: int) -> None:
-    options = server.create_initialization_options()
-    answering: list[Callable[[SessionMessage], Coroutine[Any, Any, None]]] = []
+    loop = asyncio.get_running_loop()
 
     def refuse(request: int | str | None) -> None:
         text = f"a request may have {most:,} bytes, this one is larger. --max-request-bytes allows more."
         logger.warning("%s", text)
-        if request is not None and answering:
+        if request is not None:
             error = JSONRPCError(
                 jsonrpc="2.0", id=request, error=ErrorData(code=INVALID_REQUEST, message=text)
             )
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                anyio.from_thread.run(answering[0], SessionMessage(error))
+            asyncio.run_coroutine_threadsafe(writing.send(SessionMessage(error)), loop)
 
-    lines = cast("TextIO", LimitedLines(own_input(), most, refuse))
-    try:
-        async with stdio_server(stdin=anyio.wrap_file(lines)) as (reading, writing):
-            answering.append(writing.send)
-            await server.run(reading, writing, options)
-    except* BrokenPipeError:
-        logger.info("the client has left")
+    lines = LimitedLines(own_input(), most, refuse)
+    sending, reading = read_in_thread(lines.messages, name="stdin")
+    writing = LineWriter(own_output(), sending.close)
+    await server.run(reading, writing, server.create_initialization_options())
 
 
 async def _unless(
@@ -157,7 +163,7 @@ async def _unless(
     return work.result()
 
 
-def _pass_on(task: asyncio.Task[Any], ending: asyncio.Future[int]) -> None:
+def _end_on_failure(task: asyncio.Task[Any], ending: asyncio.Future[int]) -> None:
     if not task.cancelled() and (error := task.exception()) and not ending.done():
         ending.set_exception(error)
 

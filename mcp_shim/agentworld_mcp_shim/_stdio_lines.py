@@ -1,13 +1,25 @@
-"""Requests on standard input, one a line, and none larger than it may be."""
+"""Messages over pipes, one a line: read in a thread, written without one where the pipe takes them at once.
+
+The SDK's own transport hands every line to a thread and back, in both directions.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
 import re
+import select
 import sys
-from collections.abc import Callable
-from typing import BinaryIO
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from mcp.shared.message import SessionMessage
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """Of one request, here and over HTTP, where nobody says otherwise."""
@@ -23,7 +35,7 @@ _SEEN = 1024
 
 
 class LimitedLines:
-    """Standard input, for `anyio.wrap_file`."""
+    """The lines of standard input."""
 
     def __init__(
         self, wire: BinaryIO, most: int, refuse: Callable[[int | str | None], None]
@@ -51,6 +63,106 @@ class LimitedLines:
                 end = (end + line)[-_SEEN:]
             found = _ID_FIRST.match(start) or _ID_LAST.search(end)
             self._refuse(None if found is None else json.loads(found[1]))
+
+    def messages(self) -> Iterator[SessionMessage | Exception]:
+        """What the lines say; an exception for one that is no message."""
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        while line := self.readline():
+            try:
+                yield SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except ValueError as error:
+                yield error
+
+
+def read_in_thread(messages: Callable[[], Iterator[Any]], *, name: str) -> tuple[Any, Any]:
+    """Takes messages from a thread to the running event loop.
+
+    Returns:
+        Both ends of the SDK's `ReadStream`: the one that closes it, and the one to receive from.
+    """
+    import math
+
+    import anyio
+
+    send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
+    loop = asyncio.get_running_loop()
+
+    def deliver(message: SessionMessage | Exception) -> None:
+        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            send.send_nowait(message)
+
+    def read() -> None:
+        # RuntimeError: the loop has ended before the other side did.
+        with contextlib.suppress(RuntimeError):
+            for message in messages():
+                loop.call_soon_threadsafe(deliver, message)
+            loop.call_soon_threadsafe(send.close)
+
+    # A daemon: nothing can interrupt it while it reads.
+    threading.Thread(target=read, name=name, daemon=True).start()
+    return send, receive
+
+
+class LineWriter:
+    """Implements the SDK's `WriteStream` on a file descriptor."""
+
+    def __init__(self, wire: int, broken: Callable[[], object]) -> None:
+        self._wire = wire
+        self._broken = broken
+        self._writing = asyncio.Lock()
+        self._poll = select.poll() if hasattr(select, "poll") else None
+        if self._poll is not None:
+            self._poll.register(wire, select.POLLOUT)
+
+    async def send(self, item: SessionMessage) -> None:
+        """Writes one message."""
+        import anyio
+
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        try:
+            async with self._writing:
+                if self._takes(line):
+                    os.write(self._wire, line)
+                else:
+                    await asyncio.to_thread(self._write, line)
+        except OSError as error:
+            self._broken()
+            raise anyio.BrokenResourceError from error
+
+    def _takes(self, line: bytes) -> bool:
+        """Whether the pipe takes a line at once: one that says it takes anything takes so much."""
+        if self._poll is None or len(line) > select.PIPE_BUF:
+            return False
+        return any(events & select.POLLOUT for _, events in self._poll.poll(0))
+
+    def _write(self, line: bytes) -> None:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(self._wire, rest) :]
+
+    async def aclose(self) -> None:
+        """Leaves the file descriptor open."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_val: BaseException | None = None,
+        exc_tb: TracebackType | None = None,
+    ) -> None:
+        pass
+
+
+def own_output() -> int:
+    """Standard output for us alone: what is printed, here or by processes that we start, is an error."""
+    sys.stdout.flush()
+    wire = os.dup(1)
+    os.dup2(2, 1)
+    return wire
 
 
 def own_input() -> BinaryIO:

@@ -1,23 +1,27 @@
 """Asking an upstream what it offers: the one thing we need of it.
 
-The pages are taken off the wire as they are. The SDK's client would drop the tools it dislikes, drop
-fields it does not know, and reject a whole listing for one bad tool; a mirror must do none of it.
+The pages are taken off the wire as they are, through the SDK's transport and JSON-RPC layer only. Its client
+would drop the tools it dislikes, drop fields it does not know, and reject a whole listing for one bad tool; a
+mirror must do none of it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self, cast
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
 from agentworld_mcp_shim._process import UpstreamProcess
-from agentworld_sim import __version__
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcp import Client
+    from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+
+    from agentworld_mcp_shim._handshake import AgreedVersion
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +37,8 @@ MAX_PAGES = 1_000
 STREAM_SECONDS = 300.0
 """How long an upstream behind a URL may be silent in the middle of an answer."""
 
-TAKEN = frozenset({*(kind.items for kind in LISTS.values()), "contents", "messages"})
-"""Lists in results that are taken off the wire."""
+CONTENT_BYTES = 2**20
+"""Of one resource in a snapshot; larger ones are left out."""
 
 
 class UpstreamError(UsageError):
@@ -45,11 +49,6 @@ class HttpUpstream:
     """An upstream that listens at a URL."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
-        """
-        Args:
-            url: Where it listens.
-            headers: Sent with every request, for example an authorization.
-        """
         self.url = url
         self.on_response: list[Callable[[Any], Awaitable[None]]] = []
         """Hooks of its HTTP client."""
@@ -99,12 +98,6 @@ def start_upstream(
 ) -> Upstream:
     """Starts the command, or takes a single `http://` or `https://` URL for a server that runs.
 
-    Args:
-        command: What starts it, or its URL.
-        name: Its name among several, for messages.
-        env: Variables of the command, over this process's own.
-        headers: Headers of requests to the URL.
-
     Raises:
         UsageError: there is no such command, or it cannot be executed.
     """
@@ -129,11 +122,6 @@ def close_all(started: Mapping[str, Upstream]) -> None:
 async def list_upstream(upstream: Upstream, *, seconds: float, contents: bool = False) -> Listing:
     """Connects in whichever protocol era the upstream speaks, asks what it has, and closes it.
 
-    Args:
-        upstream: A started upstream.
-        seconds: Time for all of it.
-        contents: Also read its resources, and get its prompts that need no arguments.
-
     Raises:
         UpstreamError: it ended, kept silent, does not speak MCP, or its list has no end.
     """
@@ -149,82 +137,164 @@ async def list_upstream(upstream: Upstream, *, seconds: float, contents: bool = 
 
 
 async def _listed(upstream: Upstream, *, contents: bool) -> Listing:
-    from mcp.types import Implementation
+    import anyio
+    from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+    from mcp.types.version import LATEST_MODERN_VERSION
 
-    from mcp import Client, MCPError
+    from agentworld_mcp_shim._handshake import ClientIdentity, agree
 
-    taken = _Taken()
-    client = Client(
-        _taking(upstream.transport(), taken),
-        cache=None,
-        client_info=Implementation(name="agentworld", version=__version__),
-    )
-    async with client:
+    listing: Listing | None = None
+    async with upstream.transport() as (reading, writing), anyio.create_task_group() as group:
+        dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(reading, writing)
+        await group.start(partial(dispatcher.run, _answer_ping, _ignore))
+        agreed = await agree(dispatcher, ClientIdentity(version=LATEST_MODERN_VERSION))
+        lister = _Lister(upstream, dispatcher, agreed)
+        listing = await lister.listing()
+        if contents:
+            listing = await lister.with_contents(listing)
+        group.cancel_scope.cancel()
+    assert listing is not None
+    return listing
+
+
+async def _answer_ping(context: Any, method: str, params: Any) -> dict[str, Any]:
+    from mcp import MCPError
+
+    if method == "ping":
+        return {}
+    raise MCPError(-32601, "Method not found")
+
+
+async def _ignore(context: Any, method: str, params: Any) -> None:
+    """Takes notifications, which say nothing of what there is."""
+
+
+class _NoListError(Exception):
+    """A result has another form than the protocol says."""
+
+
+class _Lister:
+    """Asks one upstream what it has."""
+
+    def __init__(
+        self, upstream: Upstream, dispatcher: JSONRPCDispatcher[Any], agreed: AgreedVersion
+    ) -> None:
+        self._upstream = upstream
+        self._dispatcher = dispatcher
+        self._agreed = agreed
+
+    async def listing(self) -> Listing:
+        """All that it lists."""
+        from mcp import MCPError
+
+        offered: Any = self._agreed.server.get("capabilities")
+        capabilities = cast("dict[str, Any]", offered) if isinstance(offered, dict) else {}
         lists: dict[str, Pages] = {}
         failures: dict[str, Mapping[str, Any]] = {}
         for method, kind in LISTS.items():
-            if taken.capabilities.get(kind.capability) is None:
+            if capabilities.get(kind.capability) is None:
                 continue
             try:
-                lists[method] = await _pages(upstream, client, taken, method)
+                lists[method] = await self._pages(method)
             except MCPError as error:
                 if method == "tools/list" and error.error.code != -32601:
                     raise
                 failures[method] = error.error.model_dump(exclude_none=True)
-        identity = client.server_info
-        listing = Listing(
-            identity={"name": "", "version": ""}
-            if identity is None
-            else identity.model_dump(by_alias=True, exclude_none=True),
-            instructions=client.instructions,
-            protocol_version=client.protocol_version,
-            capabilities=taken.capabilities,
+        return Listing(
+            identity=_identity(self._agreed.server),
+            instructions=self._agreed.server.get("instructions"),
+            protocol_version=self._agreed.version,
+            capabilities=capabilities,
             lists=lists,
             failures=failures,
         )
-        if not contents:
-            return listing
-        from agentworld_mcp_shim._contents import with_contents
 
-        return await with_contents(listing, client, lambda: _unstamped(taken.pop()))
+    async def with_contents(self, listing: Listing) -> Listing:
+        """The listing with what its resources hold, and its prompts that need no arguments."""
+        contents: dict[str, Page] = {}
+        prompts: dict[str, Page] = {}
+        for resource in listing.objects("resources/list"):
+            uri = resource.get("uri")
+            if not isinstance(uri, str) or uri in contents:
+                continue
+            result = await self._content(uri, "contents", "resources/read", uri=uri)
+            if result is not None and (size := _size(result)) > CONTENT_BYTES:
+                logger.warning("%s has %d bytes; it is left out", uri, size)
+            elif result is not None:
+                contents[uri] = result
+        for prompt in listing.objects("prompts/list"):
+            name = prompt.get("name")
+            if isinstance(name, str) and name not in prompts and not _requires_arguments(prompt):
+                result = await self._content(name, "messages", "prompts/get", name=name)
+                if result is not None:
+                    prompts[name] = result
+        return replace(listing, contents=contents, prompts=prompts)
+
+    async def _content(self, what: str, key: str, method: str, **params: Any) -> Page | None:
+        """One result with a list under `key`; `None`, with a warning, when there is none."""
+        from mcp import MCPError
+
+        try:
+            return await self._ask(method, key, params)
+        except (MCPError, _NoListError) as error:
+            # One that the server itself cannot give is no reason to be without the others.
+            logger.warning("%s cannot be had, and is left out: %s", what, _first_line(error))
+            return None
+
+    async def _pages(self, method: str) -> Pages:
+        """The pages of one list, in their order."""
+        items = LISTS[method].items
+        pages: dict[str | None, Page] = {}
+        cursor: str | None = None
+        count = 0
+        while True:
+            page = await self._ask(method, items, {} if cursor is None else {"cursor": cursor})
+            pages[cursor] = page
+            count += len(page[items])
+            following = page.get("nextCursor")
+            if count > MAX_ITEMS and method != "tools/list":
+                logger.warning(
+                    "the upstream %s lists more than %d %s; the rest is left out",
+                    self._upstream.shown,
+                    MAX_ITEMS,
+                    items,
+                )
+                pages[cursor] = {key: value for key, value in page.items() if key != "nextCursor"}
+                return pages
+            _require_end(self._upstream, pages, following, count if method == "tools/list" else 0)
+            if not following or not isinstance(following, str):
+                return pages
+            cursor = following
+
+    async def _ask(self, method: str, key: str, params: dict[str, Any]) -> Page:
+        """The result as it came over the wire, which must have a list under `key`."""
+        from agentworld_mcp_shim._handshake import ClientIdentity
+
+        meta = self._agreed.meta({}, ClientIdentity(version=self._agreed.version))
+        sent = {**params, "_meta": meta} if meta else params
+        headers = self._agreed.headers(method, sent, None)
+        result = await self._dispatcher.send_raw_request(method, sent, {"headers": headers})
+        if not isinstance(result.get(key), list):
+            raise _NoListError(f"its answer to {method} has no list {key!r}")
+        return _without_sender(result)
 
 
-async def _pages(upstream: Upstream, client: Client, taken: _Taken, method: str) -> Pages:
-    """The pages of one list, in their order."""
-    from mcp.types import PaginatedRequestParams
+def _identity(greeting: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Name and version of the server, from its half of the handshake."""
+    from mcp.types import SERVER_INFO_META_KEY, Implementation
+    from pydantic import ValidationError
 
-    session = client.session
-    ask = {
-        "tools/list": session.list_tools,
-        "resources/list": session.list_resources,
-        "resources/templates/list": session.list_resource_templates,
-        "prompts/list": session.list_prompts,
-    }[method]
-    items = LISTS[method].items
-    pages: dict[str | None, Page] = {}
-    cursor: str | None = None
-    count = 0
-    while True:
-        await ask(params=PaginatedRequestParams(cursor=cursor))
-        pages[cursor] = page = _unstamped(taken.pop())
-        count += len(page[items])
-        following = page.get("nextCursor")
-        if count > MAX_ITEMS and method != "tools/list":
-            logger.warning(
-                "the upstream %s lists more than %d %s; the rest is left out",
-                upstream.shown,
-                MAX_ITEMS,
-                items,
-            )
-            pages[cursor] = {key: value for key, value in page.items() if key != "nextCursor"}
-            return pages
-        _require_end(upstream, pages, following, count if method == "tools/list" else 0)
-        if not following or not isinstance(following, str):
-            return pages
-        cursor = following
+    meta = cast("Mapping[str, Any]", greeting.get("_meta") or {})
+    try:
+        said = Implementation.model_validate(
+            greeting.get("serverInfo") or meta.get(SERVER_INFO_META_KEY)
+        )
+    except ValidationError:
+        return {"name": "", "version": ""}
+    return said.model_dump(by_alias=True, exclude_none=True)
 
 
-def _unstamped(page: Page) -> Page:
+def _without_sender(page: Page) -> Page:
     """The page without the mark of who sent it: our own server puts that on, in the right eras."""
     from mcp.types import SERVER_INFO_META_KEY
 
@@ -234,6 +304,21 @@ def _unstamped(page: Page) -> Page:
     rest = {key: value for key, value in page.items() if key != "_meta"}
     kept = {key: value for key, value in cast("Page", meta).items() if key != SERVER_INFO_META_KEY}
     return {**rest, "_meta": kept} if kept else rest
+
+
+def _requires_arguments(prompt: Mapping[str, Any]) -> bool:
+    arguments: object = prompt.get("arguments")
+    return isinstance(arguments, list) and any(
+        isinstance(one, dict) and cast("dict[str, Any]", one).get("required") is True
+        for one in cast("list[object]", arguments)
+    )
+
+
+def _size(result: Mapping[str, Any]) -> int:
+    """The bytes of what a resource holds, as it is written."""
+    blocks = [cast("Page", one) for one in result["contents"] if isinstance(one, dict)]
+    values: list[object] = [block.get(key) for block in blocks for key in ("text", "blob")]
+    return sum(len(value) for value in values if isinstance(value, str))
 
 
 def _require_end(
@@ -254,76 +339,6 @@ def _require_end(
             f"the upstream {upstream.shown} lists what it has on more than {MAX_PAGES} pages, each"
             " with a new cursor. This is a defect of that server."
         )
-
-
-class _Taken:
-    """What was taken off the wire."""
-
-    def __init__(self) -> None:
-        self.capabilities: Mapping[str, Any] = {}
-        self._results: list[Page] = []
-
-    def pop(self) -> Page:
-        """The last result with a list, as it came; it is forgotten."""
-        return self._results.pop()
-
-    def look(self, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Keeps a result. Gives what the SDK's client shall see instead; `None` for the same."""
-        capabilities = result.get("capabilities")
-        if isinstance(capabilities, dict):
-            self.capabilities = cast("Mapping[str, Any]", capabilities)
-            return None
-        for key in TAKEN:
-            if isinstance(result.get(key), list):
-                self._results.append(result)
-                return {key: [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-        return None
-
-
-@asynccontextmanager
-async def _taking(
-    transport: AbstractAsyncContextManager[tuple[Any, Any]], taken: _Taken
-) -> AsyncGenerator[tuple[Any, Any]]:
-    async with transport as (reading, writing):
-        yield _Taking(reading, taken), writing
-
-
-class _Taking:
-    """Implements the SDK's `ReadStream`: keeps lists and hands their results on without them."""
-
-    def __init__(self, behind: Any, taken: _Taken) -> None:
-        self._behind = behind
-        self._taken = taken
-
-    async def receive(self) -> Any:
-        return self._without_lists(await self._behind.receive())
-
-    async def aclose(self) -> None:
-        await self._behind.aclose()
-
-    def __aiter__(self) -> _Taking:
-        return self
-
-    async def __anext__(self) -> Any:
-        return self._without_lists(await self._behind.__anext__())
-
-    async def __aenter__(self) -> Self:
-        await self._behind.__aenter__()
-        return self
-
-    async def __aexit__(self, *exception: object) -> bool | None:
-        return await self._behind.__aexit__(*exception)
-
-    def _without_lists(self, item: Any) -> Any:
-        from mcp.shared.message import SessionMessage
-        from mcp.types import JSONRPCResponse
-
-        if not isinstance(item, SessionMessage) or not isinstance(item.message, JSONRPCResponse):
-            return item
-        shown = self._taken.look(item.message.result)
-        if shown is None:
-            return item
-        return SessionMessage(item.message.model_copy(update={"result": shown}), item.metadata)
 
 
 def _cause(error: BaseException) -> BaseException:

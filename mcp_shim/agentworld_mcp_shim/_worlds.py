@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentworld_sim.cli.model_options import ModelChoice
+from agentworld_sim.cli.options import ModelChoice
 from agentworld_sim.errors import UnknownWorldError, UsageError
 from agentworld_sim.types.tools import Access
 
@@ -73,11 +73,6 @@ class WorldOpener:
     """
 
     def __init__(self, choice: WorldChoice, access: Mapping[str, Access] | None = None) -> None:
-        """
-        Args:
-            choice: What the command line says.
-            access: Access rules that go before the scenario's.
-        """
         self.choice = choice
         self._access = access
         self._means: asyncio.Task[_Means] | None = None
@@ -186,9 +181,7 @@ def _means(choice: WorldChoice) -> _Means:
 
     scenario = None if choice.scenario is None else Scenario.load(choice.scenario)
     if choice.seed_from is not None:
-        from agentworld_mcp_shim._seeding import seeded
-
-        scenario = seeded(scenario, choice.seed_from)
+        scenario = with_recorded_records(scenario, choice.seed_from)
     if choice.empty:
         from agentworld_sim.scenario import empty_scenario
         from agentworld_sim.scenario.tables import TableSpec
@@ -203,6 +196,54 @@ def _means(choice: WorldChoice) -> _Means:
         from agentworld_sim.cassette import Cassette
         from agentworld_sim.cassette.replay import ReplayEngine
 
-        engines = [ReplayEngine(Cassette.load(choice.replay), volatile=choice.volatile)]
+        cassette = Cassette.load(choice.replay)
+        engines = [ReplayEngine(cassette, volatile=choice.volatile, path=choice.replay)]
     store = MemoryStore() if choice.memory else open_store(choice.store)
     return _Means(World, scenario, store, model, engines)
+
+
+def with_recorded_records(scenario: Scenario | None, path: Path) -> Scenario:
+    """The scenario with the records of a cassette in its tables, beside its own.
+
+    The records stand in the scenario, so a world that began so is reopened without the cassette.
+
+    Raises:
+        UsageError: it is no cassette, shows no records, or shows some that the scenario's tables do not
+            allow.
+    """
+    from pydantic import ValidationError
+
+    from agentworld_sim.cassette import Cassette
+    from agentworld_sim.engines.table import plan_of
+    from agentworld_sim.engines.table.seeds import records_from, with_records
+    from agentworld_sim.scenario import empty_scenario
+    from agentworld_sim.scenario.tables import TableSpec
+
+    begun = scenario or empty_scenario()
+    cassette = Cassette.load(path)
+    plan = plan_of(
+        # As a client was shown them: nothing else has bound them yet.
+        [replace(tool, domain="mcp") for tool in cassette.tools],
+        operations={name: spec.to_operation(name) for name, spec in begun.operations.items()},
+        tables={name: spec.to_table(name) for name, spec in begun.tables.items()},
+    )
+    tools = {tool.name: tool for tool in cassette.tools}
+    records = records_from(cassette.trajectory.turns, plan, tools=tools)
+    if not records:
+        raise UsageError(
+            f"--seed-from {str(path)!r}: its calls show no records that a tool's operation explains."
+            " `agentworld mcp explain` shows how the tools are understood."
+        )
+    tables = dict(begun.tables)
+    for name, table in with_records(plan, records).items():
+        if name not in records:
+            continue
+        said = tables.get(name, TableSpec()).model_dump(mode="json", exclude_unset=True)
+        try:
+            tables[name] = TableSpec.model_validate({**said, "records": list(table.records)})
+        except ValidationError as error:
+            raise UsageError(
+                f"--seed-from {str(path)!r}: its records do not fit the scenario's table {name!r}:"
+                f" {error.errors()[0]['msg']}"
+            ) from error
+    return begun.model_copy(update={"tables": tables})

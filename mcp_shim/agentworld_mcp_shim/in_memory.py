@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.server.lowlevel import Server
 from mcp.types import Tool
 
-from agentworld_mcp_shim._answers import Answers
-from agentworld_mcp_shim._front import Front
+from agentworld_mcp_shim._handlers import MirrorHandlers, MirrorServer
 from agentworld_mcp_shim._listing import Listing
-from agentworld_mcp_shim._mirror import Mirror
-from agentworld_mcp_shim._server import build_server, own_listing
+from agentworld_mcp_shim._mirror import Mirror, listed_tool, tools_listing, world_listing
 from agentworld_mcp_shim._snapshot import load_snapshot
-from agentworld_sim import __version__
+from agentworld_mcp_shim._tool_calls import ToolCalls
 from agentworld_sim.errors import UsageError
 from agentworld_sim.types.tools import ToolSpec
 
@@ -53,24 +51,17 @@ def world_server(
         mirror.examine([tool.name for tool in bound if tool.access == "simulate"])
     elif binds_to:
         raise UsageError("binds_to goes with tools that are given; the world's own are bound.")
-    return build_server(Front(mirror, _OneWorld(world), Answers()))
 
+    async def worlds(context: ServerRequestContext[Any]) -> World:
+        return world
 
-class _OneWorld:
-    """Gives every request the same world."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    async def world(self, context: ServerRequestContext[Any]) -> World:
-        return self._world
+    return MirrorServer(MirrorHandlers(mirror, worlds, ToolCalls()))
 
 
 def _listing(world: World, tools: Any, folder: Path, without: Collection[str]) -> Listing:
     if tools is None:
-        return _tools(
-            [tool for tool in own_listing(world).items("tools/list") if tool["name"] not in without]
-        )
+        own = world_listing(world).items("tools/list")
+        return tools_listing([tool for tool in own if tool["name"] not in without])
     if isinstance(tools, str | Path):
         return load_snapshot(folder / tools).listing
     if isinstance(tools, Mapping):
@@ -80,19 +71,12 @@ def _listing(world: World, tools: Any, folder: Path, without: Collection[str]) -
                 f"the tools of the server are a mapping with {', '.join(map(repr, said)) or 'nothing'}. The result"
                 " of `tools/list` has a list 'tools'."
             )
-        return _tools(said["tools"])
+        return tools_listing([_tool(tool) for tool in said["tools"]])
     if isinstance(tools, Sequence):
-        return _tools(cast("Sequence[Any]", tools))
+        return tools_listing([_tool(tool) for tool in cast("Sequence[Any]", tools)])
     raise UsageError(
         f"the tools of the server are of type {type(tools).__name__!r}: give the file of a snapshot, the result of"
         " `tools/list`, or a list of tools."
-    )
-
-
-def _tools(tools: Sequence[Any]) -> Listing:
-    return Listing(
-        identity={"name": "agentworld", "version": __version__},
-        lists={"tools/list": {None: {"tools": [_tool(tool) for tool in tools]}}},
     )
 
 
@@ -101,16 +85,7 @@ def _tool(tool: Any) -> dict[str, Any]:
     if isinstance(tool, Tool):
         return tool.model_dump(by_alias=True, exclude_none=True, mode="json")
     if isinstance(tool, ToolSpec):
-        listed: dict[str, Any] = {
-            "name": tool.name,
-            "description": tool.description,
-            "inputSchema": tool.input_schema,
-        }
-        if tool.output_schema is not None:
-            listed["outputSchema"] = tool.output_schema
-        if tool.annotations:
-            listed["annotations"] = dict(tool.annotations)
-        return listed
+        return listed_tool(tool)
     if isinstance(tool, Mapping):
         return dict(cast("Mapping[str, Any]", tool))
     raise UsageError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
 
+import pytest
+
 from tests.architecture.imports import (
     ROOT,
     Import,
@@ -53,9 +55,10 @@ def test_no_package_imports_the_private_parts_of_another() -> None:
     assert doors(list(product_imports())) == []
 
 
-def test_benchmarks_import_public_names() -> None:
-    for file in sorted((ROOT / "benchmarks").rglob("*.py")):
-        assert doors(list(imports_of(file, "benchmarks")), "benchmarks") == []
+@pytest.mark.parametrize("folder", ["benchmarks", "experiments"])
+def test_benchmarks_and_experiments_import_public_names(folder: str) -> None:
+    for file in sorted((ROOT / folder).rglob("*.py")):
+        assert doors(list(imports_of(file, folder)), folder) == []
 
 
 def test_tests_look_only_into_the_package_that_they_are_about() -> None:

@@ -1,4 +1,4 @@
-"""Worlds with a tape and a scripted model server, for the tests of this folder."""
+"""Worlds with a cassette and a scripted model server, for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentworld_sim import Observation, Scenario, ToolCall, ToolSpec, Turn, World
-from agentworld_sim.cassette import TapeMode, TapeReport, Taping
+from agentworld_sim.cassette import CassetteMode, CassetteReport, CassetteSession
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.scripted import ModelRequest, Reply, ScriptedModelServer, ScriptedReply
@@ -51,12 +51,12 @@ def real(text: str, ran: list[str] | None = None) -> Callable[[], Awaitable[Obse
 
 
 class Recording:
-    """A world of one test, and its tape."""
+    """A world of one test, and its cassette."""
 
-    def __init__(self, world: World, taping: Taping) -> None:
+    def __init__(self, world: World, cassette: CassetteSession) -> None:
         self.world = world
-        self.taping = taping
-        self.report: TapeReport | None = None
+        self.cassette = cassette
+        self.report: CassetteReport | None = None
 
     async def call(self, name: str, world: World | None = None, **arguments: Any) -> Turn:
         return await (world or self.world).step(ToolCall(name, arguments))
@@ -67,13 +67,13 @@ class Recording:
     async def ask(self, city: str = "Bern", world: World | None = None) -> str:
         return (await self.call("weather", world, city=city)).observation.text
 
-    async def end(self, *, passed: bool = True) -> TapeReport:
-        await self.taping.watch(self.world)
-        return self.taping.finish(passed=passed)
+    async def end(self, *, passed: bool = True) -> CassetteReport:
+        await self.cassette.watch(self.world)
+        return self.cassette.finish(passed=passed)
 
 
 class Studio:
-    """Opens worlds with a tape. `asked` counts what reached the model."""
+    """Opens worlds with a cassette. `asked` counts what reached the model."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -90,12 +90,12 @@ class Studio:
     @asynccontextmanager
     async def open(
         self,
-        mode: TapeMode,
+        mode: CassetteMode,
         answering: Answering | None = None,
         *,
         scenario: Scenario = MACHINE,
         tools: tuple[ToolSpec, ...] = (WEATHER, BOOK),
-        taping: dict[str, Any] | None = None,
+        cassette: dict[str, Any] | None = None,
         **world: Any,
     ) -> AsyncGenerator[Recording]:
         """A world whose model says what `answering` says; without it there is no model."""
@@ -105,14 +105,14 @@ class Studio:
             self.requests.append(request)
             return answering(request)
 
-        tape = Taping(self.path, mode, **(taping or {}))
+        session = CassetteSession(self.path, mode, **(cassette or {}))
         with ScriptedModelServer(script) as server:
             settings = ModelSettings(url=server.url, retries=0)
-            model = tape.model(WorldModel(settings) if answering else None)
+            model = session.model(WorldModel(settings) if answering else None)
             made = await World.create(scenario, model=model or False, **world)
             async with made:
                 made.add_tools(tools)
-                yield Recording(made, tape)
+                yield Recording(made, session)
 
     async def record(self, *scripts: str, answering: Answering = numbered, **options: Any) -> None:
         """A cassette of a session that asks for the weather, and runs scripts."""

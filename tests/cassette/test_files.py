@@ -11,10 +11,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.cassette import Taping, is_tape, trim
-from agentworld_sim.cassette._entries import Entry, Key, in_order
-from agentworld_sim.cassette._yaml import loader, mapping_lines
-from agentworld_sim.cassette.file import TapeFile, read_tape, write_tape
+from agentworld_sim.cassette import CassetteSession, is_cassette, trim
+from agentworld_sim.cassette._answers import Entry, Key, in_order
+from agentworld_sim.cassette._yaml import dump, loader
+from agentworld_sim.cassette.file import Cassette, write_file
 from agentworld_sim.errors import UsageError
 from agentworld_sim.llm.scripted import ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import Studio, command, numbered
@@ -42,14 +42,14 @@ values = st.recursive(
 
 @given(values)
 def test_what_is_written_is_read_back(value: Any) -> None:
-    document = "\n".join(mapping_lines({"value": value})) + "\n"
+    document = dump({"value": value})
     assert _exact(yaml.load(document, loader())) == _exact({"value": value})
 
 
 @settings(max_examples=examples(40))
 @given(values)
 def test_what_is_written_is_read_back_without_the_fast_parser(value: Any) -> None:
-    document = "\n".join(mapping_lines({"value": value})) + "\n"
+    document = dump({"value": value})
     slow: Any = type(
         "Slow",
         (yaml.SafeLoader,),
@@ -74,9 +74,8 @@ def _exact(value: Any) -> str:
 def test_huge_texts_are_read_back(text: str, tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     entry = Entry(Key("tool", "t", {}), {"text": text})
-    write_tape(path, TapeFile(model=True, entries=(entry,)).text())
-    found = read_tape(path)
-    assert found is not None
+    write_file(path, Cassette(model=True, entries=(entry,)).text())
+    found = Cassette.load(path)
     assert found.entries[0].answer["text"] == text
 
 
@@ -91,19 +90,30 @@ def test_whole_files_are_read_back(calls: list[tuple[str, dict[str, str], str]])
     )
     with TemporaryDirectory() as folder:
         path = Path(folder) / "c.yaml"
-        write_tape(path, TapeFile(model=True, entries=entries).text())
-        found = read_tape(path)
-    assert found is not None
-    assert [(one.key.text, one.answer) for one in found.entries] == [
-        (one.key.text, one.answer) for one in entries
+        write_file(path, Cassette(model=True, entries=entries).text())
+        found = Cassette.load(path)
+    # Two halves of a pair side by side are one character to JSON.
+    assert [(one.key.text, _exact(one.answer)) for one in found.entries] == [
+        (one.key.text, _exact(one.answer)) for one in entries
     ]
 
 
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_a_text_that_is_json_with_odd_names_is_read_back(separators: tuple[str, str]) -> None:
+    value: dict[str, Any] = {
+        "\x1b" * 60: 1,
+        "b" * 300: {"\n": []},
+        "deep": [[[[[[[[[[[[[[0]]]]]]]]]]]]]],
+    }
+    text = json.dumps(value, separators=separators, ensure_ascii=False)
+    assert yaml.load(dump([text]), loader()) == [text]
+
+
 GOLDEN = """\
-# Written by agentworld-sim: what a test's world could not compute, answered by a language world model
-# (`tool`, `command`) or by a real tool (`real`). Everything else is computed again each time.
-# Record it anew: run its test with --sim-mode=live, or delete this file. May be edited by hand.
-agentworld_tape: 1
+# Written by agentworld-sim: what could not be computed, answered by a language world model (`tool`,
+# `command`) or by a real tool (`real`). Everything else is computed again each time. To record it anew,
+# delete this file, or run its test with --sim-mode=live. May be edited by hand.
+agentworld_cassette: 2
 model: true
 answers:
 - tool: weather
@@ -114,12 +124,12 @@ answers:
     text: !compact
       city: Bern
       days:
-        - day: Monday
-          degrees: 21
-        - day: Tuesday
-          degrees: 19.5
+      - day: Monday
+        degrees: 21
+      - day: Tuesday
+        degrees: 19.5
       note: The rest of the week is uncertain.
-- command: [git, commit, -m, "first try!"]
+- command: [git, commit, -m, first try!]
   cwd: /srv/app
   stdin: "y\\n"
   state: {files: xtzktwsoqpmk, env: lvmplrmpmnym}
@@ -128,9 +138,9 @@ answers:
       [main 1a2b3c4] first try!
        1 file changed
     operations:
-      - kind: write
-        path: .git/HEAD
-        content: "ref: refs/heads/main\\n"
+    - kind: write
+      path: .git/HEAD
+      content: "ref: refs/heads/main\\n"
 computed:
 - Bash wnunmmlm uxyomvzz
 """
@@ -186,14 +196,13 @@ def test_what_is_new_stands_behind_what_came_before_it() -> None:
 def test_a_file_may_be_edited_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(
-        "model: yes\nagentworld_tape: 1\nanswers:\n"
+        "model: yes\nagentworld_cassette: 2\nanswers:\n"
         "  - {tool: t, answer: {text: it is 2026-01-01}, arguments: {when: 2026-01-01, on: no}}\n"
     )
     with pytest.raises(UsageError, match=r"`model` is true or false \(line 1\)"):
-        read_tape(path)
+        Cassette.load(path)
     path.write_text(path.read_text().replace("yes", "true"))
-    found = read_tape(path)
-    assert found is not None
+    found = Cassette.load(path)
     assert found.entries[0].key.about == {"when": "2026-01-01", "on": "no"}
 
 
@@ -203,53 +212,75 @@ def test_a_file_may_be_edited_by_hand(tmp_path: Path) -> None:
         ("", r"it is no mapping \(line 1\)"),
         ("a: [", r"it is no YAML: .* \(line \d\)"),
         (
-            "agentworld_tape: 1\nmodel: true\n<<<<<<< HEAD\nanswers: []\n",
+            "agentworld_cassette: 2\nmodel: true\n<<<<<<< HEAD\nanswers: []\n",
             r"it is no YAML.*line [34]",
         ),
         ("- 1", "it is no mapping"),
-        ("model: true", r"it has no key `agentworld_tape` \(line 1\)"),
+        ("model: true", r"it has no key `agentworld_cassette` \(line 1\)"),
         ("interactions: []\nversion: 1\n", r"If another recorder wrote it.*`sim_cassettes`"),
         (
-            "# c\nagentworld_tape: 7\nmodel: true",
-            r"has format 7 \(line 2\), and this version reads 1",
+            "# c\nagentworld_cassette: 7\nmodel: true",
+            r"has format 7 \(line 2\), and this version reads 2",
         ),
-        ("agentworld_tape: 1\nmodel: true\nmore: 1", r"there is no key 'more' \(line 3\)"),
-        ("agentworld_tape: 1\nmodel: true\nanswers: 1", r"`answers` is a list \(line 3\)"),
+        ("agentworld_cassette: 2\nmodel: true\nmore: 1", r"there is no key 'more' \(line 3\)"),
+        ("agentworld_cassette: 2\nmodel: true\nanswers: 1", r"`answers` is a list \(line 3\)"),
         (
-            "agentworld_tape: 1\nmodel: true\nanswers:\n- tool: t\n  answer: {text: x}\n- tool: t\n",
+            "agentworld_cassette: 2\nmodel: true\nanswers:\n- tool: t\n  answer: {text: x}\n- tool: t\n",
             r"`answer` is missing, or is no mapping \(line 6\)",
         ),
         (
-            "agentworld_tape: 1\nmodel: true\nanswers:\n- tool: t\n  answer: {text: 3}\n",
+            "agentworld_cassette: 2\nmodel: true\nanswers:\n- tool: t\n  answer: {text: 3}\n",
             r"`text` in the answer cannot be a int \(line 4\)",
         ),
         (
-            "agentworld_tape: 1\nmodel: true\nanswers:\n- command: ls\n  answer: {}\n",
+            "agentworld_cassette: 2\nmodel: true\nanswers:\n- command: ls\n  answer: {}\n",
             r"`command` is a list of words \(line 4\)",
         ),
         (
-            "agentworld_tape: 1\nmodel: true\nanswers: []\ncomputed:\n- a b c\n- nonsense\n",
+            "agentworld_cassette: 2\nmodel: true\nanswers: []\ncomputed:\n- a b c\n- nonsense\n",
             r"a computed answer is a tool's name and two digests.* \(line 6\)",
         ),
-        ("agentworld_tape: 1\nmodel: !json '{'\n", "it is no YAML"),
-        ("agentworld_tape: 1\nmodel: !!python/name:os.system x\n", r"it is no YAML.*\(line 2\)"),
+        ("agentworld_cassette: 2\nmodel: !json '{'\n", "it is no YAML"),
+        (
+            "agentworld_cassette: 2\nmodel: !!python/name:os.system x\n",
+            r"it is no YAML.*\(line 2\)",
+        ),
     ],
 )
 def test_what_is_no_cassette_is_one_clear_error(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(text)
     with pytest.raises(UsageError, match=said) as error:
-        Taping(path, "replay")
+        CassetteSession(path, "replay")
     assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "# c\nagentworld_tape: 1\nmodel: true\n",
+            "Record it again: run its test with --sim-mode=live",
+        ),
+        ('{"agentworld_cassette":1,"tools":[]}\n', "run `agentworld mcp --record` again"),
+    ],
+)
+def test_a_file_of_an_earlier_version_is_told_how_to_be_recorded_again(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=f"earlier version.*{said}"):
+        CassetteSession(path, "replay")
 
 
 def test_bytes_that_are_no_text_are_one_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
-    path.write_bytes(b"agentworld_tape: 1\n\xff\xfe")
+    path.write_bytes(b"agentworld_cassette: 2\n\xff\xfe")
     with pytest.raises(UsageError, match=r"it is not UTF-8 \(line 2\)"):
-        Taping(path, "replay")
+        CassetteSession(path, "replay")
     with pytest.raises(UsageError, match="cannot be read"):
-        Taping(tmp_path, "replay")
+        CassetteSession(tmp_path, "replay")
 
 
 async def test_a_folder_that_cannot_be_written_is_one_clear_error(studio: Studio) -> None:
@@ -272,8 +303,7 @@ async def test_answers_that_are_not_used_are_taken_out(studio: Studio) -> None:
         await one.ask()
         unused = (await one.end()).unused
     assert trim(studio.path, unused) == 2
-    found = read_tape(studio.path)
-    assert found is not None
+    found = Cassette.load(studio.path)
     assert [one.key.name for one in found.entries] == ["weather"]
     assert trim(studio.path.with_name("none.yaml"), unused) == 0
 
@@ -281,5 +311,9 @@ async def test_answers_that_are_not_used_are_taken_out(studio: Studio) -> None:
 def test_other_peoples_files_are_told_apart(tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs.yaml", tmp_path / "ours.yaml"
     theirs.write_text("interactions: []\nversion: 1\n")
-    write_tape(ours, TapeFile(model=False).text())
-    assert (is_tape(theirs), is_tape(ours), is_tape(tmp_path / "none")) == (False, True, False)
+    write_file(ours, Cassette(model=False).text())
+    assert (is_cassette(theirs), is_cassette(ours), is_cassette(tmp_path / "none")) == (
+        False,
+        True,
+        False,
+    )

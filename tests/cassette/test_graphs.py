@@ -14,7 +14,7 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  langgr
 )
 
 from agentworld_graphs import SimToolNode, SimulationInterrupted
-from agentworld_sim.cassette import TapeMode
+from agentworld_sim.cassette import CassetteMode
 from tests.cassette.lab import Recording, Studio, numbered
 
 
@@ -41,7 +41,7 @@ def _asking(*cities: str) -> dict[str, Any]:
 
 async def test_parallel_calls_of_a_graph_are_replayed(studio: Studio) -> None:
     said: list[list[Any]] = []
-    modes: tuple[TapeMode, ...] = ("once", "replay")
+    modes: tuple[CassetteMode, ...] = ("once", "replay")
     for mode in modes:
         async with studio.open(mode, numbered if mode == "once" else None, tools=()) as one:
             state = await _graph(one).ainvoke(_asking("Bern", "Basel", "Bern"))

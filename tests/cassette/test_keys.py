@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentworld_sim import ModelFailure, ObservationRejected, Scenario, ToolCall
-from agentworld_sim.cassette.replay import CassetteMiss
+from agentworld_sim.cassette import CassetteMiss
 from agentworld_sim.llm.scripted import ErrorReply, ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import MACHINE, Recording, Studio, command, numbered
 
@@ -245,19 +245,19 @@ async def test_a_miss_says_what_there_is_when_nothing_is_alike(studio: Studio) -
 
 
 async def test_volatile_arguments_are_left_out(studio: Studio) -> None:
-    taping = {"volatile": ["book.password"]}
-    async with studio.open("once", numbered, taping=taping) as one:
+    cassette = {"volatile": ["book.password"]}
+    async with studio.open("once", numbered, cassette=cassette) as one:
         await one.call("book", city="Bern", password=1)
         await one.end()
     assert "password" not in studio.text
-    async with studio.open("replay", taping=taping) as one:
+    async with studio.open("replay", cassette=cassette) as one:
         turn = await one.call("book", city="Bern", password=2)
         assert turn.observation.text == "answer 0"
 
 
 def test_digests_are_the_same_everywhere() -> None:
     """On every host, Python version and day: golden values."""
-    from agentworld_sim.cassette._states import StateParts
+    from agentworld_sim.cassette._keys import StateParts
     from agentworld_sim.runtime.sync import run_sync
     from agentworld_sim.world import World
 

@@ -7,10 +7,10 @@ import textwrap
 import pytest
 
 from agentworld_sim import AccessRefused, ModelFailure, ToolCall, World
-from agentworld_sim.cassette import TapeMode, Taping
-from agentworld_sim.cassette.replay import CassetteMiss
+from agentworld_sim.cassette import CassetteMiss, CassetteMode, CassetteSession
+from agentworld_sim.checks import CheckInput
 from agentworld_sim.controls import Fault
-from agentworld_sim.errors import UsageError
+from agentworld_sim.errors import ObservationRejected, UsageError
 from agentworld_sim.llm.scripted import ErrorReply, ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import Studio, command, numbered, real
 
@@ -52,7 +52,7 @@ async def test_without_model_and_without_recording_worlds_compute_as_without_a_m
     studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGENTWORLD_MODEL_URL", "http://127.0.0.1:9/v1")
-    modes: tuple[TapeMode, ...] = ("replay", "once", "live", "verify", "off")
+    modes: tuple[CassetteMode, ...] = ("replay", "once", "live", "verify", "off")
     for mode in modes:
         async with studio.open(mode) as one:
             assert one.world.model is None
@@ -65,7 +65,7 @@ async def test_without_model_and_without_recording_worlds_compute_as_without_a_m
 
 async def test_what_was_recorded_without_a_model_is_replayed_without_one(studio: Studio) -> None:
     async with studio.open("once") as one:
-        await one.taping.real(ToolCall("clock"), one.world, real("noon"))
+        await one.cassette.real(ToolCall("clock"), one.world, real("noon"))
         await one.end()
     assert "model: false" in studio.text
     async with studio.open("once", numbered) as one:
@@ -117,10 +117,10 @@ async def test_calls_that_a_control_answered_are_replayed_with_the_model_they_ha
 async def test_a_shared_world_that_only_computed_is_replayed_with_the_model_it_had(
     studio: Studio,
 ) -> None:
-    async with studio.open("once", numbered, taping={"shared": True}, tools=()) as one:
+    async with studio.open("once", numbered, cassette={"shared": True}, tools=()) as one:
         found = await one.bash("which kubectl")
         await one.end()
-    async with studio.open("replay", taping={"shared": True}, tools=()) as one:
+    async with studio.open("replay", cassette={"shared": True}, tools=()) as one:
         assert await one.bash("which kubectl") == found == "/usr/bin/kubectl"
 
 
@@ -176,6 +176,24 @@ async def test_verify_compares_and_writes_nothing(studio: Studio) -> None:
               two
             exit_code: 1""")
     assert studio.text == before
+
+
+async def test_what_a_model_was_asked_in_verify_is_told_of_a_step_that_fails(
+    studio: Studio,
+) -> None:
+    class Refused:
+        name = "refused"
+        scope = "all"
+
+        def judge(self, given: CheckInput) -> str | None:
+            return "no" if given.observation.text == "answer 0" else None
+
+    await studio.record()
+    async with studio.open("verify", numbered, checks=[Refused()]) as one:
+        with pytest.raises(ObservationRejected) as refused:
+            await one.ask()
+    (exchange,) = refused.value.exchanges
+    assert "answer 0" in exchange.content
 
 
 async def test_verify_compares_what_was_computed(studio: Studio) -> None:
@@ -243,11 +261,11 @@ async def test_a_failed_test_writes_nothing(studio: Studio) -> None:
 
 @pytest.mark.parametrize("mode", ["live", "verify"])
 async def test_modes_that_ask_need_a_model_where_one_recorded(
-    studio: Studio, mode: TapeMode
+    studio: Studio, mode: CassetteMode
 ) -> None:
     await studio.record()
     with pytest.raises(UsageError, match="AGENTWORLD_MODEL_URL"):
-        Taping(studio.path, mode).model(None)
+        CassetteSession(studio.path, mode).model(None)
 
 
 async def test_unused_answers_are_named(studio: Studio) -> None:

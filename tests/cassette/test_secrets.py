@@ -22,7 +22,7 @@ async def test_no_secret_is_written(studio: Studio) -> None:
     scenario = Scenario.parse(
         "name: s\ndomains: [swe]\nmachine: {env: {DB_PASSWORD: hunter2hunter2}}\n"
     )
-    options = {"scenario": scenario, "taping": {"secrets": ["zephyr-9000"]}}
+    options = {"scenario": scenario, "cassette": {"secrets": ["zephyr-9000"]}}
     said: list[str] = []
     for mode, answering in (("once", _leaking), ("replay", None)):
         async with studio.open(mode, answering, **options) as one:  # pyright: ignore[reportArgumentType]
@@ -38,12 +38,12 @@ async def test_no_secret_is_written(studio: Studio) -> None:
     for secret in (TOKEN, "hunter2hunter2", "zephyr-9000", "swordfish1", "s3ss10nk3y"):
         assert secret not in studio.text, secret
     assert studio.text.count("correct-horse") == 1  # as plain input of a command, it is no secret
-    assert 'password: "[redacted:password]"' in studio.text
+    assert "password: '[redacted:password]'" in studio.text
 
 
 async def test_another_secret_finds_the_answer(studio: Studio) -> None:
     """A colleague's key is not the one it was recorded with."""
-    async with studio.open("once", _leaking, taping={"secrets": ["zephyr-9000"]}) as one:
+    async with studio.open("once", _leaking, cassette={"secrets": ["zephyr-9000"]}) as one:
         first = await one.call("book", city="Bern", password="correct-horse")
         again = await one.call("book", city="for zephyr-9000 only")
         await one.end()

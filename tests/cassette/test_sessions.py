@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import ToolSpec, World
-from agentworld_sim.cassette import TapeMode, TapeReport
+from agentworld_sim.cassette import CassetteMode, CassetteReport
 from agentworld_sim.llm.scripted import ModelRequest, Reply, ScriptedReply
 from tests.cassette.lab import Answering, Recording, Studio, command
 from tests.imagination.test_records import CLOSED, SCENARIO, TOOLS, said
@@ -87,7 +87,7 @@ class Session:
             self._worlds.append(await world.fork(at=at))
 
 
-async def _played(studio: Studio, mode: Any, moves: list[Move]) -> tuple[list[Any], TapeReport]:
+async def _played(studio: Studio, mode: Any, moves: list[Move]) -> tuple[list[Any], CassetteReport]:
     async with studio.open(mode, changing if mode == "once" else None) as one:
         outcome = await Session(one).run(moves)
         return outcome, await one.end()
@@ -134,7 +134,7 @@ async def test_imagined_pages_of_a_browser_are_replayed(tmp_path: Path) -> None:
     page = {"status": 200, "url": "https://example.org/", "html": "<p>Hello</p>"}
     studio = Studio(tmp_path / "c.yaml")
     turns: list[Any] = []
-    modes: tuple[TapeMode, ...] = ("once", "replay")
+    modes: tuple[CassetteMode, ...] = ("once", "replay")
     for mode in modes:
         answering = saying(json.dumps(page)) if mode == "once" else None
         async with studio.open(mode, answering, tools=tools) as one:
@@ -150,7 +150,7 @@ async def test_records_that_a_model_changed_are_changed_again(tmp_path: Path) ->
     studio = Studio(tmp_path / "c.yaml")
     closed = {"kind": "put", "table": "issues", "record": CLOSED}
     outcomes: list[Any] = []
-    modes: tuple[TapeMode, ...] = ("once", "replay")
+    modes: tuple[CassetteMode, ...] = ("once", "replay")
     for mode in modes:
         answering = saying(said("Closed 1 issue.", closed)) if mode == "once" else None
         async with studio.open(mode, answering, scenario=SCENARIO, tools=TOOLS) as one:

@@ -13,10 +13,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from agentworld_sim import ToolCall, ToolSpec, World
+from agentworld_sim.cli import cli
+from agentworld_sim.cli._main import SUMMARIES
 from agentworld_sim.store.home import open_store
+from tests.cli.in_process import run_command
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
@@ -30,19 +34,33 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def agentworld(tmp_path: Path, environment: dict[str, str]) -> Run:
-    def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [AGENTWORLD, *arguments],
-            cwd=tmp_path,
-            env=environment,
-            input="" if stdin is None else stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+    def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return run_command(arguments, environment=environment, folder=tmp_path, stdin=stdin)
 
     return run
+
+
+def test_the_installed_command_stands_in_for_bash_c(environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [AGENTWORLD, "shell", "-c", "md5sum; echo err >&2; exit 3"],
+        env=environment,
+        input=bytes(range(256)),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == (
+        b"e2c865db4162bed963bfaa9ef6ac18f0  -\n",
+        b"err\n",
+        3,
+    )
+
+
+def test_help_says_of_each_command_what_the_command_says() -> None:
+    for name, summary in SUMMARIES.items():
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        assert command.get_short_help_str(limit=200) == summary
 
 
 def test_help_teaches_and_names_every_command(agentworld: Run) -> None:
@@ -107,18 +125,6 @@ def test_what_follows_the_command_may_look_like_an_option(agentworld: Run) -> No
     done = agentworld("shell", "-c", 'echo "$0 $1"', "--name", "--wrld=x")
     assert (done.returncode, done.stdout) == (0, "--name --wrld=x\n")
     assert agentworld("shell", "-lc", "echo login").stdout == "login\n"
-
-
-def test_binary_input_and_output_pass_unharmed(tmp_path: Path, environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        [AGENTWORLD, "shell", "-c", "md5sum"],
-        env=environment,
-        input=bytes(range(256)),
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.stdout == b"e2c865db4162bed963bfaa9ef6ac18f0  -\n"
 
 
 def test_a_named_world_keeps_its_files_between_calls(agentworld: Run) -> None:
@@ -289,6 +295,7 @@ def test_a_corrupt_store_is_said_and_left_as_it_is(agentworld: Run, tmp_path: Pa
     assert store.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_middle_of_a_call_ends_it_and_leaves_the_world(
     agentworld: Run, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -370,13 +377,6 @@ def _read_until(terminal: int, wanted: bytes) -> bytes:
 
 
 def test_completion_is_written_for_the_users_shell(environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        [AGENTWORLD],
-        env={**environment, "_AGENTWORLD_COMPLETE": "bash_source"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_command((), environment={**environment, "_AGENTWORLD_COMPLETE": "bash_source"})
     assert done.returncode == 0
     assert "complete -o nosort -F _agentworld_completion agentworld" in done.stdout

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import Any
 import pytest
 
 from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer, ScriptedReply
+from tests.cli.in_process import run_command
 
-AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
 SECRET = "k-of-the-model-4711"
 
 
@@ -27,15 +26,8 @@ class Home:
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        return subprocess.run(
-            [AGENTWORLD, *arguments],
-            env={**kept, "AGENTWORLD_HOME": str(self.folder), "HOME": "/", **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        own = {"AGENTWORLD_HOME": str(self.folder), "HOME": "/"}
+        return run_command(arguments, environment={**kept, **own, **environment})
 
     def refs(self, world: str = "lab") -> list[str]:
         lines = self.run("world", "show", world, "--jsonl").stdout.splitlines()
@@ -229,12 +221,9 @@ def test_no_command_shows_or_stores_the_key(home: Home) -> None:
 
 
 @pytest.mark.promise("key-stays-secret")
-def test_no_option_takes_a_key() -> None:
+def test_no_option_takes_a_key(home: Home) -> None:
     for command in ("shell", "mcp", "serve", "doctor"):
-        done = subprocess.run(
-            [AGENTWORLD, command, "--help"], capture_output=True, text=True, check=True
-        )
-        assert "--api-key" not in done.stdout
+        assert "--api-key" not in home.run(command, "--help").stdout
 
 
 def test_what_is_computed_asks_no_model(home: Home) -> None:
@@ -290,6 +279,7 @@ def test_a_key_in_the_url_is_refused_and_not_shown(home: Home) -> None:
     assert SECRET not in done.stderr
 
 
+@pytest.mark.slow  # it is tried again, with pauses
 @pytest.mark.promise("model-failure")
 def test_a_server_that_is_not_there_fails_the_command_and_prints_nothing(home: Home) -> None:
     with ScriptedModelServer() as gone:

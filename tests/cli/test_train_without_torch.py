@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim.cli import main
+from experiments.pocket import AGENT_RECIPE
 
 INSTALL = (
     "agentworld: this needs the package 'torch', which is not installed. Install it with"
@@ -18,10 +19,10 @@ INSTALL = (
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("all", "pocket-world"),
-        ("cpt", "pocket-world", "cpt.steps=1"),
-        ("rl", "pocket-world"),
-        ("agent", "pocket-agent"),
+        ("all", "one-gpu"),
+        ("cpt", "one-gpu", "cpt.steps=1"),
+        ("rl", "one-gpu"),
+        ("agent", str(AGENT_RECIPE)),
         ("all", "qwen-agentworld-35b", "--dry-run"),
         ("eval", "runs/x/rl/final"),
     ],
@@ -43,8 +44,8 @@ def test_a_stage_says_in_one_line_what_to_install(
 def test_recipes_are_listed_and_checked_without_torch(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["train", "recipes"])
-    assert (ended.value.code, "pocket-world " in capsys.readouterr().out) == (0, True)
+    assert (ended.value.code, "one-gpu " in capsys.readouterr().out) == (0, True)
     with pytest.raises(SystemExit) as ended:
-        main(["train", "rl", "pocket-world", "rl.stepps=4"])
+        main(["train", "rl", "one-gpu", "rl.stepps=4"])
     assert ended.value.code == 2
     assert "rl.stepps: unknown key. Did you mean 'steps'?" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from agentworld_sim.engines.call_question import CallQuestion
 from agentworld_sim.engines.shell import CommandAnswer, CommandQuestion, FileOperation
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
-from agentworld_sim.ports import Answer, Briefing, Imagined, Question, QuestionKey, TurnContext
+from agentworld_sim.ports import Answer, Imagined, PromptContext, Question, QuestionKey, TurnContext
 from agentworld_sim.types import MemoryBlobs, StateChange, WorldState
 from agentworld_sim.types.files import FileTree
 from agentworld_sim.types.turns import Observation
@@ -67,13 +67,13 @@ class Dreaming:
     def __init__(self, answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         self.answers = answers
         self.keys: list[QuestionKey] = []
-        self.briefing: Briefing | None = None
+        self.prompt_context: PromptContext | None = None
         self.users: set[object] = set()
 
     def imaginer(
-        self, briefing: Briefing | None = None, limits: Mapping[str, Any] | None = None
+        self, prompt_context: PromptContext | None = None, limits: Mapping[str, Any] | None = None
     ) -> Dreaming:
-        self.briefing = briefing
+        self.prompt_context = prompt_context
         return self
 
     def acquire(self, user: object) -> None:
@@ -127,8 +127,8 @@ async def test_every_engine_asks_the_same_imaginer() -> None:
         ("tool", "load_page"),
     ]
     assert dreaming.users == set()
-    assert dreaming.briefing is not None
-    assert (dreaming.briefing.task, dreaming.briefing.seed) == ("Tidy up.", 4)
+    assert dreaming.prompt_context is not None
+    assert (dreaming.prompt_context.task, dreaming.prompt_context.seed) == ("Tidy up.", 4)
 
 
 class NoFailures:

@@ -239,8 +239,9 @@ async def test_a_reopened_world_asks_and_answers_as_the_live_one(
 @given(session=st.lists(calls, min_size=1, max_size=8))
 async def test_a_session_run_twice_gives_the_same_bytes(session: list[ToolCall]) -> None:
     lines: list[list[str]] = []
-    for _ in range(2):
-        async with await World.create(MACHINE, seed=11) as world:
+    # The shared engine's machine has been through the sessions before this one.
+    for engines in ([ShellEngine()], None):
+        async with await World.create(MACHINE, seed=11, engines=engines) as world:
             world.add_tools(TOOLS)
             lines.append([(await world.step(call)).to_line() for call in session])
     assert lines[0] == lines[1]
@@ -254,3 +255,32 @@ async def test_a_live_machine_and_a_fresh_one_go_on_alike(command: str) -> None:
         await world.step(ToolCall("session", {"command": command}))
         fork = await world.fork()
         assert (await fork.step(PROBE)).ref == (await world.step(PROBE)).ref
+
+
+async def test_a_machine_that_was_used_elsewhere_is_as_a_new_one() -> None:
+    """Its world is closed, and its machine goes to worlds whose files are of another kind."""
+    ways: tuple[dict[str, str], ...] = (
+        {"/srv/a": "1", "/srv/b/c": "2", "/srv/d/e/f": "3"},
+        {"/srv/a/x": "1", "/srv/b": "2", "/srv/d/e": "3", "/etc/motd": "hello"},
+        {},
+    )
+    mess = ToolCall(
+        "session",
+        {
+            "command": "head -c9 /dev/urandom | wc -c; a=1; cd /srv; f() { :; };"
+            " [ -e a ] || echo leak > /dev/shm/leak;"
+            " rm -rf b; echo q > b; ln -s /etc l; chmod 700 a; trap 'echo t' INT; set -u; false"
+        },
+    )
+    look = ToolCall("session", {"command": "ls -laR /srv /dev /root; cat /etc/motd /proc/uptime"})
+    used: dict[int, list[str]] = {}
+    for fresh in (True, False):
+        for number, files in [*enumerate(ways), *enumerate(ways)]:
+            scenario = Scenario.model_validate(
+                {"name": "machine", "domains": ["terminal"], "files": files}
+            )
+            engines = [ShellEngine()] if fresh else None
+            async with await World.create(scenario, engines=engines) as world:
+                world.add_tools(TOOLS)
+                lines = [(await world.step(call)).to_line() for call in (look, PROBE, mess, PROBE)]
+            assert used.setdefault(number, lines) == lines

@@ -7,14 +7,14 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from agentworld_trainers.recipes import load_recipe, shipped_recipes
-from agentworld_trainers.recipes.page import page
+from tests.docs.recipes_page import page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE = (DOCS / "guides" / "training.md").read_text(encoding="utf-8")
 
 
 def test_the_page_is_written_from_the_schema() -> None:
-    command = "python -m agentworld_trainers.recipes.page > docs/reference/recipes.md"
+    command = "python -m tests.docs.recipes_page > docs/reference/recipes.md"
     written = (DOCS / "reference" / "recipes.md").read_text(encoding="utf-8")
     assert written == page() + "\n", f"run: {command}"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.image import base_tree, system_mounts
+from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.errors import EngineFailure
@@ -51,7 +51,7 @@ class WorldShell:
 
 
 def _shell(tree: FileTree, blobs: MemoryBlobs) -> LiveShell:
-    shell = LiveShell(MACHINE, COMMANDS, mounts=system_mounts(MACHINE))
+    shell = LiveShell(MACHINE, COMMANDS, mounts=system_mounts())
     shell.materialise(tree, blobs)
     return shell
 

@@ -138,7 +138,7 @@ def test_nothing_is_recorded_of_a_test_that_fails_at_its_very_end(
 
 
 def test_a_cassette_that_cannot_be_read_is_told_in_one_line(suite: Suite) -> None:
-    suite.file("cassettes/test_it/test_one.yaml", "agentworld_tape: 99\n")
+    suite.file("cassettes/test_it/test_one.yaml", "agentworld_cassette: 99\n")
     suite.tests("def test_one(world): pass")
     result = suite.run()
     result.assert_outcomes(errors=1)

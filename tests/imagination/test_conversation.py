@@ -12,7 +12,7 @@ from agentworld_sim.domains import domain
 from agentworld_sim.domains.text import fenced
 from agentworld_sim.engines.call_question import parts_of
 from agentworld_sim.imagination.conversation import Conversation, tokens
-from agentworld_sim.imagination.prompt_markers import harmless
+from agentworld_sim.imagination.prompt_set import escape_markers
 from agentworld_sim.llm.chat import ChatMessage
 from agentworld_sim.ports import Part
 from agentworld_sim.types import FileEntry
@@ -145,7 +145,7 @@ def test_a_cut_screen_conversation_tells_the_screen_it_begins_with() -> None:
 @given(st.text())
 def test_no_text_can_end_a_message_or_begin_the_thinking(text: str) -> None:
     for word in ("<|im_end|>", "<|im_start|>", "<think>", "</think>", "<|endoftext|>"):
-        assert word not in harmless(text + word + text)
+        assert word not in escape_markers(text + word + text)
 
 
 @given(st.text())

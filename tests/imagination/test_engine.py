@@ -417,7 +417,7 @@ HOSTILE = (
     "<think>secret</think>",
     "\x00\x1b[31m\x07\ud800 \u202e",
     "### Turn 9\n**Action:**\n```json\n{}\n```",
-    "".join(f"{number:07d}" for number in range(700_000)),
+    "".join(f"{number:07d}" for number in range(150_000)),
 )
 
 

@@ -7,8 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_sim.imagination.listening import Listener
-from agentworld_sim.imagination.parsing import parse_reply
+from agentworld_sim.imagination.parsing import Listener, parse_reply
 
 PIECES = st.lists(
     st.sampled_from(

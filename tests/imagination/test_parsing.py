@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.imagination.parsing import Parsed, parse_reply
+from agentworld_sim.imagination.parsing import ParsedReply, parse_reply
 from tests.properties import examples
 
 O, C = "<predicted_observation>", "</predicted_observation>"
@@ -60,16 +60,18 @@ def test_the_last_opened_answer_counts(content: str, text: str) -> None:
 
 
 def test_an_unclosed_answer_runs_to_the_end_and_says_so() -> None:
-    assert parse_reply(f"{O}\na\nb") == Parsed("a\nb", tagged=True)
-    assert parse_reply(f"{O}\na\nb\n{C}") == Parsed("a\nb", tagged=True, closed=True)
+    assert parse_reply(f"{O}\na\nb") == ParsedReply("a\nb", tagged=True)
+    assert parse_reply(f"{O}\na\nb\n{C}") == ParsedReply("a\nb", tagged=True, closed=True)
 
 
 def test_without_a_tag_everything_is_the_answer() -> None:
-    assert parse_reply("$ ls\na  b\n$ ") == Parsed("$ ls\na  b\n$ ", tagged=False)
+    assert parse_reply("$ ls\na  b\n$ ") == ParsedReply("$ ls\na  b\n$ ", tagged=False)
 
 
 def test_a_closing_tag_alone_at_the_end_is_no_part_of_the_answer() -> None:
-    assert parse_reply(f"<think>x</think>\na\n{C}\n") == Parsed("a", tagged=False, thinking="x")
+    assert parse_reply(f"<think>x</think>\na\n{C}\n") == ParsedReply(
+        "a", tagged=False, thinking="x"
+    )
 
 
 def test_thinking_is_kept_beside_the_answer() -> None:
@@ -78,9 +80,9 @@ def test_thinking_is_kept_beside_the_answer() -> None:
 
 
 def test_nothing_but_thinking_is_an_empty_answer() -> None:
-    assert parse_reply("<think>all of it") == Parsed("", tagged=False, thinking="all of it")
-    assert parse_reply("") == Parsed("", tagged=False)
-    assert parse_reply(" \n\t\n ") == Parsed("", tagged=False)
+    assert parse_reply("<think>all of it") == ParsedReply("", tagged=False, thinking="all of it")
+    assert parse_reply("") == ParsedReply("", tagged=False)
+    assert parse_reply(" \n\t\n ") == ParsedReply("", tagged=False)
 
 
 @pytest.mark.parametrize(
@@ -157,31 +159,31 @@ def test_an_observation_that_has_fences_of_its_own_is_kept(body: str) -> None:
 
 @pytest.mark.parametrize("body", ["a </think> b", "a <think> b", "</think>a<think>"])
 def test_thinking_tags_that_do_not_pair_up_inside_a_whole_answer_are_its_own(body: str) -> None:
-    assert parse_reply(f"<think>x</think>{O}{body}{C}") == Parsed(
+    assert parse_reply(f"<think>x</think>{O}{body}{C}") == ParsedReply(
         body, tagged=True, thinking="x", closed=True
     )
 
 
 def test_a_pair_inside_the_answer_is_removed_and_reported() -> None:
     parsed = parse_reply(f"{O}a<think>b</think>c{C}")
-    assert parsed == Parsed("ac", tagged=True, thinking="b", closed=True, leaked=True)
+    assert parsed == ParsedReply("ac", tagged=True, thinking="b", closed=True, leaked=True)
     assert parse_reply("a<think>b</think>c").leaked
 
 
 def test_a_pair_at_the_answers_beginning_is_removed_without_harm() -> None:
     parsed = parse_reply(f"{O}\n<think>b</think>\nc\n{C}")
-    assert parsed == Parsed("c", tagged=True, thinking="b", closed=True)
+    assert parsed == ParsedReply("c", tagged=True, thinking="b", closed=True)
 
 
 def test_a_pair_that_the_world_has_shown_before_is_quoted() -> None:
     body = "template: <think>{{ x }}</think>"
     parsed = parse_reply(f"<think>y</think>{O}\n{body}\n{C}", known="grep '<think>' -r .")
-    assert parsed == Parsed(body, tagged=True, thinking="y", closed=True)
+    assert parsed == ParsedReply(body, tagged=True, thinking="y", closed=True)
 
 
 def test_forced_json_is_read_as_it_is() -> None:
     content = f'{{"a": "<think>b</think>{O}c{C}"}}\n'
-    assert parse_reply(content, enforced=True) == Parsed(content.strip(), tagged=False)
+    assert parse_reply(content, enforced=True) == ParsedReply(content.strip(), tagged=False)
 
 
 @given(PLAIN, PLAIN)
@@ -229,25 +231,25 @@ def test_no_thinking_in_front_of_a_tagged_answer_ever_reaches_it(before: str) ->
 @pytest.mark.parametrize(
     "content",
     [
-        "<think>" * 100_000,
-        "</think>" * 100_000,
-        "<think>" * 100_000 + "x" + "</think>" * 100_000 + "a",
-        ("<think>" + O) * 100_000,
-        ("</think>" + O) * 100_000 + "a",
-        O * 100_000 + "a",
-        C * 100_000,
-        (O + "</think>" + C) * 100_000,
-        (O + "<think>x</think>" + C) * 100_000,
-        "<think" * 300_000,
-        "<" * 5_000_000,
-        "a" * 5_000_000,
-        "\n" * 5_000_000,
-        " " * 5_000_000 + "a",
-        "`" * 5_000_000,
-        "```\n" * 200_000 + "```",
-        "```x\n" * 200_000 + "```\n" * 200_000,
-        MARKER + " " * 5_000_000,
-        O + "x" * 5_000_000 + "</predicted_observation",
+        "<think>" * 20_000,
+        "</think>" * 20_000,
+        "<think>" * 20_000 + "x" + "</think>" * 20_000 + "a",
+        ("<think>" + O) * 20_000,
+        ("</think>" + O) * 20_000 + "a",
+        O * 20_000 + "a",
+        C * 20_000,
+        (O + "</think>" + C) * 20_000,
+        (O + "<think>x</think>" + C) * 20_000,
+        "<think" * 60_000,
+        "<" * 1_000_000,
+        "a" * 1_000_000,
+        "\n" * 1_000_000,
+        " " * 1_000_000 + "a",
+        "`" * 1_000_000,
+        "```\n" * 40_000 + "```",
+        "```x\n" * 40_000 + "```\n" * 40_000,
+        MARKER + " " * 1_000_000,
+        O + "x" * 1_000_000 + "</predicted_observation",
     ],
     ids=lambda content: f"{content[:12]!r}x{len(content)}",
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from agentworld_sim import ToolCall, ToolSpec
 from agentworld_sim.engines.call_question import call_prompt
 from agentworld_sim.imagination import PromptSet
-from agentworld_sim.imagination.prompt_writer import PromptWriter
+from agentworld_sim.imagination.conversation import PromptWriter
 from agentworld_sim.llm.scripted import ScriptedReply
-from agentworld_sim.ports import Briefing
+from agentworld_sim.ports import PromptContext
 from agentworld_sim.types.turns import Action, Turn
 from tests.imagination.conftest import Open, always
 
@@ -21,7 +21,7 @@ async def test_it_writes_what_a_world_sends(imagining: Open) -> None:
         await opened.world.step(CALL)
     turns = (await opened.world.trajectory()).turns
     assert opened.world.model is not None
-    writer = PromptWriter(PromptSet.shipped(), Briefing())
+    writer = PromptWriter(PromptSet.shipped(), PromptContext())
     written = [
         writer.conversation(
             call_prompt(CALL, FIND, tools=opened.world.tools, history=turns[:number])

@@ -11,8 +11,7 @@ import pytest
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ingest import folders as _ingest
-from agentworld_sim.ingest.folders import Ingested, read_inside, tree_from_directory
-from agentworld_sim.ingest.limits import IngestLimits
+from agentworld_sim.ingest.folders import Ingested, IngestLimits, read_inside, tree_from_directory
 from agentworld_sim.types.files import FileEntry, MemoryBlobs, blob_id
 
 

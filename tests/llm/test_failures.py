@@ -19,8 +19,8 @@ from agentworld_sim.errors import (
     ModelUnavailable,
     UsageError,
 )
-from agentworld_sim.llm import ModelSettings, _retry
-from agentworld_sim.llm._retry import pause, seconds_until
+from agentworld_sim.llm import ModelSettings, client
+from agentworld_sim.llm.client import pause
 from agentworld_sim.llm.scripted import (
     Dialect,
     Disconnect,
@@ -32,6 +32,7 @@ from agentworld_sim.llm.scripted import (
     ScriptedModelServer,
     StreamError,
 )
+from agentworld_sim.llm.transport import seconds_until
 from tests.llm.harness import (
     DONE,
     MODEL,
@@ -202,7 +203,7 @@ def test_pauses_are_jittered_below_a_bound_that_doubles_up_to_half_a_minute(
     def uniform(low: float, high: float) -> float:
         return high
 
-    monkeypatch.setattr(_retry.random, "uniform", uniform)
+    monkeypatch.setattr(client.random, "uniform", uniform)
     assert [pause(count, None) for count in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
 
 

@@ -14,9 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentworld_sim.errors import ModelRefused, ModelUnavailable
-from agentworld_sim.llm import _bodies
-from agentworld_sim.llm._retry import LONGEST_PAUSE, pause, seconds_until
+from agentworld_sim.llm import failures
+from agentworld_sim.llm.client import LONGEST_PAUSE, pause
 from agentworld_sim.llm.scripted import RawReply, ScriptedModelServer
+from agentworld_sim.llm.transport import seconds_until
 from tests.llm.harness import DONE, Connect, asked, chunk, raw_server, response
 
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
@@ -84,7 +85,7 @@ async def test_a_reply_without_end_is_given_up(connect: Connect, head: bytes, dr
 async def test_an_answer_that_no_model_writes_is_given_up(
     connect: Connect, head: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_bodies, "LARGEST_ANSWER", 3 << 20)
+    monkeypatch.setattr(failures, "LARGEST_ANSWER", 3 << 20)
     async with dripping(head, b" " * 65_536) as url:
         client = connect(url)
         with pytest.raises(

@@ -34,7 +34,7 @@ def test_a_loop_that_was_closed_the_hard_way_does_no_harm_to_the_next() -> None:
     async def ask(client: ChatClient, text: str) -> str:
         reply = await client.ask(asked(text))
         # Nothing is left open here, as after the seconds for which an idle connection is kept.
-        await client._transport._all[-1].sdk.close()  # pyright: ignore[reportPrivateUsage]
+        await client._server._all[-1].sdk.close()  # pyright: ignore[reportPrivateUsage]
         return reply.content
 
     with ScriptedModelServer(lambda request: request.last_user) as server:
@@ -43,7 +43,7 @@ def test_a_loop_that_was_closed_the_hard_way_does_no_harm_to_the_next() -> None:
             loop = asyncio.new_event_loop()
             assert loop.run_until_complete(ask(client, text)) == text
             loop.close()
-        assert len(client._transport._all) == 1  # pyright: ignore[reportPrivateUsage]
+        assert len(client._server._all) == 1  # pyright: ignore[reportPrivateUsage]
     del client
     gc.collect()
 

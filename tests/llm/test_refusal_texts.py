@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentworld_sim.llm.refusals import Overflow, Refusal, looks_like, quoted, refusal_in
+from agentworld_sim.llm.failures import Overflow, Refusal, looks_like, quote, refusal_in
 
 START = "This model's maximum context length is 2048 tokens. However, "
 
@@ -145,9 +145,9 @@ def test_a_wrong_model_is_told_from_a_wrong_path(refusal: Refusal, about: bool) 
 
 
 def test_a_server_is_quoted_on_one_short_line_without_the_key() -> None:
-    assert quoted("a\nb\x1b[31m  c", "") == "a b [31m c"
-    assert quoted("wrong key sk-1", "sk-1") == "wrong key …"
-    assert len(quoted("x" * 10_000, "")) == 401
+    assert quote("a\nb\x1b[31m  c", "") == "a b [31m c"
+    assert quote("wrong key sk-1", "sk-1") == "wrong key …"
+    assert len(quote("x" * 10_000, "")) == 401
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from agentworld_sim.errors import ModelRefused, ModelUnavailable
 from agentworld_sim.llm.chat import ServedModel
+from agentworld_sim.llm.client import models_in
 from agentworld_sim.llm.scripted import ScriptedModelServer
-from agentworld_sim.llm.served import models_in
 from tests.llm.harness import MODEL, Connect, asked, raw_server, response
 
 NOT_FOUND = response(

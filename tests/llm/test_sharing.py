@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from agentworld_sim.errors import ModelRefused, ModelUnavailable
-from agentworld_sim.llm._replies_cache import RepliesCache
+from agentworld_sim.llm._sharing import RepliesCache
 from agentworld_sim.llm.chat import ChatReply
 from agentworld_sim.llm.scripted import (
     Disconnect,

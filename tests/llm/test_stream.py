@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentworld_sim.llm import _stream
-from agentworld_sim.llm._stream import EventReader, Malformed, ReplyReader
+from agentworld_sim.llm._stream import EventReader, MalformedReply, ReplyReader
 from tests.llm.harness import chunk
 
 
@@ -52,7 +52,7 @@ def test_text_survives_cuts_in_the_middle_of_characters(text: str, places: list[
 def test_a_line_without_end_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_stream, "LARGEST_ANSWER", 3 << 20)
     reader = EventReader()
-    with pytest.raises(Malformed, match="a line of more than 3 MB"):
+    with pytest.raises(MalformedReply, match="a line of more than 3 MB"):
         for _ in range(4 * 16 + 1):
             list(reader.feed(b"x" * 65_536))
 
@@ -61,7 +61,7 @@ def test_a_reply_without_end_is_refused_in_time(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(_stream, "LARGEST_ANSWER", 1 << 20)
     reply = ReplyReader()
     event = chunk("x" * 65_536).removeprefix(b"data: ")
-    with pytest.raises(Malformed, match="a reply of more than 1 MB") as raised:
+    with pytest.raises(MalformedReply, match="a reply of more than 1 MB") as raised:
         for _ in range(17):
             reply.event(event)
     assert "look into the server's log" in raised.value.hint

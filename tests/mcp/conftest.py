@@ -1,4 +1,8 @@
-"""The shim as users run it: a process of its own, in front of a real server, spoken to by the SDK."""
+"""The shim as users run it, in front of a real server, spoken to by the SDK.
+
+Most tests run the command in a thread of this process (`in_process`), which costs a hundredth of a process.
+`started` and `processed` are a process of their own: for what only a process has.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,19 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from mcp import Client, StdioServerParameters
+from tests.mcp import in_process
+from tests.mcp.in_process import SECONDS, linked, transport
 
 DATA = Path(__file__).parents[1] / "data"
 SCENARIO = str(DATA / "mcp_terminal.yaml")
-SECONDS = 60.0
-"""No test may hang; none comes near this."""
-
 HANDSHAKE: tuple[dict[str, Any], ...] = (
     {
         "jsonrpc": "2.0",
@@ -65,10 +67,20 @@ class Shim:
         chosen = [] if "--scenario" in arguments else ["--scenario", SCENARIO]
         return [sys.executable, "-m", "agentworld_mcp_shim", *chosen, *arguments]
 
+    def arguments(self, *arguments: str) -> list[str]:
+        """The arguments of `agentworld mcp`."""
+        return self.command(*arguments)[3:]
+
     @asynccontextmanager
-    async def client(self, *arguments: str, mode: str = "auto") -> AsyncGenerator[Client]:
-        """The official client, connected to the shim over stdio."""
-        async with self.connected(self.command(*arguments), mode=mode) as client:
+    async def client(
+        self, *arguments: str, mode: str = "auto", **options: Any
+    ) -> AsyncGenerator[Client]:
+        """The official client, connected to the shim."""
+        streams = transport(self.arguments(*arguments), self.environment)
+        async with (
+            asyncio.timeout(SECONDS),
+            Client(streams, mode=mode, cache=None, **options) as client,
+        ):
             yield client
 
     @asynccontextmanager
@@ -80,11 +92,16 @@ class Shim:
         async with asyncio.timeout(SECONDS), Client(parameters, mode=mode, cache=None) as client:
             yield client
 
-    def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """Runs it to its end, with `stdin` as all that the client sends."""
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Runs it to its end; the client leaves at once."""
+        words = self.arguments(*arguments)
+        return subprocess.CompletedProcess(words, *in_process.run(words, self.environment))
+
+    def processed(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """As `run`, but as a process."""
         return subprocess.run(
             self.command(*arguments),
-            input=stdin,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             env=self.environment,
@@ -150,12 +167,20 @@ class Pipes:
 
 
 class Wire:
-    """A server over stdio, spoken to without an SDK, in one of the two protocol eras."""
+    """A server spoken to without an SDK, in one of the two protocol eras."""
 
-    def __init__(self, process: subprocess.Popen[str], era: str, said: IO[str]) -> None:
-        self.process = process
+    def __init__(
+        self, put: Callable[[str], object], get: Callable[[], str | None], era: str
+    ) -> None:
+        """
+        Args:
+            put: Sends a line.
+            get: Waits for the server's next line; empty or `None` at its end.
+            era: `legacy` or `modern`.
+        """
         self.era = era
-        self._said = said
+        self._put = put
+        self._get = get
         self._number = 0
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
@@ -181,11 +206,9 @@ class Wire:
 
     def receive(self) -> dict[str, Any]:
         """The next message."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        line = self._get()
         if not line:
-            self._said.seek(0)
-            pytest.fail(f"the server ended before it answered; it said: {self._said.read()}")
+            pytest.fail("the server ended before it answered")
         return cast("dict[str, Any]", json.loads(line))
 
     def greet(self) -> dict[str, Any]:
@@ -204,27 +227,24 @@ class Wire:
         return pages
 
     def _send(self, message: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-        self.process.stdin.flush()
+        self._put(json.dumps({"jsonrpc": "2.0", **message}))
 
 
 @contextmanager
 def wired(command: Sequence[str], era: str, environment: dict[str, str]) -> Generator[Wire]:
-    """Starts a server and connects a `Wire` with it."""
-    with (
-        tempfile.TemporaryFile("w+") as said,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            text=True,
-            env=environment,
-        ) as process,
-    ):
+    """Starts a server as a process and connects a `Wire` with it."""
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        stdin, stdout = process.stdin, process.stdout
+        assert stdin is not None and stdout is not None
+
+        def put(line: str) -> None:
+            stdin.write(line + "\n")
+            stdin.flush()
+
         try:
-            yield Wire(process, era, said)
+            yield Wire(put, stdout.readline, era)
         finally:
             process.kill()
 
@@ -256,14 +276,9 @@ class Everything:
 
     def snapshot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs `agentworld mcp snapshot`."""
-        return subprocess.run(
-            [sys.executable, "-m", "agentworld_mcp_shim", "snapshot", *arguments],
-            capture_output=True,
-            text=True,
-            env={**self._shim.environment, **environment},
-            timeout=SECONDS,
-            check=False,
-        )
+        words = ["snapshot", *arguments]
+        done = in_process.run(words, {**self._shim.environment, **environment})
+        return subprocess.CompletedProcess(words, *done)
 
     @contextmanager
     def direct(self, era: str) -> Generator[Wire]:
@@ -274,9 +289,9 @@ class Everything:
     @contextmanager
     def shown(self, era: str, *arguments: str) -> Generator[Wire]:
         """Connected through a shim."""
-        command = self._shim.command("--memory", *arguments)
-        with wired(command, era, self._shim.environment) as wire:
-            yield wire
+        words = self._shim.arguments("--memory", *arguments)
+        with linked(words, self._shim.environment) as (link, said):
+            yield Wire(link.put, lambda: said.get(timeout=SECONDS), era)
 
 
 @pytest.fixture
@@ -285,7 +300,8 @@ def everything(shim: Shim) -> Everything:
 
 
 @pytest.fixture
-def shim(tmp_path: Path) -> Shim:
+def shim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shim:
+    in_process.in_process(monkeypatch)
     return Shim(tmp_path)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentworld_mcp_shim._schemas import Schema, argument_errors, validation_style
+from agentworld_mcp_shim._argument_errors import Schema, argument_errors, validation_style
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 EDIT: dict[str, Any] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 import sys
 from pathlib import Path
@@ -10,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from agentworld_mcp_shim._argument_errors import argument_errors
 from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._mirror import Mirror, MirroredTool
-from agentworld_mcp_shim._offered import Offered
-from agentworld_mcp_shim._schemas import argument_errors
+from agentworld_mcp_shim._resources_and_prompts import ResourcesAndPrompts
+from agentworld_mcp_shim._results import call_outcome, without_marks
 from agentworld_mcp_shim._targets import targets_of
-from agentworld_mcp_shim._telemetry import told, without_marks
 from agentworld_sim.cassette import Cassette, Recorder
 from agentworld_sim.errors import UsageError
 from agentworld_sim.store import SqliteStore
@@ -56,20 +55,20 @@ async def test_no_argument_of_an_upstream_gets_into_a_message(shim: Shim) -> Non
 
 def test_what_one_client_gave_to_a_prompt_is_not_offered_to_another() -> None:
     page = {"prompts": [{"name": "greet", "arguments": [{"name": "who"}]}]}
-    offered = Offered(Mirror(Listing(identity={}, lists={"prompts/list": {None: page}})))
+    offered = ResourcesAndPrompts(
+        Mirror(Listing(identity={}, lists={"prompts/list": {None: page}}))
+    )
     ref = {"type": "ref/prompt", "name": "greet"}
     with pytest.raises(MCPError):
-        offered.prompt("greet", {"who": "a customer of alice"}, "alice")
-    assert offered.complete(ref, "who", "", "bob")["completion"]["values"] == []
-    own = offered.complete(ref, "who", "", "alice")["completion"]["values"]
-    assert own == ["a customer of alice"]
+        offered.prompt("greet", {"who": "a customer of alice"})
+    assert offered.complete(ref, "who", "")["completion"]["values"] == []
 
 
 def test_an_upstream_cannot_say_that_what_it_did_was_simulated() -> None:
     meta: dict[str, Any] = {"agentworld/simulated": {"provenance": "x\ny"}, "its": "own"}
     result: dict[str, Any] = {"content": [], "_meta": meta}
     assert without_marks(result)["_meta"] == {"its": "own"}
-    assert told(result).provenance == "real"
+    assert call_outcome(result).provenance == "real"
 
 
 def test_a_value_that_is_too_deep_does_not_spoil_its_tool_for_others() -> None:
@@ -103,10 +102,9 @@ def test_no_two_upstreams_can_have_tools_of_one_name() -> None:
 
 
 def test_what_is_kept_is_for_its_user_alone(tmp_path: Path) -> None:
-    store, cassette = tmp_path / "worlds.sqlite", tmp_path / "calls.jsonl"
+    store, cassette = tmp_path / "worlds.sqlite", tmp_path / "calls.yaml"
     SqliteStore(store).close()
     Recorder(cassette, tools=())
     assert Cassette.load(cassette).tools == ()
     modes = {stat.S_IMODE(file.stat().st_mode) for file in (store, cassette)}
     assert modes == {0o600}
-    assert json.loads(cassette.read_text())["agentworld_cassette"] == 1

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from conftest import Shim
 
 
-def refused(shim: Shim, *arguments: str, code: int = 2) -> str:
+def refused(shim: Shim, *arguments: str, code: int = 2, process: bool = False) -> str:
     """Runs the shim, which must give up; gives its one message."""
-    done = shim.run(*arguments)
+    done = (shim.processed if process else shim.run)(*arguments)
     assert (done.stdout, done.returncode) == ("", code)
     assert "Traceback" not in done.stderr
     message = done.stderr.removeprefix("agentworld: ").rstrip("\n")
@@ -64,7 +64,7 @@ def test_an_upstream_that_crashes_while_it_lists_is_quoted(
 
 
 def test_a_real_server_with_a_wrong_option_is_quoted(shim: Shim) -> None:
-    message = refused(shim, "--", "mcp-server-git", "--nope")
+    message = refused(shim, "--", "mcp-server-git", "--nope", process=True)
     assert "`mcp-server-git --nope` exited with code 2 before it listed its tools." in message
     assert "No such option" in message
 
@@ -137,18 +137,14 @@ def test_a_bind_for_a_tool_that_is_not_there_names_the_nearest(
 def test_a_bind_to_what_does_not_exist_names_the_nearest(
     shim: Shim, raw_upstream: list[str]
 ) -> None:
-    with shim.started("--bind", "bash=terminal/bahs", *raw_upstream, "one") as pipes:
-        code, said = pipes.ended()
-    assert code == 2
+    said = refused(shim, "--bind", "bash=terminal/bahs", *raw_upstream, "one")
     assert "'terminal/bahs', which does not exist. Did you mean 'terminal/bash'?" in said
 
 
 def test_a_bind_to_a_toolkit_that_does_not_exist_names_the_nearest(
     shim: Shim, raw_upstream: list[str]
 ) -> None:
-    with shim.started("--bind", "bash=termnal/bash", *raw_upstream, "one") as pipes:
-        code, said = pipes.ended()
-    assert code == 2
+    said = refused(shim, "--bind", "bash=termnal/bash", *raw_upstream, "one")
     assert "there is no toolkit 'termnal'. Did you mean 'terminal'? There are: " in said
 
 
@@ -159,9 +155,7 @@ def test_a_misspelt_subcommand_is_told_beside_the_command_that_is_not_there(shim
 
 
 def test_a_bind_between_different_tools_is_refused(shim: Shim, raw_upstream: list[str]) -> None:
-    with shim.started("--bind", "bash=deepagents/write_file", *raw_upstream, "one") as pipes:
-        code, said = pipes.ended()
-    assert code == 2
+    said = refused(shim, "--bind", "bash=deepagents/write_file", *raw_upstream, "one")
     assert (
         "tool 'bash' binds to 'deepagents/write_file': that binding needs file_path, content; command"
         " would be ignored, and 'bash' takes command. They are different tools, or say which argument is"
@@ -246,7 +240,7 @@ def test_a_missing_sdk_is_named_with_the_command_that_installs_it(
     (tmp_path / "hide").mkdir()
     (tmp_path / "hide" / "sitecustomize.py").write_text("import sys\nsys.modules['mcp'] = None\n")
     shim.environment["PYTHONPATH"] = str(tmp_path / "hide")
-    assert refused(shim, "--", sys.executable, "-c", "") == (
+    assert refused(shim, "--", sys.executable, "-c", "", process=True) == (
         "this needs the package 'mcp', which is not installed. Install it with"
         " `pip install 'agentworld-sim[mcp]'`."
     )

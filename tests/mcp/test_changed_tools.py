@@ -10,11 +10,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._tool_listing import ToolListings, changes, listing_hash, seen_in
+from tests.properties import examples
 
 if TYPE_CHECKING:
     from conftest import Everything, Shim
@@ -129,6 +131,7 @@ def remember(folder: str, number: int) -> None:
     ToolListings(Path(folder)).remember(f"server-{number}", {"tool": {"description": "x"}})
 
 
+@pytest.mark.slow
 async def test_processes_that_remember_at_once_lose_nothing(tmp_path: Path) -> None:
     with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
         loop = asyncio.get_running_loop()
@@ -166,6 +169,7 @@ def reordered(value: Any) -> Any:
     return value
 
 
+@settings(max_examples=examples(100))
 @given(tools=TOOLS, cut=st.integers(0, 5))
 def test_the_order_of_tools_and_keys_and_the_pages_do_not_matter(
     tools: list[dict[str, Any]], cut: int
@@ -174,6 +178,7 @@ def test_the_order_of_tools_and_keys_and_the_pages_do_not_matter(
     assert listing_hash(listing(tools)) == listing_hash(listing(other[:cut], other[cut:]))
 
 
+@settings(max_examples=examples(100))
 @given(tools=TOOLS, text=st.text())
 def test_any_change_of_a_tool_is_seen(tools: list[dict[str, Any]], text: str) -> None:
     if not tools:

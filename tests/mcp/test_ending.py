@@ -39,7 +39,12 @@ def busy(pipes: Pipes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGKILL, -9, marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_in_the_middle_of_a_call_keeps_what_was_answered_and_nothing_else(
     shim: Shim, raw_upstream: list[str], number: signal.Signals, code: int
@@ -53,6 +58,7 @@ def test_a_signal_in_the_middle_of_a_call_keeps_what_was_answered_and_nothing_el
     assert files(shim, "w") == ["/srv/app/done", "/srv/app/note.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_while_nothing_happens_ends_it_too(
     shim: Shim, raw_upstream: list[str], number: signal.Signals, code: int

@@ -153,7 +153,10 @@ def test_a_tool_that_an_old_protocol_cannot_express_is_left_out_there_only() -> 
     }
     plain = {"name": "plain", "inputSchema": {"type": "object"}}
     mirror = Mirror(listing(plain, newer))
-    old, new = mirror.page(None, "2025-11-25"), mirror.page(None, "2026-07-28")
+    old, new = (
+        mirror.list_page("tools/list", None, "2025-11-25"),
+        mirror.list_page("tools/list", None, "2026-07-28"),
+    )
     assert old is not None
     assert new is not None
     assert [tool["name"] for tool in old["tools"]] == ["plain"]
@@ -162,7 +165,7 @@ def test_a_tool_that_an_old_protocol_cannot_express_is_left_out_there_only() -> 
 
 def test_what_we_do_not_know_of_a_tool_is_kept() -> None:
     tool = {"name": "t", "inputSchema": {"type": "object"}, "x-later": {"a": 1}}
-    page = Mirror(listing(tool)).page(None, "2026-07-28")
+    page = Mirror(listing(tool)).list_page("tools/list", None, "2026-07-28")
     assert page is not None
     assert page["tools"] == [tool]
 

@@ -142,13 +142,10 @@ def test_completions_are_values_that_are_known_or_none(
         middle = complete(wire, prompt, "size", "mid")
         memos = complete(wire, memo, "name", "b")
         nothing = complete(wire, prompt, "style", "")
-        wire.ask("prompts/get", name="greet", arguments={"style": "loud"})
-        remembered = complete(wire, prompt, "style", "l")
     assert sizes == {"values": ["small", "middle", "large"], "total": 3, "hasMore": False}
     assert middle["values"] == ["middle"]
     assert memos["values"] == ["bytes", "broken"]
     assert nothing == {"values": [], "total": 0, "hasMore": False}
-    assert remembered["values"] == ["loud"]
 
 
 def test_log_levels_and_subscriptions_are_accepted(everything: Everything, snapshot: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, MCPError
 from tests.mcp.conftest import DATA, SECONDS, Shim
 
 UPSTREAM = [sys.executable, str(DATA / "mcp_relay_upstream.py")]
@@ -134,12 +134,9 @@ async def test_what_the_upstream_asks_is_asked_of_the_client(shim: Shim) -> None
         asked.append(params.message)
         return ElicitResult(action="accept", content={"colour": "blue"})
 
-    command = shim.command(*real("ask"), *BEHIND)
-    parameters = StdioServerParameters(command=command[0], args=command[1:], env=shim.environment)
-    async with (
-        asyncio.timeout(SECONDS),
-        Client(parameters, mode="legacy", cache=None, elicitation_callback=answer) as client,
-    ):
+    async with shim.client(
+        *real("ask"), *BEHIND, mode="legacy", elicitation_callback=answer
+    ) as client:
         result = await client.call_tool("ask", {"question": "which one?"})
     assert (text_of(result), asked) == ("blue", ["which one?"])
 

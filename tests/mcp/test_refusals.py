@@ -7,7 +7,6 @@ import pytest
 from agentworld_mcp_shim._listing import Listing
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_mcp_shim._refusals import refuse_call
-from agentworld_mcp_shim._seating import with_tools
 from agentworld_sim import World
 
 
@@ -18,7 +17,7 @@ async def test_people_are_told_what_to_do_about_a_refused_tool(
     page = {"tools": [{"name": "frobnicate", "inputSchema": schema}]}
     mirror = Mirror(Listing(identity={}, lists={"tools/list": {None: page}}))
     tool = mirror.tools["frobnicate"]
-    async with await with_tools(World.create(), mirror, mirror.specs({})) as world:
+    async with await mirror.bind(await World.create(), mirror.specs({})) as world:
         text = refuse_call(world, tool)
     assert text == (
         "'frobnicate' was not called, and nothing was changed: it is not available here."

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentworld_mcp_shim._stdio_lines import LimitedLines
+from tests.mcp.conftest import wired
 
 if TYPE_CHECKING:
-    from conftest import Everything
+    from tests.mcp.conftest import Shim
 
 MOST = 100
 
@@ -53,11 +54,10 @@ def test_the_id_of_a_request_that_is_too_large_is_found(
     assert read(line) == ([], [request_id])
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_a_client_is_told_that_its_request_is_too_large_and_goes_on(
-    everything: Everything, era: str
-) -> None:
-    with everything.shown(era, "--max-request-bytes", "10000") as wire:
+def test_a_client_is_told_that_its_request_is_too_large_and_goes_on(shim: Shim) -> None:
+    # A process: the lines of a real pipe are limited.
+    command = shim.command("--memory", "--max-request-bytes", "10000")
+    with wired(command, "legacy", shim.environment) as wire:
         wire.greet()
         large = wire.ask("tools/call", name="bash", arguments={"command": "x" * 1_000_000})
         small = wire.ask("tools/call", name="bash", arguments={"command": "echo fine"})

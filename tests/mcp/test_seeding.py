@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentworld_mcp_shim._seeding import seeded
+from agentworld_mcp_shim._worlds import with_recorded_records
 from agentworld_sim import UsageError
 from agentworld_sim.cassette import Recorder
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -94,9 +94,9 @@ def test_a_cassette_that_shows_no_records_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty.jsonl"
     Recorder(path, tools=[ToolSpec(name="get_ticket", input_schema=ID, domain="mcp")])
     with pytest.raises(UsageError, match="its calls show no records"):
-        seeded(None, path)
+        with_recorded_records(None, path)
 
 
 def test_a_cassette_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        seeded(None, tmp_path / "nowhere.jsonl")
+        with_recorded_records(None, tmp_path / "nowhere.jsonl")

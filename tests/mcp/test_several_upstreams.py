@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentworld_mcp_shim._listing import Listing
-from agentworld_mcp_shim._merged import MergedMirror
-from agentworld_mcp_shim._mirror import Mirror
+from agentworld_mcp_shim._mirror import MergedMirror, Mirror
 from agentworld_mcp_shim._targets import targets_of
 from agentworld_sim import UsageError
 

@@ -15,7 +15,6 @@ from agentworld_mcp_shim._explanation import explain_world
 from agentworld_mcp_shim._listing import Listing, Pages
 from agentworld_mcp_shim._mirror import Mirror
 from agentworld_mcp_shim._mirrors import mirrors_of
-from agentworld_mcp_shim._seating import with_tools
 from agentworld_mcp_shim._settings import ShimSettings
 from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot
 from agentworld_mcp_shim._targets import targets_of
@@ -59,7 +58,7 @@ async def mirror(snapshot: str, server: str | None = None) -> Mirror:
 
 async def seated(store: MemoryStore, mirror: Mirror) -> World:
     """The world as one shim opens it."""
-    return await with_tools(World.open("lab", store=store), mirror, mirror.specs({}))
+    return await mirror.bind(await World.open("lab", store=store), mirror.specs({}))
 
 
 async def called(world: World, mirror: Mirror, name: str, **arguments: Any) -> str:
@@ -92,12 +91,12 @@ async def test_explain_shows_the_tables_and_first_records_that_wrapped_servers_h
 ) -> None:
     given = [f"{name}={snapshots[shown]}" for shown, name in wrapped().items()]
     together = (await mirrors_of(ShimSettings(targets=targets_of(snapshots=given)), {}))[""]
-    async with await with_tools(World.create(), together, together.specs({})) as world:
+    async with await together.bind(await World.create(), together.specs({})) as world:
         shown = explain_world(world, dict.fromkeys(world.tools), {})
     running: dict[str, int] = {}
     for name, server in wrapped().items():
         own = await mirror(snapshots[name], server)
-        async with await with_tools(World.create(), own, own.specs({})) as world:
+        async with await own.bind(await World.create(), own.specs({})) as world:
             explanation = explain_world(world, dict.fromkeys(world.tools), {})
             tables = {one.table.name: one.records for one in explanation.tables}
             assert all(table.startswith(f"{server}__") for table in tables)
@@ -110,7 +109,7 @@ async def test_a_server_that_has_the_world_to_itself_keeps_the_names_of_its_tabl
 ) -> None:
     for named in (snapshots["github"], f"github={snapshots['github']}"):
         alone = await mirror(named)
-        async with await with_tools(World.create(), alone, alone.specs({})) as world:
+        async with await alone.bind(await World.create(), alone.specs({})) as world:
             tables = explain_world(world, dict.fromkeys(world.tools), {}).tables
         assert "issues" in {one.table.name for one in tables}
 
@@ -139,6 +138,6 @@ async def test_an_empty_world_begins_without_records_and_stays_so_when_it_is_reo
     github = await mirror(snapshots["github"])
     for empty in (True, False):
         opener = WorldOpener(WorldChoice(store=str(tmp_path / "worlds.sqlite"), empty=empty))
-        async with await with_tools(opener.open("lab"), github, github.specs({})) as world:
+        async with await github.bind(await opener.open("lab"), github.specs({})) as world:
             assert json.loads(await called(world, github, "list_issues")) == []
         await opener.close()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_mcp_shim._taping import observation_of, result_of
+from agentworld_mcp_shim._results import observation_of, result_of
 from agentworld_sim.cassette import Cassette
 from mcp import MCPError
 from tests.mcp.conftest import Shim

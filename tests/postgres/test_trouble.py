@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agentworld_sim import PostgresStore, StoreError, UsageError, WorldStore
-from agentworld_sim.store import Origin
 from agentworld_sim.store.home import open_store
 from tests.postgres.server import PostgresServer, running
 from tests.store.kept_stores_suite import whole_history
@@ -101,25 +100,15 @@ def test_tables_of_a_newer_release_are_left_alone(postgres: PostgresServer, wher
         open_store(where)
 
 
-def test_tables_of_an_older_release_are_brought_up(postgres: PostgresServer, where: str) -> None:
-    store = open_store(where)
-    add_world(store)
-    first = commit(store, "one")
-    store.close()
-    schema = where.rpartition("%3D")[2]
+def test_tables_of_before_the_first_release_are_left_alone(
+    postgres: PostgresServer, where: str
+) -> None:
+    open_store(where).close()
     with postgres.connect() as db:
-        # As version 1 left it.
-        db.execute(f"DROP TABLE {schema}.agentworld_origins".encode())
-        db.execute(f"DROP TABLE {schema}.agentworld_merges".encode())
-        db.execute(f"DROP FUNCTION {schema}.agentworld_commit".encode())
+        schema = where.rpartition("%3D")[2]
         db.execute(f"UPDATE {schema}.agentworld_layout SET version = 1".encode())
-    with ThreadPoolExecutor(4) as threads:
-        stores = list(threads.map(open_store, [where] * 4))
-    second = commit(stores[0], "two", origin=Origin("00", "a:0"))
-    assert stores[1].lineage(second.ref) == [first, second]
-    assert stores[2].asked("w", "00") == [("a:0", second)]
-    for one in stores:
-        one.close()
+    with pytest.raises(StoreError, match="has version 1, of before the first release"):
+        open_store(where)
 
 
 def test_a_user_who_may_make_no_tables_is_told_what_to_grant(postgres: PostgresServer) -> None:

@@ -14,8 +14,7 @@ from typing import cast
 import jsonschema
 import pytest
 
-from agentworld_sim.engines.shell.limits import ShellLimits
-from agentworld_sim.engines.shell.machine import Machine, User
+from agentworld_sim.engines.shell.machine import Machine, ShellLimits, User
 from agentworld_sim.errors import ScenarioError
 from agentworld_sim.ingest.folders import Skipped
 from agentworld_sim.scenario import (

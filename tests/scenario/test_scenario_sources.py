@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim.errors import ScenarioError
-from agentworld_sim.scenario import Scenario, _document, _shipped
+from agentworld_sim.scenario import Scenario, _document, _scenario
 from agentworld_sim.types.files import MemoryBlobs
 
 MINIMAL = "name: x\ndomains: [terminal]\n"
@@ -163,18 +163,18 @@ def test_files_over_the_limits_are_refused(limits: str, expected: str) -> None:
 
 
 def entry_points(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
-    points = [EntryPoint(f"p{n}", value, _shipped.GROUP) for n, value in enumerate(values)]
+    points = [EntryPoint(f"p{n}", value, _scenario.GROUP) for n, value in enumerate(values)]
 
     def listed(*, group: str) -> list[EntryPoint]:
         return [point for point in points if point.group == group]
 
-    monkeypatch.setattr(_shipped, "entry_points", listed)
+    monkeypatch.setattr(_scenario, "entry_points", listed)
 
 
 def test_a_package_whose_scenarios_do_not_import_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entry_points(monkeypatch, "no_such_module_of_ours")
     with pytest.raises(ScenarioError) as caught:
-        _shipped.shipped_scenarios()
+        _scenario.shipped_scenarios()
     assert str(caught.value) == (
         "the scenarios of 'an installed package' cannot be listed: 'no_such_module_of_ours' failed "
         "to import (ModuleNotFoundError: No module named 'no_such_module_of_ours'). Reinstall or "
@@ -185,7 +185,7 @@ def test_a_package_whose_scenarios_do_not_import_is_named(monkeypatch: pytest.Mo
 def test_a_package_without_a_scenario_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entry_points(monkeypatch, "string")
     with pytest.raises(ScenarioError, match=r"string\.SCENARIOS is None, not the Path of a direct"):
-        _shipped.shipped_scenarios()
+        _scenario.shipped_scenarios()
 
 
 def test_two_packages_cannot_ship_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def test_two_packages_cannot_ship_one_name(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     entry_points(monkeypatch, "aworlds", "bworlds")
     with pytest.raises(ScenarioError) as caught:
-        _shipped.shipped_scenarios()
+        _scenario.shipped_scenarios()
     assert str(caught.value) == (
         f"two installed packages ship a scenario named 'same': {tmp_path}/aworlds/same.yaml and "
         f"{tmp_path}/bworlds/same.yaml. Uninstall one of them, or load the file by its path."

@@ -12,8 +12,7 @@ import pytest
 from agentworld_sim.cli import main
 from agentworld_sim.serving import ServerOptions
 from agentworld_sim.serving._command import build_command
-from agentworld_sim.serving._memory import Gpu, memory_warnings
-from agentworld_sim.serving._weights import Weights
+from agentworld_sim.serving._hardware import Gpu, Weights, memory_warnings
 from agentworld_sim.serving.options import DEFAULT_MODEL, REQUIREMENTS
 
 PAGE = Path(__file__).resolve().parents[2].joinpath("docs", "guides", "serving.md")

@@ -10,8 +10,7 @@ import pytest
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.serving import ServerOptions
-from agentworld_sim.serving._memory import Gpu, find_gpus, memory_warnings
-from agentworld_sim.serving._weights import Weights, find_weights
+from agentworld_sim.serving._hardware import Gpu, Weights, find_gpus, find_weights, memory_warnings
 
 DEFAULT = "Qwen/Qwen-AgentWorld-35B-A3B"
 NONE: dict[str, str] = {"HF_HUB_CACHE": "/nowhere"}

@@ -83,4 +83,4 @@ def test_a_clone_in_which_it_is_not_built_says_how_to_build_it(
     (installed.parent / "fixtures" / "pocket-world" / "prompts").mkdir(parents=True)
     done = serve(tmp_path, "--pocket", "--dry-run", package=installed)
     assert done.returncode == 2
-    assert "`python -m benchmarks.experiments.rebuild_pocket_world`" in done.stderr
+    assert "`python -m experiments.pocket.rebuild`" in done.stderr

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from agentworld_sim import (
     FunctionEngine,
     Scenario,
@@ -138,6 +140,7 @@ def test_many_threads_share_one_store(where: str) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_ten_processes_make_one_store_at_once(where: str) -> None:
     processes = [start(OPENER, where) for _ in range(10)]
     for process in processes:
@@ -150,6 +153,7 @@ def test_ten_processes_make_one_store_at_once(where: str) -> None:
     assert finish(processes) == [["0"]] * 10
 
 
+@pytest.mark.slow
 async def test_steps_of_many_processes_follow_each_other(where: str) -> None:
     store = open_store(where)
     await World.create(COUNTED, id="counted", store=store)
@@ -161,6 +165,7 @@ async def test_steps_of_many_processes_follow_each_other(where: str) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_worlds_come_and_go_in_many_processes_and_none_loses_what_it_needs(where: str) -> None:
     store = open_store(where)
     add_world(store, "stays")
@@ -174,6 +179,7 @@ def test_worlds_come_and_go_in_many_processes_and_none_loses_what_it_needs(where
     store.close()
 
 
+@pytest.mark.slow
 async def test_a_world_survives_kills_at_any_moment(where: str) -> None:
     store = open_store(where)
     await World.create(COUNTED, id="counted", store=store)

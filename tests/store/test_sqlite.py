@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from agentworld_sim import SqliteStore, StoreError
-from agentworld_sim.store._records import packed, packed_state
-from agentworld_sim.types import blob_id
-from agentworld_sim.types.json import canonical_json
 from tests.store.stores_suite import (
-    ROOT,
-    SHARED,
     START,
     add_world,
     commit,
-    failed_step,
-    has_blob,
     turn_after,
 )
 
@@ -84,59 +78,11 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         SqliteStore(blocker / "w.sqlite")
 
 
-_VERSION_2 = """
-CREATE TABLE worlds (
-    id TEXT PRIMARY KEY, root TEXT NOT NULL, head TEXT NOT NULL, scenario TEXT NOT NULL,
-    created TEXT NOT NULL, forked_from TEXT NOT NULL, turns INTEGER NOT NULL
-) STRICT;
-CREATE TABLE turns (ref TEXT PRIMARY KEY, parent TEXT NOT NULL, record TEXT NOT NULL) STRICT;
-CREATE TABLE held (world TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY (world, ref)) STRICT;
-CREATE TABLE states (ref TEXT PRIMARY KEY, state BLOB NOT NULL) STRICT;
-CREATE TABLE blobs (id TEXT PRIMARY KEY, packed INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
-CREATE TABLE failures (world TEXT NOT NULL, record TEXT NOT NULL) STRICT;
-PRAGMA user_version=2;
-"""
-
-
-def test_a_file_of_an_older_release_is_read_on(tmp_path: Path) -> None:
+def test_a_file_of_before_the_first_release_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "w.sqlite"
-    db = sqlite3.connect(path)
-    db.executescript(_VERSION_2)
-    first, first_blobs = turn_after(ROOT, "one", b"one")
-    second, second_blobs = turn_after(first.ref, "two", b"two")
-    for turn in (first, second):
-        db.execute("INSERT INTO turns VALUES (?,?,?)", (turn.ref, turn.parent, turn.to_line()))
-    blobs = {**first_blobs, **second_blobs}
-    blobs |= dict([_named(SHARED), _named(b"said")])
-    db.executemany("INSERT INTO blobs VALUES (?,?,?)", [(n, *packed(d)) for n, d in blobs.items()])
-    db.execute("INSERT INTO states VALUES (?,?)", (ROOT, packed_state(START)))
-    said = canonical_json(failed_step(b"said").to_json())
-    for world_id, head, turns in (("w", second.ref, 2), ("fork", first.ref, 1)):
-        world = (world_id, ROOT, head, "{}", "", "", turns)
-        db.execute("INSERT INTO worlds VALUES (?,?,?,?,?,?,?)", world)
-        db.execute("INSERT INTO held VALUES (?,?)", (world_id, head))
-        db.execute("INSERT INTO failures VALUES (?,?)", (world_id, said))
-    db.commit()
-    db.close()
-
-    store = SqliteStore(path)
-    assert store.world("w").expires == 0.0
-    assert store.asked("w", "00") == []
-    assert store.lineage(second.ref) == [first, second]
-    third = commit(store, "three")
-    assert store.rewind("w", first.ref).turns == 1
-    store.remove("w")
-    assert store.has(first.ref) and not store.has(second.ref) and not store.has(third.ref)
-    assert [has_blob(store, data) for data in (SHARED, b"one", b"two", b"said")] == [
-        True,
-        True,
-        False,
-        True,
-    ]
-    store.remove("fork")
-    assert not any(has_blob(store, data) for data in (SHARED, b"one", b"said"))
-    store.close()
-
-
-def _named(data: bytes) -> tuple[str, bytes]:
-    return blob_id(data), data
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("CREATE TABLE worlds (id TEXT); PRAGMA user_version=2;")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="has version 2, of before the first release"):
+        SqliteStore(path)
+    assert path.read_bytes() == before

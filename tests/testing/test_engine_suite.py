@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from agentworld_sim import FunctionEngine, Observation, Scenario, ToolCall, ToolSpec, World
-from agentworld_sim.cassette import Cassette
+from agentworld_sim import FunctionEngine, Observation, Scenario, ToolCall, ToolSpec
+from agentworld_sim.cassette import Cassette, Recorder
 from agentworld_sim.cassette.replay import ReplayEngine
 from agentworld_sim.engines.browser import BrowserEngine
 from agentworld_sim.engines.model import ModelEngine
@@ -127,12 +128,11 @@ async def test_an_engine_of_the_library_keeps_the_rules(name: str) -> None:
     await check_engine(make(), tools, calls)
 
 
-async def test_a_replay_keeps_the_rules() -> None:
-    async with await World.create(engines=[FunctionEngine({"count": count})]) as world:
-        world.add_tools([COUNTER])
-        for _ in range(3):
-            await world.step(ToolCall("count"))
-        cassette = Cassette(tools=(COUNTER,), trajectory=await world.trajectory())
+async def test_a_replay_keeps_the_rules(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "calls.yaml", tools=[COUNTER])
+    for number in range(3):
+        recorder.add(ToolCall("count"), Observation(text=str(number), provenance="real"))
+    cassette = Cassette.load(tmp_path / "calls.yaml")
     await check_engine(ReplayEngine(cassette), COUNTER, [ToolCall("count")] * 3)
 
 

@@ -1,9 +1,13 @@
-"""The reference page of bindings, made from the bindings themselves."""
+"""Writes `docs/reference/bindings.md` from the bindings themselves.
+
+python -m tests.toolkits.bindings_page    write the page
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
+from pathlib import Path
 from typing import Any, cast
 
 from agentworld_sim.toolkits.fitting import properties
@@ -11,6 +15,8 @@ from agentworld_sim.toolkits.known_tool import KnownTool
 from agentworld_sim.toolkits.lookup import known_tools
 from agentworld_sim.toolkits.usual_names import USUAL_NAMES, UsualNames
 from agentworld_sim.types.json import canonical_json
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "bindings.md"
 
 _HEAD = """# Bindings
 
@@ -164,3 +170,7 @@ def _ambiguous(known: Iterable[KnownTool]) -> list[str]:
             listed = ", ".join(f"`{identity}`" for identity in identities)
             found.append(f"- `{name}`: {listed}")
     return found
+
+
+if __name__ == "__main__":
+    PAGE.write_text(document(), encoding="utf-8")

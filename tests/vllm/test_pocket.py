@@ -10,7 +10,7 @@ import pytest
 from agentworld_sim import ToolCall, Turn, World
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm import ModelSettings
-from agentworld_trainers.pocket.world import scenario
+from experiments.pocket.world import scenario
 from tests.vllm.server import ROOT, VllmServer, serve
 
 POCKET = ROOT / "fixtures" / "pocket-world"

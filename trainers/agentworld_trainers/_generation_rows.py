@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -41,27 +41,7 @@ class Start:
     """Of a beginning of `ids`, not of all of it."""
 
 
-class Rows(Protocol):
-    """The rows of a batch."""
-
-    def begin(self) -> Tensor:
-        """Reads the prompts and gives the logits of each row's next token, [rows, vocabulary]."""
-        ...
-
-    def step(self, tokens: Tensor) -> Tensor:
-        """Reads one more token of each row, [rows], and gives the logits of the next."""
-        ...
-
-    def select(self, rows: Tensor) -> None:
-        """Goes on with these rows only, in this order; a row may be taken more than once."""
-        ...
-
-    def remembered(self, row: int) -> Remembered | None:
-        """What there is of a row, for its next turn."""
-        ...
-
-
-def rows_for(model: Any, starts: Sequence[Start], pad_id: int) -> Rows:
+def rows_for(model: Any, starts: Sequence[Start], pad_id: int) -> KeptRows | PaddedRows:
     """The best kind of rows for a model."""
     if remembers(model):
         return KeptRows(model, starts, pad_id)
@@ -107,7 +87,7 @@ class _KeptLayer(DynamicLayer):
 
 
 class KeptRows:
-    """Implements `Rows` with buffers."""
+    """The rows of a batch, in buffers."""
 
     def __init__(self, model: Any, starts: Sequence[Start], pad_id: int) -> None:
         self._model = model
@@ -123,6 +103,7 @@ class KeptRows:
         """Tokens read so far, [rows]."""
 
     def begin(self) -> Tensor:
+        """Reads the prompts and gives the logits of each row's next token, [rows, vocabulary]."""
         lengths = [len(start.ids) for start in self._starts]
         self._recall(max(lengths) + 1)
         new = [start.ids[start.known.tokens if start.known else 0 :] for start in self._starts]
@@ -138,16 +119,19 @@ class KeptRows:
         return self._forward(ids, slots, max(lengths) + 1, padded=True)
 
     def step(self, tokens: Tensor) -> Tensor:
+        """Reads one more token of each row, [rows], and gives the logits of the next."""
         self._read = self._read + 1
         return self._forward(tokens[:, None], self._read[:, None], int(self._read.max()) + 1)
 
     def select(self, rows: Tensor) -> None:
+        """Goes on with these rows only, in this order; a row may be taken more than once."""
         self._read = self._read[rows]
         for layer in self._layers:
             # New tensors: what was remembered of rows that ended keeps the old ones.
             layer.keys, layer.values = layer.keys[rows], layer.values[rows]  # pyright: ignore[reportOptionalSubscript]
 
     def remembered(self, row: int) -> Remembered:
+        """What there is of a row, for its next turn."""
         layers = tuple((cast(Tensor, one.keys), cast(Tensor, one.values)) for one in self._layers)
         return Remembered(layers, row, int(self._read[row]))
 
@@ -189,7 +173,7 @@ class KeptRows:
 
 
 class PaddedRows:
-    """Implements `Rows` with transformers' cache and padding on the left."""
+    """The same with transformers' cache and padding on the left; nothing is remembered."""
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], pad_id: int) -> None:
         width = max(map(len, prompts))

@@ -19,7 +19,14 @@ from torch import Tensor
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.rollouts import Completion
-from agentworld_trainers._generation_rows import Remembered, Rows, Start, remembers, rows_for
+from agentworld_trainers._generation_rows import (
+    KeptRows,
+    PaddedRows,
+    Remembered,
+    Start,
+    remembers,
+    rows_for,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -226,7 +233,10 @@ class InProcessPolicy:
 
 
 def _note(
-    rows: Rows, row: int, request: _Request, known: dict[tuple[int, ...], Remembered]
+    rows: KeptRows | PaddedRows,
+    row: int,
+    request: _Request,
+    known: dict[tuple[int, ...], Remembered],
 ) -> None:
     # The last token was sampled and not read.
     found = rows.remembered(row)

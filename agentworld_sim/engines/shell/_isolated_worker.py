@@ -6,7 +6,6 @@ It touches no file of the host, and it may be killed at any moment.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import resource
@@ -14,11 +13,12 @@ import shlex
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any, cast
 
 from bashkit import Bash, ExecutionProfile, FileSystem
 
-from agentworld_sim.engines.shell._deep import call_deep
+from agentworld_sim.engines.shell.stack_guard import call_deep
 
 MEMORY = 3 << 30
 """Address space, one deep stack of 1 GiB included."""
@@ -56,11 +56,10 @@ def _lock_in() -> None:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     fs = FileSystem()
-    given: dict[str, bytes] = {}
-    for path, data in cast("dict[str, str]", request["files"]).items():
-        given[path] = base64.b64decode(data)
+    given = cast("dict[str, str]", request["files"])
+    for path, text in given.items():
         fs.mkdir(path.rpartition("/")[0] or "/", True)
-        fs.write_file(path, given[path])
+        fs.write_file(path, text.encode("latin-1"))
     fs.mkdir(request["cwd"], True)
     bash = Bash(
         env=request["env"],
@@ -70,39 +69,27 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         profile=ExecutionProfile.Interactive,
     )
     bash.mount("/", fs)
-    words = " ".join(shlex.quote(word) for word in request["argv"])
-    script = f"cd {shlex.quote(request['cwd'])} && {words}"
+    script = f"cd {shlex.quote(request['cwd'])} && {shlex.join(request['argv'])}"
     if request["stdin"] is not None:
         channel = FileSystem()
         channel.write_file("/0", request["stdin"].encode("utf-8", "surrogateescape"))
         bash.mount("/proc/self/fd", channel, read_only=True)
         script += " < /proc/self/fd/0"
     result = bash.execute_sync(script)
-    written = {
-        path: base64.b64encode(data).decode()
-        for path, data in _files(fs, "/")
-        if given.get(path) != data
-    }
     return {
         "stdout": result.stdout,
         "stderr": result.stderr,
         "exit_code": result.exit_code,
         "error": result.error,
-        "files": written,
+        "files": {path: text for path, text in _files(fs, "/") if given.get(path) != text},
     }
 
 
-def _files(fs: FileSystem, folder: str) -> list[tuple[str, bytes]]:
-    found: list[tuple[str, bytes]] = []
+def _files(fs: FileSystem, folder: str) -> Iterator[tuple[str, str]]:
     for entry in fs.read_dir(folder):
         path = f"{folder.rstrip('/')}/{entry['name']}"
         kind = entry["metadata"]["file_type"]
         if kind == "directory" and path not in ("/dev", "/proc"):
-            found += _files(fs, path)
+            yield from _files(fs, path)
         elif kind == "file":
-            found.append((path, fs.read_file(path)))
-    return found
-
-
-if __name__ == "__main__":
-    main()
+            yield path, fs.read_file(path).decode("latin-1")

@@ -54,11 +54,11 @@ def _package(name: str, version: str, summary: str, commands: str = "", **more: 
 
 _COREUTILS = (
     "[ arch b2sum base32 base64 basename basenc cat chgrp chmod chown cksum comm cp cut date"
-    " dd df dir dirname du echo env expand expr factor false fmt fold groups head hostid id install"
+    " dd df dirname du echo env expand expr factor false fmt fold groups head hostid id install"
     " join link ln logname ls md5sum mkdir mkfifo mktemp mv nice nl nohup nproc numfmt od paste pr"
     " printenv printf pwd readlink realpath rm rmdir seq sha1sum sha224sum sha256sum sha384sum"
     " sha512sum shuf sleep sort split stat sum sync tac tail tee test timeout touch tr true"
-    " truncate tsort tty uname unexpand uniq unlink users vdir wc who whoami yes"
+    " truncate tsort tty uname unexpand uniq unlink users wc who whoami yes"
 )
 
 _LIBC = "(Debian GLIBC 2.36-9+deb12u9) 2.36\n"

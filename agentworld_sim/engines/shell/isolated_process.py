@@ -9,10 +9,9 @@ nothing of the host: neither its environment nor its files.
 from __future__ import annotations
 
 import atexit
-import base64
 import json
 import os
-import selectors
+import select
 import signal
 import subprocess
 import sys
@@ -28,9 +27,7 @@ from agentworld_sim.errors import EngineFailure
 MOST_IDLE = 2
 """Helpers kept waiting; more may run at the same time."""
 
-PULSE_S = 0.02
-
-_HERE = Path(__file__).parent
+PULSE_MS = 20
 
 # `-I` ignores PYTHON* variables and the current folder, so sys.path is handed over. The packages are
 # empty stand-ins: importing the real ones takes ten times as long as importing bashkit.
@@ -88,34 +85,25 @@ def run_isolated(
     Raises:
         EngineFailure: the helper could not be started.
     """
-    request = {
-        "argv": list(argv),
-        "stdin": stdin,
-        "cwd": cwd,
-        "env": dict(env),
-        "files": {path: base64.b64encode(data).decode() for path, data in files.items()},
-    }
+    # Bytes travel as text of as many characters.
+    held = {path: data.decode("latin-1") for path, data in files.items()}
+    request = {"argv": list(argv), "stdin": stdin, "cwd": cwd, "env": dict(env), "files": held}
     helper = _take()
     line = helper.ask(json.dumps(request).encode() + b"\n", seconds_left)
     if line is None:
         helper.kill()
         return None
     if not line.endswith(b"\n"):
-        return _died(helper)
+        return _result_of_death(helper)
     with _guard:
-        if len(_idle) < MOST_IDLE:
+        spare = len(_idle) >= MOST_IDLE
+        if not spare:
             _idle.append(helper)
-            helper = None
-    if helper is not None:
+    if spare:
         helper.kill()
     answer = json.loads(line)
-    return IsolatedResult(
-        answer["stdout"],
-        answer["stderr"],
-        answer["exit_code"],
-        {path: base64.b64decode(data) for path, data in answer["files"].items()},
-        answer["error"],
-    )
+    written = {path: text.encode("latin-1") for path, text in answer.pop("files").items()}
+    return IsolatedResult(**answer, files=written)
 
 
 def stop_helpers() -> None:
@@ -127,9 +115,10 @@ def stop_helpers() -> None:
 
 class _Helper:
     def __init__(self) -> None:
+        here = str(Path(__file__).parent)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _PROGRAM.format(path=sys.path, here=str(_HERE))],
+                [sys.executable, "-I", "-c", _PROGRAM.format(path=sys.path, here=here)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -141,36 +130,31 @@ class _Helper:
             raise EngineFailure(f"a helper process could not be started: {error}") from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._in = self._process.stdin
-        self._out = self._process.stdout
+        self._in, self._out = self._process.stdin, self._process.stdout
         self.pid = self._process.pid
 
     def ask(self, request: bytes, seconds_left: Callable[[], float]) -> bytes | None:
         """The line it answers; `None` when time is over, an unfinished line when it died."""
-        os.set_blocking(self._in.fileno(), False)
-        os.set_blocking(self._out.fileno(), False)
-        todo, answer = memoryview(request), bytearray()
-        with selectors.DefaultSelector() as ready:
-            ready.register(self._in, selectors.EVENT_WRITE)
-            ready.register(self._out, selectors.EVENT_READ)
-            while seconds_left() > 0:
-                for key, _ in ready.select(PULSE_S):
-                    if key.fileobj is self._in:
-                        with suppress(BlockingIOError, BrokenPipeError):
-                            todo = todo[os.write(key.fd, todo[:65536]) :]
-                        if not todo or self._process.poll() is not None:
-                            ready.unregister(self._in)
-                        continue
-                    part = os.read(key.fd, 1 << 20)
-                    answer += part
-                    if not part or part.endswith(b"\n"):
-                        return bytes(answer)
+        # It reads a request to its end before it answers, so writing never waits for reading.
+        with suppress(BrokenPipeError):
+            self._in.write(request)
+            self._in.flush()
+        answer = b""
+        ready = select.poll()
+        ready.register(self._out, select.POLLIN)
+        while seconds_left() > 0:
+            if ready.poll(PULSE_MS):
+                part = os.read(self._out.fileno(), 1 << 20)
+                answer += part
+                if not part or part.endswith(b"\n"):
+                    return answer
         return None
 
     def kill(self) -> None:
         self._process.kill()
-        self._in.close()
-        self._out.close()
+        for pipe in (self._in, self._out):
+            with suppress(BrokenPipeError):
+                pipe.close()
         self._process.wait()
 
     def signal(self) -> int:
@@ -199,7 +183,7 @@ def _stop_at_exit() -> None:
     atexit.register(stop_helpers)
 
 
-def _died(helper: _Helper) -> IsolatedResult:
+def _result_of_death(helper: _Helper) -> IsolatedResult:
     """What a shell says of a command that was killed: by its stack, or by a lack of memory."""
     number = helper.signal()
     helper.kill()

@@ -1,8 +1,4 @@
-"""What the simulated machine says about itself: names, users, versions, sizes.
-
-Everything an agent can ask a Debian machine about its identity is answered from here, so that two
-commands never disagree.
-"""
+"""What the simulated machine says about itself and what a turn on it may use."""
 
 from __future__ import annotations
 
@@ -45,3 +41,27 @@ class Machine:
     """Extra environment variables of a fresh shell."""
     allowed_directories: tuple[str, ...] = ()
     """Where the tools of the filesystem server may work; without any, in `workdir` and everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShellLimits:
+    """Limits of one turn in the shell."""
+
+    wall_seconds: float = 30.0
+    """Host time after which a running command is killed."""
+    commands: int = 10_000_000
+    """Commands per turn."""
+    loop_iterations: int = 10_000_000
+    """Iterations per loop."""
+    memory_bytes: int = 256 * 1024 * 1024
+    """Memory of the embedded shell for one world."""
+    output_bytes: int = 8 * 1024 * 1024
+    """Standard output and standard error of one turn, together."""
+    imagined_commands: int = 64
+    """Commands that may be asked of an imaginer in one turn."""
+    file_bytes: int = 16 * 1024 * 1024
+    """Size of a file that an imagined command writes."""
+    files: int = 20_000
+    """Number of files in the world after an imagined command."""
+    total_bytes: int = 256 * 1024 * 1024
+    """Size of all files together after an imagined command."""

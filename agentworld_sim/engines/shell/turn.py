@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentworld_sim.engines.shell._live import Keep, LiveShell, ShellRun
+from agentworld_sim.engines.shell.live_shell import Keep, LiveShell, ShellRun
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.types.turns import Observation
 

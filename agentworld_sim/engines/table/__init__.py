@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agentworld_sim.engines.table.engine import TableEngine
-from agentworld_sim.engines.table.inference import infer, plan_of
 from agentworld_sim.engines.table.operation import (
     Argument,
     Does,
@@ -18,6 +16,8 @@ from agentworld_sim.engines.table.operation import (
 )
 
 if TYPE_CHECKING:
+    from agentworld_sim.engines.table.engine import TableEngine
+    from agentworld_sim.engines.table.inference import infer, plan_of
     from agentworld_sim.engines.table.layout import tables_in
     from agentworld_sim.engines.table.seeds import records_from, with_records
     from agentworld_sim.engines.table.table_changes import record_changes, records_in, records_view
@@ -42,6 +42,9 @@ __all__ = [
 ]
 
 _LATE = {
+    "TableEngine": "engine",
+    "infer": "inference",
+    "plan_of": "inference",
     "record_changes": "table_changes",
     "records_from": "seeds",
     "records_in": "table_changes",

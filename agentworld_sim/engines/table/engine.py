@@ -39,6 +39,9 @@ from agentworld_sim.types.values import changed_keys
 TURN_US = 1_000_000
 """What a call takes on the world's clock."""
 
+FEW_RECORDS = 500
+"""Of all tables of a world; a query over so few is over before a thread has begun it."""
+
 _DAY_US = 86_400_000_000
 
 
@@ -93,8 +96,12 @@ class TableSession:
         self._forget()
 
     async def _computed(self, asked: Asked, context: TurnContext) -> Answer:
-        # SQLite would keep the event loop for as long as a query takes.
-        said, values = await asyncio.to_thread(self._work, asked, context)
+        few = len(context.state.values) <= FEW_RECORDS
+        if few and self._database is not None and not self._busy:
+            said, values = self._work(asked, context)
+        else:
+            # SQLite would keep the event loop for as long as a query takes.
+            said, values = await asyncio.to_thread(self._work, asked, context)
         if isinstance(said, ToolError):
             said = Observation(text=await self._worded(said, asked, context), is_error=True)
         self._written = values

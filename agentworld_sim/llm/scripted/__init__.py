@@ -4,12 +4,13 @@ It speaks HTTP over a real socket, so that a client is tested whole, with its co
 stream parser and its retries. See `ScriptedModelServer`.
 """
 
-from agentworld_sim.llm.scripted._dialects import Dialect, ReasoningField
-from agentworld_sim.llm.scripted._replies import (
+from agentworld_sim.llm.scripted._refusals import Dialect, ReasoningField
+from agentworld_sim.llm.scripted._script import (
     Disconnect,
     ErrorReply,
     Gate,
     Hang,
+    ModelRequest,
     OverflowReply,
     RawReply,
     Reply,
@@ -18,7 +19,6 @@ from agentworld_sim.llm.scripted._replies import (
     ScriptError,
     StreamError,
 )
-from agentworld_sim.llm.scripted._requests import ModelRequest
 from agentworld_sim.llm.scripted._server import ScriptedModelServer
 from agentworld_sim.llm.scripted.tokens import count_tokens
 

@@ -9,7 +9,7 @@ from types import FrameType
 
 import click
 
-from agentworld_sim.llm.scripted._replies import ScriptedReply
+from agentworld_sim.llm.scripted._script import ScriptedReply
 from agentworld_sim.llm.scripted._server import DEFAULT_MODEL, ScriptedModelServer
 
 KEY_VARIABLE = "AGENTWORLD_API_KEY"
@@ -54,11 +54,11 @@ def main(
     )
     stop = threading.Event()
 
-    def interrupted(signum: int, frame: FrameType | None) -> None:
+    def stop_server(signum: int, frame: FrameType | None) -> None:
         stop.set()
 
-    signal.signal(signal.SIGINT, interrupted)
-    signal.signal(signal.SIGTERM, interrupted)
+    signal.signal(signal.SIGINT, stop_server)
+    signal.signal(signal.SIGTERM, stop_server)
     server = ScriptedModelServer(
         lambda _: answer,
         model=model,

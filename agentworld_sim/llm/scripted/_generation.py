@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from agentworld_sim.llm.scripted._dialects import VERSION
-from agentworld_sim.llm.scripted._replies import ScriptedReply
-from agentworld_sim.llm.scripted._requests import ModelRequest
-from agentworld_sim.llm.scripted._settings import Settings
+from agentworld_sim.llm.scripted._refusals import VERSION, Settings
+from agentworld_sim.llm.scripted._script import ModelRequest, ScriptedReply
 from agentworld_sim.llm.scripted.tokens import (
     BYTES_PER_TOKEN,
     END_OF_THINKING,
@@ -35,143 +33,61 @@ UNUSED: Final = {
 
 @dataclass(frozen=True)
 class Generation:
-    """What came out of the model, thinking and content told apart."""
+    """What came out of the model, thinking and content told apart, and the JSON that carries it."""
 
+    request: ModelRequest
+    settings: Settings
+    reply: ScriptedReply
+    text: str
+    """All that was generated, in one piece."""
     thinking: str
     content: str | None
     """`None`: the limit came before the thinking ended, or nothing followed it."""
     finish_reason: Literal["stop", "length"]
-    completion_tokens: int
-    reasoning_tokens: int
-    text: str
-    """All that was generated, in one piece."""
-
-
-def generate(reply: ScriptedReply, request: ModelRequest, settings: Settings) -> Generation:
-    """The reply as far as the token limit lets it come."""
-    text = f"{reply.thinking}{END_OF_THINKING}{reply.content}" if reply.thinking else reply.content
-    limit = _limit(request, settings)
-    finish_reason = reply.finish_reason
-    if limit is not None and count_tokens(text) > limit:
-        # A cut can fall into a character; the piece of it is not sent.
-        text = encode(text)[: limit * BYTES_PER_TOKEN].decode("utf-8", errors="ignore")
-        finish_reason = "length"
-    thinking, content = _told_apart(reply, text)
-    return Generation(
-        thinking=thinking,
-        content=content,
-        finish_reason=finish_reason,
-        completion_tokens=count_tokens(text),
-        reasoning_tokens=count_tokens(thinking),
-        text=text,
-    )
-
-
-def _limit(request: ModelRequest, settings: Settings) -> int | None:
-    if not settings.honour_max_tokens:
-        return None
-    room = max(settings.max_model_len - request.prompt_tokens, 0)
-    return room if request.max_tokens is None else min(room, request.max_tokens)
-
-
-def _told_apart(reply: ScriptedReply, text: str) -> tuple[str, str | None]:
-    if not reply.thinking:
-        return "", text
-    end = len(reply.thinking) + len(END_OF_THINKING)
-    return text[: len(reply.thinking)], text[end:] or None
-
-
-def message_of(generation: Generation, settings: Settings) -> dict[str, Any]:
-    """The assistant message of an answer without a stream."""
-    message: dict[str, Any] = {"role": "assistant"}
-    if settings.dialect == "vllm":
-        message |= dict.fromkeys(UNUSED["message"])
-    if not settings.reasoning_parser:
-        return {**message, "content": generation.text}
-    return {
-        **message,
-        "content": generation.content,
-        settings.thinking_field: generation.thinking or None,
-    }
-
-
-def deltas_of(
-    generation: Generation, settings: Settings, chunk_size: int | None
-) -> Iterator[dict[str, Any]]:
-    """The pieces of the message in a stream, without the first that names the role."""
-    if not settings.reasoning_parser:
-        yield from ({"content": piece} for piece in _pieces(generation.text, chunk_size))
-        return
-    for piece in _pieces(generation.thinking, chunk_size):
-        yield {settings.thinking_field: piece}
-    for piece in _pieces(generation.content or "", chunk_size):
-        yield {"content": piece}
-
-
-def _pieces(text: str, size: int | None) -> Iterator[str]:
-    step = size or max(len(text), 1)
-    return (text[start : start + step] for start in range(0, len(text), step))
-
-
-def usage_of(generation: Generation, request: ModelRequest, settings: Settings) -> dict[str, Any]:
-    """The tokens of a request, in the fields of the server's dialect."""
-    usage: dict[str, Any] = {
-        "prompt_tokens": request.prompt_tokens,
-        "total_tokens": request.prompt_tokens + generation.completion_tokens,
-        "completion_tokens": generation.completion_tokens,
-        "prompt_tokens_details": None,
-    }
-    if settings.report_cached_tokens:
-        usage["prompt_tokens_details"] = _prompt_details(request, settings)
-    if settings.reasoning_parser and settings.dialect == "vllm":
-        details = {"reasoning_tokens": generation.reasoning_tokens}
-        usage["completion_tokens_details"] = details
-    if settings.reasoning_parser and settings.dialect == "sglang":
-        usage["reasoning_tokens"] = generation.reasoning_tokens
-    return usage
-
-
-def _prompt_details(request: ModelRequest, settings: Settings) -> dict[str, Any]:
-    details: dict[str, Any] = {"cached_tokens": request.cached_tokens}
-    if settings.dialect == "vllm":
-        size = settings.block_size if settings.prefix_caching else request.prompt_tokens + 1
-        whole = request.prompt_tokens // size * size
-        details["created_cache_tokens"] = max(whole - request.cached_tokens, 0)
-        details["multimodal_tokens"] = None
-    return details
-
-
-def told(value: dict[str, Any]) -> dict[str, Any]:
-    """`value` without what is null, as the usage in a stream is."""
-    known = {name: item for name, item in value.items() if item is not None}
-    return {
-        name: told(cast(dict[str, Any], item)) if isinstance(item, dict) else item
-        for name, item in known.items()
-    }
-
-
-@dataclass(frozen=True)
-class Envelope:
-    """What all parts of one answer have in common."""
-
-    request: ModelRequest
-    settings: Settings
     created: int
 
     @classmethod
-    def of(cls, request: ModelRequest, settings: Settings) -> Envelope:
-        return cls(request, settings, int(time.time()))
+    def of(cls, reply: ScriptedReply, request: ModelRequest, settings: Settings) -> Generation:
+        """The reply as far as the token limit lets it come."""
+        before = f"{reply.thinking}{END_OF_THINKING}" if reply.thinking else ""
+        text, finish_reason, limit = f"{before}{reply.content}", reply.finish_reason, None
+        if settings.honour_max_tokens:
+            room = max(settings.max_model_len - request.prompt_tokens, 0)
+            limit = room if request.max_tokens is None else min(room, request.max_tokens)
+        if limit is not None and count_tokens(text) > limit:
+            # A cut can fall into a character; the piece of it is not sent.
+            text = encode(text)[: limit * BYTES_PER_TOKEN].decode("utf-8", errors="ignore")
+            finish_reason = "length"
+        content = (text[len(before) :] or None) if before else text
+        thinking = text[: len(reply.thinking)]
+        created = int(time.time())
+        return cls(request, settings, reply, text, thinking, content, finish_reason, created)
 
-    def completion(self, generation: Generation) -> dict[str, Any]:
+    @property
+    def completion_tokens(self) -> int:
+        return count_tokens(self.text)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The events of a stream up to its last text."""
+        yield self.chunk({"role": "assistant", "content": ""})
+        parts = {self.settings.thinking_field: self.thinking, "content": self.content or ""}
+        if not self.settings.reasoning_parser:
+            parts = {"content": self.text}
+        for name, text in parts.items():
+            step = self.reply.chunk_size or max(len(text), 1)
+            for start in range(0, len(text), step):
+                yield self.chunk({name: text[start : start + step]})
+
+    def completion(self) -> dict[str, Any]:
         """The whole answer in one body."""
         choice = {
             "index": 0,
-            "message": message_of(generation, self.settings),
+            "message": self._message(),
             "logprobs": None,
-            "finish_reason": generation.finish_reason,
+            "finish_reason": self.finish_reason,
             "stop_reason": None,
         }
-        usage = usage_of(generation, self.request, self.settings)
+        usage = self._usage()
         whole = {**self._head("chat.completion"), "choices": [choice], "usage": usage}
         if self.settings.dialect == "vllm":
             choice |= dict.fromkeys(UNUSED["choice"])
@@ -197,12 +113,12 @@ class Envelope:
                 choice["token_ids"] = None
         return event(whole)
 
-    def usage_chunk(self, generation: Generation) -> bytes:
+    def usage_chunk(self) -> bytes:
         """The event that ends a stream whose request asked for usage."""
-        usage = usage_of(generation, self.request, self.settings)
+        usage = self._usage()
         choices: list[Any] = []
         head = self._head("chat.completion.chunk")
-        whole = {**head, "choices": choices, "usage": told(usage)}
+        whole = {**head, "choices": choices, "usage": without_nulls(usage)}
         if self.settings.dialect == "vllm":
             whole["system_fingerprint"] = FINGERPRINT
         return event(whole)
@@ -217,6 +133,48 @@ class Envelope:
             "created": self.created,
             "model": asked or served,
         }
+
+    def _message(self) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant"}
+        if self.settings.dialect == "vllm":
+            message |= dict.fromkeys(UNUSED["message"])
+        if not self.settings.reasoning_parser:
+            return {**message, "content": self.text}
+        field = self.settings.thinking_field
+        return {**message, "content": self.content, field: self.thinking or None}
+
+    def _usage(self) -> dict[str, Any]:
+        """The tokens of the request, in the fields of the server's dialect."""
+        request, settings = self.request, self.settings
+        usage: dict[str, Any] = {
+            "prompt_tokens": request.prompt_tokens,
+            "total_tokens": request.prompt_tokens + self.completion_tokens,
+            "completion_tokens": self.completion_tokens,
+            "prompt_tokens_details": None,
+        }
+        if settings.report_cached_tokens:
+            details: dict[str, Any] = {"cached_tokens": request.cached_tokens}
+            if settings.dialect == "vllm":
+                size = settings.block_size if settings.prefix_caching else request.prompt_tokens + 1
+                whole = request.prompt_tokens // size * size
+                details["created_cache_tokens"] = max(whole - request.cached_tokens, 0)
+                details["multimodal_tokens"] = None
+            usage["prompt_tokens_details"] = details
+        thought = count_tokens(self.thinking)
+        if settings.reasoning_parser and settings.dialect == "vllm":
+            usage["completion_tokens_details"] = {"reasoning_tokens": thought}
+        if settings.reasoning_parser and settings.dialect == "sglang":
+            usage["reasoning_tokens"] = thought
+        return usage
+
+
+def without_nulls(value: dict[str, Any]) -> dict[str, Any]:
+    """`value` without what is null, as the usage in a stream is."""
+    known = {name: item for name, item in value.items() if item is not None}
+    return {
+        name: without_nulls(cast(dict[str, Any], item)) if isinstance(item, dict) else item
+        for name, item in known.items()
+    }
 
 
 def event(data: dict[str, Any]) -> bytes:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.llm.scripted._dialects import Dialect, ReasoningField
-from agentworld_sim.llm.scripted._http import ClientLeft, HttpConnection
-from agentworld_sim.llm.scripted._replies import Script
-from agentworld_sim.llm.scripted._requests import ModelRequest
-from agentworld_sim.llm.scripted._service import Service
-from agentworld_sim.llm.scripted._settings import Settings
+from agentworld_sim.llm.scripted._app import ScriptedApp
+from agentworld_sim.llm.scripted._refusals import Dialect, ReasoningField, Settings
+from agentworld_sim.llm.scripted._script import Script
 
 DEFAULT_MODEL = "Qwen/Qwen-AgentWorld-35B-A3B"
 BACKLOG = 4096
 """Connections that may wait to be accepted: a thousand clients can start at once."""
 
 
-class ScriptedModelServer:
+class ScriptedModelServer(ScriptedApp):
     """An OpenAI-compatible model server that answers from a script.
 
     ```python
@@ -92,13 +91,12 @@ class ScriptedModelServer:
             report_cached_tokens=report_cached_tokens,
             block_size=block_size,
         )
-        self._service = Service(script, settings, keep_requests=keep_requests)
+        super().__init__(script, settings, keep_requests=keep_requests)
         self._host = host
         self._port = port
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
-        self._start_error: OSError | None = None
 
     @property
     def url(self) -> str:
@@ -112,74 +110,6 @@ class ScriptedModelServer:
             raise UsageError("The scripted model server is not running; use it in a `with` block.")
         return f"http://{self._host}:{self._port}"
 
-    @property
-    def requests(self) -> list[ModelRequest]:
-        """The chat requests so far, in the order in which they arrived."""
-        with self._service.changed:
-            return list(self._service.requests)
-
-    @property
-    def access_log(self) -> list[str]:
-        """Every request so far as `METHOD /path`."""
-        with self._service.changed:
-            return list(self._service.access_log)
-
-    @property
-    def remaining(self) -> int | None:
-        """Scripted replies that no request has had yet; `None` where a function answers."""
-        return self._service.remaining
-
-    @property
-    def running(self) -> int:
-        """Chat requests being answered now."""
-        return self._service.running
-
-    @property
-    def peak_running(self) -> int:
-        """The most chat requests that were being answered at the same time."""
-        return self._service.peak_running
-
-    @property
-    def abandoned(self) -> int:
-        """Chat requests whose client left before the end of the answer."""
-        return self._service.abandoned
-
-    @property
-    def healthy(self) -> bool:
-        """Whether `/health` says so; set it to `False` for a server that is still starting."""
-        return self._service.healthy
-
-    @healthy.setter
-    def healthy(self, value: bool) -> None:
-        self._service.healthy = value
-
-    def wait_for(
-        self, *, requests: int = 0, answered: int = 0, abandoned: int = 0, timeout_s: float = 30.0
-    ) -> None:
-        """Block until at least so many chat requests came, were answered or were abandoned.
-
-        From async code: `await asyncio.to_thread(server.wait_for, requests=2)`.
-
-        Raises:
-            TimeoutError: they did not in time.
-        """
-        service = self._service
-
-        def reached() -> bool:
-            return (
-                service.received >= requests
-                and service.answered >= answered
-                and service.abandoned >= abandoned
-            )
-
-        with service.changed:
-            if not service.changed.wait_for(reached, timeout_s):
-                raise TimeoutError(
-                    f"Waited {timeout_s:g} s for {requests} requests, {answered} answered and "
-                    f"{abandoned} abandoned; there were {service.received}, {service.answered} "
-                    f"and {service.abandoned}."
-                )
-
     def start(self) -> Self:
         """Listen. `with` and `async with` do this.
 
@@ -188,39 +118,33 @@ class ScriptedModelServer:
         """
         if self._thread is not None:
             raise UsageError("This scripted model server runs already; make another one.")
-        ready = threading.Event()
-        self._start_error = None
+        try:
+            listening = socket.create_server((self._host, self._port), backlog=BACKLOG)
+        except OSError as error:
+            raise UsageError(
+                f"Cannot listen on {self._host}:{self._port}: {error.strerror}. "
+                "Use port=0 for a free one."
+            ) from error
+        self._port = listening.getsockname()[1]
+        self._loop, self._stop = asyncio.new_event_loop(), asyncio.Event()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._run(ready)), name="scripted-model-server", daemon=True
+            target=self._loop.run_until_complete,
+            args=(self._run(listening, self._stop),),
+            name="scripted-model-server",
+            daemon=True,
         )
         self._thread.start()
-        ready.wait()
-        if self._start_error is not None:
-            self.close()
-            raise UsageError(
-                f"Cannot listen on {self._host}:{self._port}: {self._start_error.strerror}. "
-                "Use port=0 for a free one."
-            ) from self._start_error
         return self
 
     def close(self) -> None:
         """Drop every connection, stop listening and end the thread. Calling it twice is fine."""
         thread, self._thread = self._thread, None
-        if thread is None:
+        if thread is None or self._loop is None or self._stop is None:
             return
-        if self._loop is not None and self._stop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
+        self._loop.call_soon_threadsafe(self._stop.set)
         thread.join()
+        self._loop.close()
         self._loop = self._stop = None
-
-    def check(self) -> None:
-        """Raise what the script could not answer. The end of a `with` block does this.
-
-        Raises:
-            ScriptError: the first failure of the script.
-        """
-        if self._service.failures:
-            raise self._service.failures[0]
 
     def __enter__(self) -> Self:
         return self.start()
@@ -246,41 +170,40 @@ class ScriptedModelServer:
     ) -> None:
         self.__exit__(kind, error, trace)
 
-    async def _run(self, ready: threading.Event) -> None:
-        connections: set[asyncio.Task[None]] = set()
+    async def _run(self, listening: socket.socket, stop: asyncio.Event) -> None:
+        # Here, because it takes a tenth of a second, and most who import the replies start no server.
+        import uvicorn
+        from uvicorn.protocols.http.h11_impl import H11Protocol
+        from uvicorn.server import ServerState
 
-        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.create_task(self._serve(HttpConnection(reader, writer)))
-            connections.add(task)
-            task.add_done_callback(connections.discard)
+        serve = self._serve
 
-        try:
-            listener = await asyncio.start_server(
-                connected, self._host, self._port, backlog=BACKLOG
-            )
-        except OSError as error:
-            self._start_error = error
-            ready.set()
-            return
-        self._port = listener.sockets[0].getsockname()[1]
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        ready.set()
-        await self._stop.wait()
+        class Protocol(H11Protocol):
+            """uvicorn's, with the connection handed to the application: a scripted fault breaks it."""
+
+            def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+                super().connection_made(transport)
+                self.app = partial(serve, transport)
+
+        config = uvicorn.Config(
+            serve,  # each connection calls it with itself
+            interface="asgi3",
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            # Connections are closed by who asks; that is what is tested.
+            timeout_keep_alive=3600,
+        )
+        state = ServerState()
+        loop = asyncio.get_running_loop()
+        listener = await loop.create_server(
+            lambda: Protocol(config, state, {}), sock=listening, backlog=BACKLOG
+        )
+        await stop.wait()
         listener.close()
-        # Gathered before the listener is waited for, which from Python 3.12 waits for them.
-        leaving = list(connections)
-        for task in leaving:
-            task.cancel()
-        await asyncio.gather(*leaving, return_exceptions=True)
-        await listener.wait_closed()
-
-    async def _serve(self, http: HttpConnection) -> None:
-        try:
-            await self._service.serve(http)
-        except (ClientLeft, ConnectionError):
-            http.abort()
-        except asyncio.CancelledError:
-            http.abort()
-            raise
-        finally:
-            await http.close()
+        for connection in list(state.connections):
+            cast("Protocol", connection).transport.abort()
+        # Each ends when it sees that its client is gone.
+        await asyncio.gather(*state.tasks, return_exceptions=True)

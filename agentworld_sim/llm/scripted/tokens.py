@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.llm.scripted._requests import text_of
+from agentworld_sim.llm.scripted._script import text_of
 
 BYTES_PER_TOKEN = 4
 END_OF_THINKING = "\n</think>\n\n"

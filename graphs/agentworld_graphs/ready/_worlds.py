@@ -36,7 +36,7 @@ from agentworld_sim import (
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.errors import nearest
 from agentworld_sim.llm.transport import is_loopback
-from agentworld_sim.runtime.commit import off_loop
+from agentworld_sim.runtime.history import off_loop
 from agentworld_sim.scenario import shipped_scenarios
 from agentworld_sim.store.home import open_store
 
@@ -138,7 +138,7 @@ def imagining(world: World) -> list[Engine]:
             " AGENTWORLD_MODEL_URL), or choose predictor='computed'."
         )
     scenario = world.scenario
-    imaginer = world.model.imaginer(scenario.to_briefing(), scenario.model.limits())
+    imaginer = world.model.imaginer(scenario.to_prompt_context(), scenario.model.limits())
     return [ModelEngine(imaginer)]
 
 

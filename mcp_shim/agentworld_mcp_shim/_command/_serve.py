@@ -21,8 +21,7 @@ from agentworld_mcp_shim._command._upstream_options import (
     upstream_options,
 )
 from agentworld_mcp_shim._stdio_lines import MAX_REQUEST_BYTES
-from agentworld_sim.cli.model_options import ModelChoice, model_options
-from agentworld_sim.cli.store_option import store_option
+from agentworld_sim.cli.options import ModelChoice, model_options, store_option
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -117,8 +116,8 @@ def serve_command(
       agentworld mcp --snapshot git.json
       agentworld mcp --upstream git=mcp-server-git --upstream time=mcp-server-time
       agentworld mcp --http 8765 --snapshot git.json
-      agentworld mcp --access git_log=real --record git.jsonl -- mcp-server-git
-      agentworld mcp --replay git.jsonl --snapshot git.json
+      agentworld mcp --access git_log=real --record git.yaml -- mcp-server-git
+      agentworld mcp --replay git.yaml --snapshot git.json
 
     Exit codes: 0 when the client leaves, 2 when the upstream, a binding or an option is wrong, 4 when
     the store fails, 130 and 143 when ended by Ctrl-C or SIGTERM.

@@ -10,6 +10,7 @@ import ipaddress
 import socket
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from agentworld_mcp_shim._settings import HttpSettings
 from agentworld_sim.errors import UsageError
@@ -68,37 +69,38 @@ def bound_sockets(host: str, port: int, count: int) -> list[socket.socket]:
         found = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
         )
-        # With the protocol spelled out, without which asyncio leaves Nagle's algorithm on: 40 ms a call.
-        family, kind, protocol, _, address = found[0]
-        first = socket.socket(family, kind, protocol)
-        first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        first.bind(address)
+        address: Any = found[0][4]
+        first = _bound(found[0], socket.SO_REUSEADDR, address)
         if count == 1 or sys.platform != "linux":
             return [first]
         # It told that the port is free of others, who must not share it by accident.
         address = first.getsockname()
         first.close()
-        sockets = [socket.socket(family, kind, protocol) for _ in range(count)]
-        for one in sockets:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            one.bind(address)
+        return [_bound(found[0], socket.SO_REUSEPORT, address) for _ in range(count)]
     except OSError as error:
         raise UsageError(
             f"cannot listen on {host}:{port}: {error.strerror or error}. Choose another port; 0 takes"
             " any that is free."
         ) from error
-    return sockets
+
+
+def _bound(found: Any, option: int, address: Any) -> socket.socket:
+    family, kind, protocol, _, _ = found
+    # With the protocol spelled out, without which asyncio leaves Nagle's algorithm on: 40 ms a call.
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, option, 1)
+        made.bind(address)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 class Guard:
     """Looks at `Host` and `Origin`."""
 
     def __init__(self, settings: HttpSettings, port: int) -> None:
-        """
-        Args:
-            settings: What is allowed beside the address that is listened on.
-            port: The port that is listened on.
-        """
         own = {settings.host if ":" not in settings.host else f"[{settings.host}]"}
         own |= set(LOOPBACK_NAMES)
         self._hosts = {f"{host}:{port}" for host in own}

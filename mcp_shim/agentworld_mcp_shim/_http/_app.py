@@ -1,4 +1,8 @@
-"""The web application: who asks, whether it may, what it is about; then the SDK's transport answers."""
+"""The web application: who asks, whether it may, what it is about; then the SDK's transport answers.
+
+Not on Starlette's routes and middleware: every request is looked at in one order (host and origin, health,
+token, path, limits, session), and the last step hands the bare connection on.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,8 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +20,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.types import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from agentworld_mcp_shim._keys import CALLER, Caller
@@ -44,19 +49,29 @@ _PATH = re.compile(r"(?:/worlds/(?P<world>[^/]+))?(?:/(?P<view>[^/]+))?/mcp/?")
 _SESSION = "mcp-session-id"
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """A request that goes no further."""
+class _Refused(Exception):
+    """A request goes no further."""
 
-    reason: str
-    """One word, for the metrics."""
-    status: int
-    text: str
-    headers: Mapping[str, str] | None = None
+    def __init__(
+        self, reason: str, status: int, text: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """
+        Args:
+            reason: One word, for the metrics.
+            status: Of HTTP.
+            text: For people.
+            headers: Of the response.
+        """
+        self.reason = reason
+        code = INTERNAL_ERROR if status >= 500 else INVALID_REQUEST
+        message = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
+        self.response = Response(
+            json.dumps(message), status, dict(headers or {}), media_type="application/json"
+        )
 
 
 class App:
-    """Implements an ASGI application."""
+    """An ASGI application."""
 
     def __init__(
         self,
@@ -100,132 +115,125 @@ class App:
             logger.info("%d requests are cancelled", self._running)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        refused = self._guard.refusal(headers)
-        if refused is not None:
-            await self._refuse(_Refusal(*refused), scope, receive, send)
+        try:
+            response = await self._respond(scope, receive, send)
+        except _Refused as refused:
+            self._metrics.refused(refused.reason)
+            response = refused.response
+        except ClientDisconnect:
             return
+        if response is not None:
+            await response(scope, receive, send)
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        """The response; `None` when the SDK's transport gave it."""
+        headers = Headers(scope=scope)
+        refusal = self._guard.refusal(headers)
+        if refusal is not None:
+            raise _Refused(*refusal)
         path: str = scope["path"]
         if path in ("/healthz", "/readyz"):
-            response = Response("ok\n") if path == "/healthz" else await self._readiness()
-            await response(scope, receive, send)
-            return
+            return Response("ok\n") if path == "/healthz" else await self._readiness()
         principal = self._tokens.principal(headers.get("authorization"))
         if principal is None and self._tokens.asked:
-            await self._refuse(_unknown(headers), scope, receive, send)
-        elif path == "/metrics":
-            kind, body = self._metrics.text(self._pool.open_worlds)
-            await Response(body, media_type=kind)(scope, receive, send)
-        else:
-            place = _PATH.fullmatch(path)
-            if place is None or (place["view"] or "") not in self._views:
-                refusal = _Refusal(
-                    "path", 404, f"nothing is served here. MCP is at {self._paths()}"
-                )
-                await self._refuse(refusal, scope, receive, send)
-                return
-            session = headers.get(_SESSION) if _is_legacy(headers) else None
-            scope[CALLER] = Caller(principal=principal, world=place["world"], session=session)
-            if principal is not None:
-                scope["user"] = _user(principal)
-            await self._limited(self._views[place["view"] or ""], headers, scope, receive, send)
+            raise _unauthorized(headers)
+        if path == "/metrics":
+            kind, content = self._metrics.text()
+            return Response(content, media_type=kind)
+        place = _PATH.fullmatch(path)
+        view = None if place is None else self._views.get(place["view"] or "")
+        if place is None or view is None:
+            paths = ", ".join(f"/{name}/mcp" if name else "/mcp" for name in self._views)
+            raise _Refused("path", 404, f"nothing is served here. MCP is at {paths}")
+        if principal is not None:
+            scope["user"] = _user(principal)
+        legacy = _is_legacy(headers)
+        caller = Caller(
+            principal=principal,
+            world=place["world"],
+            session=headers.get(_SESSION) if legacy else None,
+        )
+        scope[CALLER] = caller
+        with self._place(scope["method"]):
+            body = b""
+            if scope["method"] == "POST":
+                body = await self._body(headers, Request(scope, receive))
+            begun = None
+            if self._sessions is not None and legacy:
+                begun = self._shared_session(self._sessions, scope["method"], caller, body)
+                if isinstance(begun, Response):
+                    return begun
+            counted = _Counted(send, scope, caller, begun, self._metrics)
+            await view.asgi_app(scope, _replayed(body, receive), counted)
+        return None
 
-    async def _limited(
-        self,
-        view: StreamableHTTPSessionManager,
-        headers: Headers,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        if scope["method"] != "POST":
-            if self._streams >= STREAMS_PER_REQUEST * self._settings.max_concurrent:
-                await self._refuse(_BUSY, scope, receive, send)
-                return
+    @contextmanager
+    def _place(self, method: str) -> Generator[None]:
+        """One of the places for requests, or for event streams."""
+        most = self._settings.max_concurrent
+        if method != "POST":
+            if self._streams >= STREAMS_PER_REQUEST * most:
+                raise _busy()
             self._streams += 1
             try:
-                await self._in_session(view, headers, b"", scope, receive, send)
+                yield
             finally:
                 self._streams -= 1
             return
-        if self._running >= self._settings.max_concurrent:
-            await self._refuse(_BUSY, scope, receive, send)
-            return
+        if self._running >= most:
+            raise _busy()
         self._running += 1
         self._metrics.running(1)
         self._idle.clear()
         try:
-            body = await self._body(headers, receive)
-            if isinstance(body, _Refusal):
-                await self._refuse(body, scope, receive, send)
-            elif body is not None:
-                await self._in_session(view, headers, body, scope, receive, send)
+            yield
         finally:
             self._running -= 1
             self._metrics.running(-1)
             if not self._running:
                 self._idle.set()
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes | _Refusal | None:
-        """The body; `None` when the client leaves before it is there."""
+    async def _body(self, headers: Headers, request: Request) -> bytes:
         most = self._settings.max_request_bytes
-        large = _Refusal("size", 413, f"a request may have {most} bytes")
+        large = _Refused("size", 413, f"a request may have {most} bytes")
         declared = headers.get("content-length", "")
         if declared.isdigit() and int(declared) > most:
-            return large
-        parts: list[bytes] = []
-        size = 0
+            raise large
+        body = bytearray()
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                while True:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        return None
-                    part: bytes = message.get("body", b"")
-                    size += len(part)
-                    if size > most:
-                        return large
-                    parts.append(part)
-                    if not message.get("more_body", False):
-                        return b"".join(parts)
+                async for part in request.stream():
+                    body += part
+                    if len(body) > most:
+                        raise large
         except TimeoutError:
-            return _Refusal(
-                "slow", 408, f"the request took longer than {BODY_SECONDS:g} s to arrive"
-            )
+            text = f"the request took longer than {BODY_SECONDS:g} s to arrive"
+            raise _Refused("slow", 408, text) from None
+        return bytes(body)
 
-    async def _in_session(
-        self,
-        view: StreamableHTTPSessionManager,
-        headers: Headers,
-        body: bytes,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        caller: Caller = scope[CALLER]
-        begun = None
-        if self._sessions is not None and _is_legacy(headers):
-            known = caller.session
-            if scope["method"] == "GET":
-                # There is nothing to send: a process would have to know which of them has the client.
-                refusal = _Refusal("stream", 405, "no stream here", {"Allow": "POST, DELETE"})
-                await self._refuse(refusal, scope, receive, send)
-                return
-            if known is None and not _begins(body):
-                await self._refuse(_NO_SESSION, scope, receive, send)
-                return
-            if known is None:
-                begun = self._sessions.begin(caller.principal)
-            elif not self._sessions.alive(known, caller.principal):
-                await self._refuse(_OTHER_SESSION, scope, receive, send)
-                return
-            elif scope["method"] == "DELETE":
-                self._sessions.end(known, caller.principal)
-                self._metrics.session("ended")
-                await Response(status_code=200)(scope, receive, send)
-                return
-        counted = _Counted(send, scope, caller, begun, self._metrics)
-        await view.asgi_app(scope, _replayed(body, receive), counted)
+    def _shared_session(
+        self, sessions: SignedSessions, method: str, caller: Caller, body: bytes
+    ) -> str | Response | None:
+        """The id of a session that begins, or the response where one ends.
+
+        Raises:
+            _Refused: the request belongs to no session.
+        """
+        known = caller.session
+        if method == "GET":
+            # There is nothing to send: a process would have to know which of them has the client.
+            raise _Refused("stream", 405, "no stream here", {"Allow": "POST, DELETE"})
+        if known is None:
+            if not _begins(body):
+                raise _Refused("session", 400, "Bad Request: Missing session ID")
+            return sessions.begin(caller.principal)
+        if not sessions.alive(known, caller.principal):
+            raise _Refused("session", 404, "Session not found")
+        if method == "DELETE":
+            sessions.end(known, caller.principal)
+            self._metrics.session("ended")
+            return Response(status_code=200)
+        return None
 
     async def _readiness(self) -> Response:
         try:
@@ -234,25 +242,6 @@ class App:
             logger.error("not ready: %s", error)
             return Response("the store cannot be used; the log says why\n", status_code=503)
         return Response("ok\n")
-
-    async def _refuse(self, refusal: _Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-        self._metrics.refused(refusal.reason)
-        code = INTERNAL_ERROR if refusal.status >= 500 else INVALID_REQUEST
-        error = {"code": code, "message": refusal.text}
-        await Response(
-            json.dumps({"jsonrpc": "2.0", "id": None, "error": error}),
-            status_code=refusal.status,
-            headers=dict(refusal.headers or {}),
-            media_type="application/json",
-        )(scope, receive, send)
-
-    def _paths(self) -> str:
-        return ", ".join(f"/{name}/mcp" if name else "/mcp" for name in self._views)
-
-
-_BUSY = _Refusal("busy", 503, "too many requests at a time; try again", {"Retry-After": "1"})
-_NO_SESSION = _Refusal("session", 400, "Bad Request: Missing session ID")
-_OTHER_SESSION = _Refusal("session", 404, "Session not found")
 
 
 class _Counted:
@@ -308,16 +297,19 @@ def _begins(body: bytes) -> bool:
         message: Any = json.loads(body)
     except (ValueError, RecursionError):
         return False
-    return (
-        isinstance(message, dict) and cast("dict[str, Any]", message).get("method") == "initialize"
-    )
+    named = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+    return named.get("method") == "initialize"
 
 
-def _unknown(headers: Headers) -> _Refusal:
+def _busy() -> _Refused:
+    return _Refused("busy", 503, "too many requests at a time; try again", {"Retry-After": "1"})
+
+
+def _unauthorized(headers: Headers) -> _Refused:
     given = "authorization" in headers
     challenge = 'Bearer realm="agentworld"' + (', error="invalid_token"' if given else "")
     text = "this token is not known" if given else "a bearer token is needed"
-    return _Refusal("token", 401, text, {"WWW-Authenticate": challenge})
+    return _Refused("token", 401, text, {"WWW-Authenticate": challenge})
 
 
 @lru_cache(maxsize=1024)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import shutil
-import socket
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,10 +16,9 @@ import click
 from agentworld_mcp_shim._http._address import bound_sockets, check_exposure
 from agentworld_mcp_shim._http._serving import Plan, is_real, serve_plan
 from agentworld_mcp_shim._keys import Run
-from agentworld_mcp_shim._mirror import Mirror
+from agentworld_mcp_shim._mirror import Mirror, world_listing
 from agentworld_mcp_shim._mirrors import mirrors_of
 from agentworld_mcp_shim._pool import WorldPool
-from agentworld_mcp_shim._server import own_listing
 from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
 from agentworld_sim.errors import UsageError
 
@@ -52,10 +49,6 @@ def check_http(settings: ShimSettings) -> None:
 def serve_http(started: Mapping[str, Upstream], settings: ShimSettings) -> int:
     """Serves clients over HTTP until a signal comes; gives the exit code.
 
-    Args:
-        started: The upstreams that run, by name.
-        settings: What the command line says.
-
     Raises:
         UsageError: the address, an upstream or an option is wrong.
         AgentworldError: the store or the scenario cannot be used.
@@ -64,73 +57,53 @@ def serve_http(started: Mapping[str, Upstream], settings: ShimSettings) -> int:
     assert http is not None
     check_http(settings)
     sockets = bound_sockets(http.host, http.port, http.workers)
-    folder = Path(tempfile.mkdtemp(prefix="agentworld-mcp-"))
-    try:
-        return _served(started, settings, sockets, folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    run = Run() if settings.worlds.world_id is None else Run(world=settings.worlds.world_id)
+    with tempfile.TemporaryDirectory(
+        prefix="agentworld-mcp-", ignore_cleanup_errors=True
+    ) as folder:
+        if http.workers > 1:
+            run = replace(run, folder=Path(folder))
+        mirrors = asyncio.run(_mirrors(started, settings, run))
+        for warning in mirrors[""].warnings:
+            logger.warning("%s", warning)
+        port: int = sockets[0].getsockname()[1]
+        plan = Plan(settings=settings, port=port, mirrors=mirrors, run=run)
+
+        def ready() -> None:
+            click.echo(f"agentworld: {_ready_text(plan, http)}", err=True)
+
+        if http.workers == 1:
+            return asyncio.run(serve_plan(plan, sockets[0], ready=ready))
+        from agentworld_mcp_shim._http._workers import watch_over
+
+        gc.enable()
+        try:
+            return watch_over(plan, sockets, ready=ready)
+        finally:
+            asyncio.run(_remove_unused(plan))
 
 
-def _served(
-    started: Mapping[str, Upstream],
-    settings: ShimSettings,
-    sockets: list[socket.socket],
-    folder: Path,
-) -> int:
-    http = settings.http
-    assert http is not None
-    run = Run(folder=folder)
-    if settings.worlds.world_id is not None:
-        run = replace(run, world=settings.worlds.world_id)
-    port: int = sockets[0].getsockname()[1]
-    mirrors = asyncio.run(_listed(started, settings, run))
-    for warning in mirrors[""].warnings:
-        logger.warning("%s", warning)
-    several = http.workers > 1
-    plan = Plan(
-        settings=settings,
-        port=port,
-        mirrors=mirrors,
-        own_tools=not settings.targets,
-        run=run if several else replace(run, folder=None),
-        counts=folder if several else None,
-    )
-
-    def ready() -> None:
-        click.echo(f"agentworld: {_greeting(plan, http)}", err=True)
-
-    if not several:
-        return asyncio.run(serve_plan(plan, sockets[0], ready=ready))
-    from agentworld_mcp_shim._http._workers import watch_over
-
-    gc.enable()
-    try:
-        return watch_over(plan, sockets, ready=ready)
-    finally:
-        asyncio.run(_put_away(plan))
-
-
-async def _listed(
+async def _mirrors(
     started: Mapping[str, Upstream], settings: ShimSettings, run: Run
 ) -> dict[str, Mirror]:
     if settings.targets:
         return await mirrors_of(settings, started)
     pool = WorldPool(settings, run=run)
     try:
-        return {"": Mirror(own_listing(await pool.begin()))}
+        return {"": Mirror(world_listing(await pool.begin()))}
     finally:
         pool.show(None)
         await pool.aclose()
 
 
-async def _put_away(plan: Plan) -> None:
+async def _remove_unused(plan: Plan) -> None:
     """Removes what the workers left of a world that nobody used."""
     pool = WorldPool(plan.settings, run=plan.run)
     await pool.probe()
     await pool.aclose()
 
 
-def _greeting(plan: Plan, http: HttpSettings) -> str:
+def _ready_text(plan: Plan, http: HttpSettings) -> str:
     host = f"[{http.host}]" if ":" in http.host else http.host
     base = f"http://{host}:{plan.port}"
     urls = ", ".join(f"{base}/{name}/mcp" if name else f"{base}/mcp" for name in plan.mirrors)

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from agentworld_mcp_shim._front import Front
-from agentworld_mcp_shim._telemetry import Told, told
-
-if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
-    from mcp.types import CallToolRequestParams
+from agentworld_mcp_shim._results import CallOutcome
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """What `prometheus_client` reads when it is imported."""
@@ -28,16 +21,20 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 class Metrics:
     """What this process counts, and what all processes of the run have counted."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path | None = None, *, open_worlds: Callable[[], int] = lambda: 0
+    ) -> None:
         """
         Args:
             folder: Where several processes keep their counts; `None` for a single one.
+            open_worlds: Says how many worlds this process has open.
         """
         if folder is not None:
             os.environ[FOLDER_VARIABLE] = str(folder)
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
         self._folder = folder
+        self._open_worlds = open_worlds
         self._registry = registry = CollectorRegistry()
         self._calls = Counter(
             "agentworld_mcp_calls",
@@ -75,15 +72,16 @@ class Metrics:
         )
         self._tools: set[str] = set()
 
-    def called(self, tool: str, said: Told, seconds: float) -> None:
+    def called(self, tool: str, outcome: CallOutcome, seconds: float) -> None:
         """Counts a call; `tool` is one that is known, or empty."""
         if tool and tool not in self._tools:
             if len(self._tools) < MAX_TOOLS:
                 self._tools.add(tool)
             else:
                 tool = "other"
-        self._calls.labels(tool or "unknown", said.provenance, said.outcome).inc()
-        self._seconds.labels(said.provenance).observe(seconds)
+        self._calls.labels(tool or "unknown", outcome.provenance, outcome.outcome).inc()
+        self._seconds.labels(outcome.provenance).observe(seconds)
+        self._worlds.set(self._open_worlds())
 
     def refused(self, reason: str) -> None:
         """Counts a request that was refused."""
@@ -97,11 +95,11 @@ class Metrics:
         """Counts a request that comes or goes."""
         self._running.inc(change)
 
-    def text(self, open_worlds: int) -> tuple[str, bytes]:
+    def text(self) -> tuple[str, bytes]:
         """Content type and body for Prometheus."""
         from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 
-        self.worlds(open_worlds)
+        self._worlds.set(self._open_worlds())
         registry = self._registry
         if self._folder is not None:
             from prometheus_client.multiprocess import MultiProcessCollector
@@ -109,33 +107,3 @@ class Metrics:
             registry = CollectorRegistry()
             MultiProcessCollector(registry, str(self._folder))
         return CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry)
-
-    def worlds(self, count: int) -> None:
-        """Says how many worlds are open."""
-        self._worlds.set(count)
-
-
-class MeteredFront(Front):
-    """A front whose calls are counted."""
-
-    def __init__(self, *arguments: Any, metrics: Metrics, worlds: Callable[[], int], **others: Any):
-        super().__init__(*arguments, **others)
-        self._metrics = metrics
-        self._count = worlds
-
-    async def call_tool(
-        self, context: ServerRequestContext[Any], params: CallToolRequestParams
-    ) -> Any:
-        began = time.perf_counter()
-        said = Told("none", "cancelled")
-        try:
-            result = await super().call_tool(context, params)
-            said = told(result)
-            return result
-        except Exception:
-            said = Told("none", "failed")
-            raise
-        finally:
-            known = params.name if params.name in self.mirror.tools else ""
-            self._metrics.called(known, said, time.perf_counter() - began)
-            self._metrics.worlds(self._count())

@@ -9,32 +9,31 @@ import logging
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
-from agentworld_mcp_shim._answers import Answers
 from agentworld_mcp_shim._control_tools import WorldControls
-from agentworld_mcp_shim._front import Passthrough
+from agentworld_mcp_shim._handlers import MirrorHandlers, MirrorServer
 from agentworld_mcp_shim._http._address import Guard
 from agentworld_mcp_shim._http._app import App
-from agentworld_mcp_shim._http._metrics import MeteredFront, Metrics
+from agentworld_mcp_shim._http._metrics import Metrics
 from agentworld_mcp_shim._http._sessions import SignedSessions
 from agentworld_mcp_shim._http._tokens import Tokens
 from agentworld_mcp_shim._keys import Run
 from agentworld_mcp_shim._pool import WorldPool
-from agentworld_mcp_shim._server import build_server
 from agentworld_mcp_shim._settings import ShimSettings
 from agentworld_mcp_shim._stdio import SETTLE_SECONDS, on_signals
+from agentworld_mcp_shim._tool_calls import ToolCalls
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http import EventStore
 
     from agentworld_mcp_shim._mirror import Mirror
+    from agentworld_mcp_shim._real_calls import RealCalls
 
 logger = logging.getLogger(__name__)
 
@@ -49,32 +48,28 @@ class Plan:
     settings: ShimSettings
     port: int
     mirrors: Mapping[str, Mirror]
-    own_tools: bool
-    """Whether the mirror shows the world's own tools, so that a world needs none from it."""
     run: Run
-    counts: Path | None = field(default=None)
-    """Where several processes keep their metrics."""
+    """Its folder is there when several processes answer."""
+
+    @property
+    def own_tools(self) -> bool:
+        """Whether the mirror shows the world's own tools, so that a world needs none from it."""
+        return not self.settings.targets
 
 
 async def serve_plan(plan: Plan, listening: socket.socket, *, ready: Callable[[], None]) -> int:
-    """Answers until a signal comes; gives the exit code.
-
-    Args:
-        plan: What to answer.
-        listening: Where.
-        ready: Called once connections are accepted.
-    """
+    """Answers until a signal comes; gives the exit code."""
     _allow_open_files()
     ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     on_signals(ending)
     pool = WorldPool(plan.settings, run=plan.run)
     pool.show(None if plan.own_tools else plan.mirrors[""])
     pool.keep_sweeping()
-    answers = Answers(seconds=plan.settings.answer_seconds)
+    calls = ToolCalls(seconds=plan.settings.answer_seconds)
     try:
         # With all that it imports: nobody waits for it yet.
         await pool.probe()
-        async with _application(plan, pool, answers) as (app, transports):
+        async with _application(plan, pool, calls) as (app, transports):
             serving = await _listening(app, listening)
             ready()
             # What the start made stays: never look for garbage in it again.
@@ -83,42 +78,40 @@ async def serve_plan(plan: Plan, listening: socket.socket, *, ready: Callable[[]
             await asyncio.wait({serving.task, ending}, return_when=asyncio.FIRST_COMPLETED)
             serving.server.should_exit = True
             await app.settle(SETTLE_SECONDS - CANCEL_SECONDS)
-            await answers.settle(CANCEL_SECONDS)
+            await calls.settle(CANCEL_SECONDS)
             # Ends event streams, which would keep their connections open.
             await transports.aclose()
             await asyncio.wait({serving.task}, timeout=2 * CANCEL_SECONDS)
     finally:
-        await pool.aclose(keep_unused=plan.counts is not None)
+        await pool.aclose(keep_unused=plan.run.folder is not None)
     return ending.result() if ending.done() else 1
 
 
 @contextlib.asynccontextmanager
 async def _application(
-    plan: Plan, pool: WorldPool, answers: Answers
+    plan: Plan, pool: WorldPool, calls: ToolCalls
 ) -> AsyncGenerator[tuple[App, AsyncExitStack]]:
     settings, http = plan.settings, plan.settings.http
     assert http is not None
-    metrics = Metrics(plan.counts)
+    metrics = Metrics(plan.run.folder, open_worlds=lambda: pool.open_worlds)
     control = WorldControls(pool, plan.mirrors) if settings.control_tools else None
-    several = http.workers > 1
     resumable = is_real(settings)
     async with AsyncExitStack() as stack, AsyncExitStack() as transports:
-        links = _links(plan, stack)
+        real = _real_calls(plan, stack)
         views: dict[str, StreamableHTTPSessionManager] = {}
         for name, mirror in plan.mirrors.items():
-            front = MeteredFront(
+            handlers = MirrorHandlers(
                 mirror,
-                pool,
-                answers,
-                passthrough=links,
+                pool.world,
+                calls,
+                real=real,
                 control=control,
                 access=settings.access,
                 metrics=metrics,
-                worlds=lambda: pool.open_worlds,
             )
             views[name] = (_Resumable if resumable else StreamableHTTPSessionManager)(
-                build_server(front),
-                stateless=several,
+                MirrorServer(handlers),
+                stateless=plan.run.folder is not None,
                 # `App` looks at Host and Origin, of every request and not only of these.
                 security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
                 max_request_body_size=http.max_request_bytes,
@@ -126,10 +119,8 @@ async def _application(
             )
             await transports.enter_async_context(views[name].run())
         sessions = None
-        if several:
-            assert plan.run.folder is not None
+        if plan.run.folder is not None:
             sessions = SignedSessions(plan.run.folder, plan.run.secret)
-            stack.callback(sessions.close)
         app = App(
             http,
             views,
@@ -151,13 +142,13 @@ class _Resumable(StreamableHTTPSessionManager):
     """
 
     def __init__(self, *arguments: Any, **others: Any) -> None:
-        from agentworld_mcp_shim._events import RETRY_MS
+        from agentworld_mcp_shim._http._recent_events import RETRY_MS
 
         super().__init__(*arguments, retry_interval=RETRY_MS, **others)
 
     @property
     def event_store(self) -> EventStore | None:
-        from agentworld_mcp_shim._events import RecentEvents
+        from agentworld_mcp_shim._http._recent_events import RecentEvents
 
         return RecentEvents()
 
@@ -166,15 +157,15 @@ class _Resumable(StreamableHTTPSessionManager):
         assert value is None
 
 
-def _links(plan: Plan, stack: AsyncExitStack) -> Passthrough | None:
+def _real_calls(plan: Plan, stack: AsyncExitStack) -> RealCalls | None:
     http = plan.settings.http
     if plan.own_tools or http is None or http.workers > 1:
         return None
-    from agentworld_mcp_shim._links import UpstreamLinks
+    from agentworld_mcp_shim._real_calls import RealCalls
 
-    links = UpstreamLinks(plan.settings, plan.mirrors)
-    stack.push_async_callback(links.aclose)
-    return links
+    real = RealCalls(plan.settings, plan.mirrors)
+    stack.push_async_callback(real.aclose)
+    return real
 
 
 def is_real(settings: ShimSettings) -> bool:

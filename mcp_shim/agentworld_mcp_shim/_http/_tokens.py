@@ -62,10 +62,6 @@ class Tokens:
     """Says who a request is from."""
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
-        """
-        Args:
-            tokens: Principal by the hash of its token.
-        """
         self._tokens = [(digest.encode(), principal) for digest, principal in tokens.items()]
 
     @property

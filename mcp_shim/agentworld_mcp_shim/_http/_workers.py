@@ -85,11 +85,6 @@ class _Worker:
 def watch_over(plan: Plan, sockets: Sequence[socket.socket], *, ready: Callable[[], None]) -> int:
     """Keeps the workers running until a signal comes; gives the exit code.
 
-    Args:
-        plan: What they answer.
-        sockets: One per worker, or a single one that they share.
-        ready: Called once all of them accept connections.
-
     Raises:
         WorldFailure: a worker cannot be brought up.
     """
@@ -132,7 +127,7 @@ def _buried(plan: Plan, process: int | None) -> None:
 
     # Typed as what it is: the package says nothing of its arguments.
     buried: Callable[[int | None, str], None] = vars(multiprocess)["mark_process_dead"]
-    buried(process, str(plan.counts))
+    buried(process, str(plan.run.folder))
 
 
 def _end(processes: Sequence[BaseProcess]) -> None:

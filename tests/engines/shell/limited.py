@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command
-from agentworld_sim.engines.shell._live import LiveShell, ShellRun
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.engines.shell.limits import ShellLimits
-from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.live_shell import LiveShell, ShellRun
+from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.image import base_tree, system_mounts
+from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs
@@ -67,7 +67,7 @@ class SimulatedMachine:
     def __init__(self) -> None:
         machine = Machine(workdir="/srv/app", env=tuple(ENVIRONMENT.items()))
         self.blobs = MemoryBlobs()
-        self.live = LiveShell(machine, COMMANDS, mounts=system_mounts(machine))
+        self.live = LiveShell(machine, COMMANDS, mounts=system_mounts())
         image = dict(base_tree(machine, START_US, self.blobs))
         image["/srv/app"] = FileEntry("directory", 0o755, START_US)
         self.live.materialise(FileTree.from_entries(image.items()), self.blobs)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agentworld_sim.engines.shell._syntax import first_error
-from agentworld_sim.engines.shell._texts import complaint, exit_code_of, plain
+from agentworld_sim.engines.shell.bash_texts import exit_code_of, plain
+from agentworld_sim.engines.shell.syntax_errors import complaint, first_error
 from tests.engines.shell.conftest import MachineShell
 from tests.engines.shell.real_tools import ENVIRONMENT, assert_same_story
 
@@ -248,7 +248,6 @@ TEXTS = (
     "eval 'fi'",
     "tr a",
     "wc nope",
-    "wc -l nope script",
     "sort nope",
     "head -n x script",
     "tail nope",

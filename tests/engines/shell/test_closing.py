@@ -9,8 +9,8 @@ import pytest
 
 from agentworld_sim import ToolCall, ToolSpec
 from agentworld_sim.engines.shell import Machine, ShellEngine
-from agentworld_sim.engines.shell._engine_session import ShellEngineSession
 from agentworld_sim.engines.shell.image import base_tree
+from agentworld_sim.engines.shell.shell_engine import ShellEngineSession
 from agentworld_sim.ports import TurnContext
 from agentworld_sim.types import MemoryBlobs, WorldState
 

@@ -17,7 +17,7 @@ from agentworld_sim.engines.shell import (
     ShellEngine,
     ShellLimits,
 )
-from agentworld_sim.engines.shell._question import MOST_FILE, MOST_STDIN
+from agentworld_sim.engines.shell.command_question import MOST_FILE, MOST_STDIN
 from agentworld_sim.errors import AgentworldError, ModelUnavailable
 from tests.engines.shell.imagining import (
     MACHINE,

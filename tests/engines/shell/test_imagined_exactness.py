@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import ToolCall, Turn
-from agentworld_sim.engines.shell import Machine, ShellEngine, _engine
+from agentworld_sim.engines.shell import Machine, ShellEngine, shell_engine
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.image import base_tree
@@ -39,7 +39,7 @@ def kit(call: CommandCall) -> CommandResult:
 def with_commands(commands: Mapping[str, Command]) -> Generator[None]:
     """Every machine brought up here has some commands more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_engine, "COMMANDS", {**COMMANDS, **commands})
+        patch.setattr(shell_engine, "COMMANDS", {**COMMANDS, **commands})
         yield
 
 

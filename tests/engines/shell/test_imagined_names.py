@@ -9,8 +9,8 @@ import pytest
 from agentworld_sim import AccessRefused, UsageError
 from agentworld_sim.engines.shell import ShellEngine
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES
-from agentworld_sim.engines.shell._uninstalled import UNINSTALLED
 from agentworld_sim.engines.shell.commands.builtins import BUILTINS
+from agentworld_sim.engines.shell.programs import UNINSTALLED
 from agentworld_sim.types.tools import Route
 from tests.engines.shell.imagining import FunctionImaginer, ImaginedWorld
 from tests.engines.shell.test_betrayal import betrayals
@@ -118,7 +118,7 @@ async def test_routes_send_commands_the_shell_has_to_the_imaginer() -> None:
     async with await ImaginedWorld.create(routes={"cat": "imagine", "so*": "imagine"}) as here:
         assert await here.out("cat f") == "<cat f|>\n"
         assert await here.out("ls /etc/h* | sort -r; /bin/cat g") == (
-            "<sort -r|/etc/host.conf\n/etc/hostname\n/etc/hosts\n>\n<cat g|>\n"
+            "<sort -r|/etc/hostname\n/etc/hosts\n>\n<cat g|>\n"
         )
         assert await here.out("echo a | xargs cat; tail -1 /etc/hostname") == "<cat a|>\ndebian\n"
 

@@ -26,7 +26,6 @@ PLACES = {
     "touch f; find . -name f -exec kit {} \\;": "<kit ./f|>\n",
     "touch f; find . -name f -exec kit {} +": "<kit ./f|>\n",
     "env A=1 kit a": "<kit a|>\n",
-    "env -i git a": "<git a|>\n",
     "env -i A=1 PATH=/usr/bin git a": "<git a|>\n",
     "env - sh -c 'git a | cat'": "<git a|>\n",
     "kit <<E\n$HOME\nE": "<kit|/root\n>\n",

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from bashkit import FileSystem
 
-from agentworld_sim.engines.shell._janitor import run_touch
+from agentworld_sim.engines.shell.file_times import run_touch
 
 MACHINES = 24
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell._epilogue import merged, redirects_in
+from agentworld_sim.engines.shell.session_capture import redirects_in, redirects_in_force
 from tests.engines.shell.limited import Kept
 from tests.properties import examples
 
@@ -130,8 +130,8 @@ def test_redirections_are_read_from_the_script() -> None:
         ("2", ">&", "1"),
         ("", ">", "log"),
     ]
-    assert merged(("3>>'/a'", "4>>'/b'"), ("3>&-",)) == ("4>>'/b'",)
-    assert merged(("3>>'/a'",), ("3>>'/c'",)) == ("3>>'/c'",)
+    assert redirects_in_force(("3>>'/a'", "4>>'/b'"), ("3>&-",)) == ("4>>'/b'",)
+    assert redirects_in_force(("3>>'/a'",), ("3>>'/c'",)) == ("3>>'/c'",)
 
 
 NAMES = st.sampled_from(["a", "b", "c"])

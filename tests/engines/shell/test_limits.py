@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agentworld_sim.engines.shell._awk_loops import surely_ends
-from agentworld_sim.engines.shell._limit_texts import faithful
-from agentworld_sim.engines.shell._precheck import checked
-from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.bash_shims import make_ready, surely_ends
+from agentworld_sim.engines.shell.bash_texts import faithful
+from agentworld_sim.engines.shell.machine import ShellLimits
 from agentworld_sim.errors import EngineFailure
 from tests.engines.shell.limited import once
 
@@ -169,4 +168,4 @@ def test_programs_that_may_not_end_are_known(program: str) -> None:
     ],
 )
 def test_ordinary_scripts_are_left_as_they_are(script: str) -> None:
-    assert checked(script) == script
+    assert make_ready(script) == script

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell.commands._name_order import version_key
 from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
 from tests.engines.shell.conftest import MakeMachine
 from tests.engines.shell.real_tools import ENVIRONMENT, assert_same_story, real_output
@@ -23,23 +22,14 @@ LS = (
     'ls d a',
     'ls nope a d',
     'ls -lad .',
-    'ls -m',
-    'ls -Q dd',
     'ls -s',
     'ls -sh a d',
     'ls -p',
-    'ls -x',
-    'ls -C',
-    'ls -w 20 -C',
-    'ls -w 12 -x dd',
-    'ls -m -w 12 dd',
     'ls --color=always',
     'ls -l --color=always',
     'ls -a -1 --group-directories-first',
     'ls -lR d',
-    'ls -B',
     "ls -I '*.txt'",
-    'ls --hide=a',
     'ls l/',
     'ls -l d/',
     'ls -L broken',
@@ -47,34 +37,20 @@ LS = (
     'ls -o a',
     'ls -g a',
     'ls -G -l a',
-    'ls -b dd',
     'ls -N dd',
-    "ls --zero | tr '\\0' '|'",
     'ls -1F --file-type',
-    'ls -l --author a',
-    'ls -Z a',
     'ls a/',
     "ls ''",
     'ls -R d a',
-    'ls -v dd',
     'ls -X dd',
     'ls -r dd',
-    'ls --sort=version dd',
-    'ls --quoting-style=shell dd',
-    'ls --quoting-style=shell-escape-always dd',
-    'ls --format=commas dd',
-    'ls --format=x',
     'ls --color=x',
-    'ls --sort=foo',
     'ls -l --time-style=foo',
     'ls --time-style=+%Y -l a',
     'ls --bogus',
     'ls -@',
     'ls --re',
     'ls -l --full-time nope',
-    'ls --block-size=1 -l a b.txt',
-    'ls --block-size=K -l a b.txt',
-    'ls --block-size=q',
     'ls -lh --si',
     'ls -ln',
     'ls -S',
@@ -86,16 +62,9 @@ LS = (
     'ls -f dd | sort',
     'ls | cat',
     'ls -lk a',
-    'ls -T 4 -C',
-    'dir dd',
-    'vdir d',
-    'ls -D',
-    'ls -Cs dd',
     'ls nope a &> both; cat both',
     'ls -la nope 2>&1 | head -1',
-    'ls --hyperlink=never a',
     'LC_ALL=C ls nope',
-    'LC_ALL=C ls --sort=foo',
     'ls --colo=auto -1 d',
 )  # fmt: skip
 
@@ -125,7 +94,6 @@ FIND = (
     'find e -exec nosuch {} \\;',
     'find . -exec false {} \\; -print',
     'find . -exec false {} +; echo $?',
-    'find -D',
     'find . -and',
     'find . -a -name x',
     'find . -mindepth -1',
@@ -176,7 +144,6 @@ FIND = (
     'find a -delete; ls',
     "find . -name '[a-c]' | sort",
     "find . -name '[!a-c]' | sort",
-    'find . -samefile e | sort',
     'find . -maxdepth 0',
     'find / -maxdepth 1 -name srv',
     'find c e -maxdepth 0',
@@ -206,16 +173,10 @@ DU = (
     'du -as',
     'du -s -d 2',
     'du -h a/big',
-    'du -S',
     'du --apparent-size -k a',
     'du -sm a',
-    'du -B1 a/big',
-    "du -0 a | tr '\\0' '|'",
     "du --exclude='b' a",
-    'du --inodes a',
     'du l',
-    'du -L l',
-    'du -D l',
 )  # fmt: skip
 
 STAT = (
@@ -239,7 +200,6 @@ STAT = (
     "stat f | sed -n '1p;4p'",
     "stat -c '%f' f d l",
     "stat -c '%b %B %o' g",
-    "stat -f -c '%T' . > /dev/null",
     'stat --bogus f',
 )  # fmt: skip
 
@@ -279,21 +239,6 @@ def test_names_in_messages_are_quoted_as_gnu_quotes_them(tmp_path: Path, name: s
     assert real_output(tmp_path, "mkdir", "--", "no/" + name) == (
         f"mkdir: cannot create directory {curly}: {reason}"
     )
-
-
-@settings(
-    max_examples=examples(40),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(names=st.lists(st.text("ab1290.-_", min_size=1, max_size=8), min_size=2, max_size=8))
-def test_version_order_agrees_with_the_real_one(tmp_path: Path, names: list[str]) -> None:
-    names = sorted({name for name in names if name not in (".", "..")})
-    (tmp_path / "names").write_text("".join(name + "\n" for name in names))
-
-    ordered = real_output(tmp_path, "sort", "-V", "names").splitlines()
-
-    assert sorted(names, key=lambda name: (version_key(name), name)) == ordered
 
 
 def test_old_files_show_the_year_and_young_ones_the_hour(make_machine: MakeMachine) -> None:

@@ -8,7 +8,7 @@ from bashkit import Bash, ExecutionProfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell._memory import memory_of, snapshot_of
+from agentworld_sim.engines.shell.session_capture import capture, commit_of, memory_of
 
 SCRIPTS = (
     "x=1; export y='two words'",
@@ -34,15 +34,16 @@ def test_equal_shells_have_equal_memory_and_are_restored_whole(
     for script in scripts:
         first.execute_sync(script)
         second.execute_sync(script)
-    memory = memory_of(first.snapshot(exclude_filesystem=True))
-    assert memory_of(second.snapshot(exclude_filesystem=True)) == memory
+    memory = memory_of(capture(first))
+    assert memory_of(capture(second)) == memory
     assert json.loads(memory)["cwd"] == first.shell_state().cwd
 
-    fresh = interpreter().snapshot(exclude_filesystem=True)
-    snapshot = snapshot_of(memory, interpreter(), fresh)
-    # A restored function is parsed anew, so its recorded place may move, once.
-    settled = memory_of(snapshot)
-    assert memory_of(snapshot_of(settled, interpreter(), fresh)) == settled
+    fresh = capture(interpreter())
     restored = interpreter()
-    restored.restore_snapshot(snapshot)
+    restored.checkout(*commit_of(memory, fresh))
+    # A restored function is parsed anew, so its recorded place may move, once.
+    settled = memory_of(capture(restored))
+    again = interpreter()
+    again.checkout(*commit_of(settled, fresh))
+    assert memory_of(capture(again)) == settled
     assert restored.execute_sync(PROBE).stdout == first.execute_sync(PROBE).stdout

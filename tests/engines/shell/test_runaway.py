@@ -12,8 +12,8 @@ import pytest
 
 from agentworld_sim.engines.shell import isolated_process
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
-from agentworld_sim.engines.shell._deep import call_deep
-from agentworld_sim.engines.shell.limits import ShellLimits
+from agentworld_sim.engines.shell.machine import ShellLimits
+from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.errors import EngineFailure
 from tests.engines.shell.limited import Kept, once
 
@@ -34,7 +34,7 @@ from tests.engines.shell.limited import Kept, once
 )
 def test_what_burns_for_ever_ends_as_a_timeout_with_what_it_had_written(script: str) -> None:
     began = time.monotonic()
-    run = once(f"echo before; {script}; echo after", wall_s=0.5)
+    run = once(f"echo before; {script}; echo after", wall_s=0.15)
     assert (run.stdout, run.stderr, run.ending) == ("before\n", "", "timeout")
     assert time.monotonic() - began < 8
 
@@ -106,6 +106,7 @@ def test_deep_nesting_does_not_end_the_process(script: str) -> None:
         assert "not computed faithfully" in str(failure)
 
 
+@pytest.mark.slow
 def test_a_recursion_in_jq_dies_apart() -> None:
     run = once("echo before; jq -n 'def f(x): f(f(x)); f(1)'; echo $?", wall_s=2)
     assert run.stdout in ("before\n139\n", "before\n137\n", "before\n")
@@ -123,6 +124,7 @@ def test_awk_apart_reads_and_writes_the_worlds_files() -> None:
     assert machine.out("cat out.txt; ls") == "2 env\n3 env\nin.txt\nout.txt\n"
 
 
+@pytest.mark.slow
 def test_awk_loops_beyond_the_embedded_limit_are_computed() -> None:
     run = once("awk 'BEGIN { while (i < 12000000) i++; print i }'", wall_s=60)
     assert (run.stdout, run.stderr) == ("12000000\n", "")
@@ -143,14 +145,14 @@ def test_helper_processes_are_reused_and_know_nothing_of_the_host(
 
 
 def test_a_killed_helper_is_replaced() -> None:
-    once("awk 'BEGIN { while (1) {} }'", wall_s=0.3)
+    once("awk 'BEGIN { while (1) {} }'", wall_s=0.15)
     assert once("awk 'BEGIN { while (i < 2) i++; print i }'").stdout == "2\n"
 
 
 @pytest.mark.parametrize("script", ["while :; do :; done", "awk 'BEGIN { while (1) {} }'"])
 def test_a_running_script_is_cancelled_from_another_thread(script: str) -> None:
     machine = Kept()
-    timer = threading.Timer(0.3, machine.live.cancel)
+    timer = threading.Timer(0.15, machine.live.cancel)
     timer.start()
     run = machine(f"echo before; {script}")
     assert (run.stdout, run.ending) == ("before\n", "cancelled")
@@ -166,6 +168,7 @@ def test_a_command_that_fails_raises_out_of_the_run_and_prints_nothing() -> None
         machine("echo a; kubectl get pods || echo b; while :; do :; done")
 
 
+@pytest.mark.slow
 def test_ten_thousand_turns_and_commands_are_no_limit() -> None:
     machine = Kept()
     for _ in range(1_100):
@@ -187,6 +190,7 @@ def test_deep_calls_return_raise_and_are_watched() -> None:
         call_deep(lambda: 1 // 0)
 
 
+@pytest.mark.slow
 def test_a_helper_ends_with_the_process_that_started_it() -> None:
     script = (
         "import os, threading, time\n"
@@ -211,8 +215,8 @@ def test_a_helper_ends_with_the_process_that_started_it() -> None:
 @pytest.mark.parametrize(
     ("script", "answer"),
     [
-        ("timeout 0.3 bash -c 'echo in; while :; do :; done'; echo $?", "in\n124\n"),
-        ("timeout 0.3 awk 'BEGIN { while (1) {} }'; echo $?", "124\n"),
+        ("timeout 0.15 bash -c 'echo in; while :; do :; done'; echo $?", "in\n124\n"),
+        ("timeout 0.15 awk 'BEGIN { while (1) {} }'; echo $?", "124\n"),
         ("timeout 5 tail -f f; echo $?", "x\n124\n"),
     ],
 )
@@ -226,7 +230,7 @@ def test_a_recursion_behind_another_command_dies_too() -> None:
 
 
 def test_after_a_timeout_the_machine_works_as_before() -> None:
-    machine = Kept(limits=ShellLimits(wall_seconds=3))
+    machine = Kept(limits=ShellLimits(wall_seconds=0.5))
     assert machine("x=1; while :; do :; done").ending == "timeout"
     after = machine("awk 'BEGIN { while (i < 2) i++; print i }'; find . -maxdepth 0; jq -n 1; ls")
     assert (after.stdout, after.stderr, after.ending) == ("2\n.\n1\n", "", "finished")

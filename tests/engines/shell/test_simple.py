@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell._live import ShellRun
-from agentworld_sim.engines.shell._simple import is_simple, words_alone
+from agentworld_sim.engines.shell.live_shell import ShellRun
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.script_analysis import is_simple
 from agentworld_sim.engines.shell.session import ShellSession
 from tests.engines.shell.conftest import MachineShell, MakeMachine
 from tests.properties import examples
@@ -150,20 +150,3 @@ def test_simple_scripts_answer_as_others_do(
     assert is_simple(script)
     short = _run(machine, script, merge=merge)
     assert _said(short) == _said(_run(machine, f"{{ {script}\n}}", merge=merge))
-
-
-def test_only_words_that_a_shell_leaves_alone_are_taken_alone() -> None:
-    assert words_alone("ls -la  /srv/a.txt ") == ("ls", "-la", "/srv/a.txt")
-    for script in (
-        "ls *",
-        "ls ~",
-        "ls 'a'",
-        "ls;",
-        "ls a|wc",
-        "ls\nls",
-        "A=1 ls",
-        "cat a",
-        "ls\ta",
-        "",
-    ):
-        assert words_alone(script) == (), script

@@ -19,10 +19,17 @@ from typing import Literal
 
 import pytest
 
-from agentworld_sim.engines.shell._keys import Line, keys
-from agentworld_sim.engines.shell._screen import COLUMNS, ROWS, Display
-from agentworld_sim.engines.shell._terminal import Keystrokes, TerminalScreen, press
 from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.engines.shell.terminal_emulator import (
+    COLUMNS,
+    ROWS,
+    Display,
+    Keystrokes,
+    Line,
+    TerminalScreen,
+    keys,
+    press,
+)
 from tests.engines.shell.limited import START_US, Kept
 
 PROMPT = "root@debian:~# "
@@ -202,7 +209,13 @@ SEQUENCES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("items", SEQUENCES, ids=["+".join(items)[:40] for items in SEQUENCES])
+@pytest.mark.parametrize(
+    "items",
+    [
+        pytest.param(items, id="+".join(items)[:40], marks=() if n % 6 == 0 else pytest.mark.slow)
+        for n, items in enumerate(SEQUENCES)
+    ],
+)
 def test_a_screen_is_the_one_of_a_real_terminal(items: list[str], tmp_path: Path) -> None:
     typed = Typed()
     moments = _moments(typed, items)
@@ -316,4 +329,4 @@ def test_names_of_keys_are_keys_only_alone() -> None:
     assert list(keys("C-c")) == ["\x03"]
     assert list(keys("echo C-c")) == list("echo C-c")
     assert list(keys("a\x1b[Ab\r")) == ["a", "\x10", "b", "\n"]
-    assert Line("ab", 1).typed("X") == Line("aXb", 2)
+    assert Line("ab", 1).after_key("X") == Line("aXb", 2)

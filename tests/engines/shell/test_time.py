@@ -136,6 +136,7 @@ def test_a_file_holds_what_time_told(machine_shell: MachineShell) -> None:
     assert machine_shell.out("od -c spent | grep -c u; wc -c < spent") == "1\n42\n"
 
 
+@pytest.mark.slow
 async def test_what_a_shell_keeps_does_not_depend_on_the_hosts_speed() -> None:
     """The embedded shell's `SECONDS` moves with the host's clock."""
 

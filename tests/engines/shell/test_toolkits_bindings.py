@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +10,7 @@ from jsonschema.validators import validator_for
 from agentworld_sim.errors import UsageError
 from agentworld_sim.toolkits import binding_for, known_tools, schema_fits, toolkit
 from agentworld_sim.types.tools import ToolSpec
-from tests.toolkits.bindings_page import document
-
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "bindings.md"
+from tests.toolkits.bindings_page import PAGE, document
 
 KEEPS = {
     "langchain/terminal": "nothing",
@@ -41,24 +38,26 @@ def bound(spec: ToolSpec) -> str | None:
 
 
 def test_the_page_is_made_from_the_bindings() -> None:
-    command = (
-        "python -c 'from tests.toolkits.bindings_page import document;"
-        ' print(document(), end="")\' > docs/reference/bindings.md'
-    )
-    assert PAGE.read_text(encoding="utf-8") == document(), f"run: {command}"
+    run = "python -m tests.toolkits.bindings_page"
+    assert PAGE.read_text(encoding="utf-8") == document(), f"run: {run}"
 
 
-@pytest.mark.parametrize("identity", KEEPS)
-def test_what_a_shell_keeps(identity: str) -> None:
-    assert known_tools()[identity].keeps == KEEPS[identity]
+def test_what_a_shell_keeps() -> None:
+    assert {identity: known_tools()[identity].keeps for identity in KEEPS} == KEEPS
 
 
-@pytest.mark.parametrize("identity", list(known_tools()))
-def test_a_schema_is_one(identity: str) -> None:
-    schema: dict[str, Any] = dict(known_tools()[identity].input_schema)
-    validator_for(schema).check_schema(schema)
-    assert schema["type"] == "object"
-    assert set(schema["required"]) <= set(schema["properties"])
+def test_schemas_are_valid_and_each_tool_as_it_is_published_binds_to_itself() -> None:
+    shadowed = {"gemini-cli/write_file": "deepagents/write_file"}
+    for identity, known in known_tools().items():
+        schema: dict[str, Any] = dict(known.input_schema)
+        validator_for(schema).check_schema(schema)
+        assert set(schema["required"]) <= set(schema["properties"])
+        assert bound(known.spec) == identity
+        if known.names:
+            # Tools of MCP servers bind by themselves where they come from such a server.
+            domain = "mcp" if known.domain == "mcp" else None
+            spec = ToolSpec(name=known.names[0], input_schema=schema, domain=domain)
+            assert bound(spec) == shadowed.get(identity, identity)
 
 
 @pytest.mark.parametrize(
@@ -121,23 +120,6 @@ def test_a_schema_is_one(identity: str) -> None:
 )
 def test_name_and_arguments_decide(spec: ToolSpec, identity: str | None) -> None:
     assert bound(spec) == identity
-
-
-@pytest.mark.parametrize("identity", list(known_tools()))
-def test_a_tool_as_we_publish_it_binds_to_itself(identity: str) -> None:
-    assert bound(known_tools()[identity].spec) == identity
-
-
-@pytest.mark.parametrize(
-    "identity", [identity for identity in known_tools() if known_tools()[identity].names]
-)
-def test_a_tool_with_our_schema_is_found_without_being_told(identity: str) -> None:
-    binding = known_tools()[identity]
-    # Tools of MCP servers bind by themselves where they come from such a server.
-    domain = "mcp" if binding.domain == "mcp" else None
-    spec = ToolSpec(name=binding.names[0], input_schema=binding.input_schema, domain=domain)
-    shadowed = {"gemini-cli/write_file": "deepagents/write_file"}
-    assert bound(spec) == shadowed.get(identity, identity)
 
 
 def test_an_unknown_binding_is_a_mistake() -> None:

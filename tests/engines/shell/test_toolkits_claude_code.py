@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell.toolkits._claude_files import (
-    _replaced,  # pyright: ignore[reportPrivateUsage]
+from agentworld_sim.engines.shell.toolkits.claude_code import (
+    _replace,  # pyright: ignore[reportPrivateUsage]
 )
 
 from .toolkit_machine import Content, ToolMachine
@@ -304,7 +304,7 @@ TEXT = st.text("ab\n", max_size=12)
 
 @given(TEXT, st.text("ab\n", min_size=1, max_size=3), st.text("abc\n", max_size=3), st.booleans())
 def test_replacing_is_what_it_says(text: str, old: str, new: str, everywhere: bool) -> None:
-    replaced = _replaced(text, old, new, everywhere=everywhere)
+    replaced = _replace(text, old, new, everywhere=everywhere)
     if old not in text:
         assert replaced == text
     elif new or old.endswith("\n") or old + "\n" not in text:

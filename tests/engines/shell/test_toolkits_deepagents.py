@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import StructuredTool
 
-from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
+from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
 from agentworld_sim.toolkits import binding_for
 from agentworld_sim.types.tools import ToolSpec
 
@@ -262,6 +262,7 @@ def _sorted_if_unordered(tool: str, text: str | None) -> object:
     return sorted(text.strip("[]").split(", ")) if tool == "ls" and text else text
 
 
+@pytest.mark.slow
 def test_reads_as_the_real_tools_do(pair: Pair) -> None:
     """One directory for all calls: none of them changes anything."""
     different: list[str] = []
@@ -363,7 +364,7 @@ def test_pages_put_together_are_the_file(lines: list[str], limit: int, newline: 
     seen: list[str] = []
     offset: int | None = 0
     while offset is not None:
-        page = reading.page_of(text.encode(), offset, limit)
+        page = texts.page_of(text.encode(), offset, limit)
         assert page.total == len(text.removesuffix("\n").split("\n"))
         seen += page.body.split("\n")
         offset = page.next_offset

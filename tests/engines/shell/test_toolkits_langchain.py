@@ -69,7 +69,13 @@ SESSIONS: list[list[str]] = [
 ]
 
 
-@pytest.mark.parametrize("commands", SESSIONS, ids=lambda commands: str(commands)[:50])
+@pytest.mark.parametrize(
+    "commands",
+    [
+        pytest.param(commands, id=str(commands)[:50], marks=() if n % 6 == 0 else pytest.mark.slow)
+        for n, commands in enumerate(SESSIONS)
+    ],
+)
 def test_the_session_reads_as_the_real_one_does(tmp_path: Path, commands: list[str]) -> None:
     root = tmp_path / "w"
     (root / "sub").mkdir(parents=True)

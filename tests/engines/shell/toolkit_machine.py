@@ -8,10 +8,9 @@ from typing import Any
 
 from agentworld_sim.engines.shell import ShellTurn
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
-from agentworld_sim.engines.shell._live import LiveShell
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.engines.shell.limits import ShellLimits
-from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.live_shell import LiveShell
+from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.toolkits import KnownTool, known_tools, resolved

@@ -28,7 +28,7 @@ from typing import Any
 import pytest
 
 from agentworld_fixtures._guard import Guard, RealEffect
-from agentworld_sim.cassette.file import write_tape
+from agentworld_sim.cassette.file import write_file
 from agentworld_sim.store import SqliteStore
 from tests.fixtures_plugin.guard.conftest import Places
 
@@ -251,7 +251,7 @@ def store_of_worlds(places: Places) -> None:
 
 
 def cassette_of_another_name(places: Places) -> None:
-    write_tape(places.kept, "x")
+    write_file(places.kept, "x")
 
 
 def cassette_through_a_link(places: Places) -> None:
@@ -532,7 +532,7 @@ def test_the_users_own_store_and_cassettes_beside_the_test_may_be_written(
     monkeypatch.setenv("AGENTWORLD_HOME", str(tmp_path / "home" / "worlds"))
     with Guard(writable=[tmp_path / "inside"]) as guard:
         SqliteStore(tmp_path / "home" / "worlds" / "worlds.sqlite").close()
-        write_tape(tmp_path / "cassettes" / "test_agent" / "test_it.yaml", "answers: []\n")
+        write_file(tmp_path / "cassettes" / "test_agent" / "test_it.yaml", "answers: []\n")
     assert guard.violations == ()
     monkeypatch.setenv("AGENTWORLD_STORE", str(tmp_path / "mine.db"))
     with Guard(writable=[tmp_path / "inside"]) as guard:

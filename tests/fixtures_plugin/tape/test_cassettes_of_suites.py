@@ -167,7 +167,7 @@ def test_a_skipped_test_keeps_what_it_recorded(cities: Suite) -> None:
     cities.run()
     cities.tests(TESTS.replace("class TestMore", "@pytest.mark.skip\n    class TestMore"))
     cities.file("test_other.py", "import pytest\npytest.skip('not today', allow_module_level=True)")
-    cities.file("cassettes/test_other/test_x.yaml", "agentworld_tape: 1\nmodel: true\n")
+    cities.file("cassettes/test_other/test_x.yaml", "agentworld_cassette: 2\nmodel: true\n")
     cities.file("cassettes/test_it/vcr.yaml", "interactions: []\nversion: 1\n")
     before = cassettes(cities)
     cities.run("--sim-mode=replay", "--sim-trim").stdout.fnmatch_lines(

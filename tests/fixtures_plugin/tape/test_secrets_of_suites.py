@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentworld_fixtures._expectations import secrets_here
+from agentworld_sim.redaction.environment import process_secrets
 from tests.fixtures_plugin.conftest import Suite, said
 from tests.fixtures_plugin.tape.conftest import CONFTEST, cassettes
 
@@ -68,4 +68,4 @@ def test_keys_of_the_environment_are_in_no_file_and_no_failure(
 def test_only_what_can_be_no_word_of_its_own_is_a_secret(
     name: str, value: str, secret: bool
 ) -> None:
-    assert secrets_here({name: value}) == [value] * secret
+    assert process_secrets({name: value}) == [value] * secret

@@ -19,7 +19,7 @@ from agentworld_graphs import (
     simulate,
 )
 from agentworld_sim import AccessRefused, World
-from agentworld_sim.cassette import TapeMode, Taping
+from agentworld_sim.cassette import CassetteMode, CassetteSession
 from agentworld_sim.errors import WorldFailure
 from agentworld_sim.imagination import WorldModel
 from agentworld_sim.llm.scripted import ErrorReply, ScriptedModelServer, ScriptedReply
@@ -183,8 +183,8 @@ def test_imagined_pages_are_replayed_from_a_cassette(tmp_path: Path) -> None:
     path = tmp_path / "browsing.yaml"
     one = page("https://www.news.test/one", "<h1>One</h1>")
 
-    def browse(mode: TapeMode, model: WorldModel | None) -> str:
-        taping = Taping(path, mode)
+    def browse(mode: CassetteMode, model: WorldModel | None) -> str:
+        taping = CassetteSession(path, mode)
         world = run_sync(World.create(model=taping.model(model) or False))
         tools = {tool.name: tool for tool in SimulatedBrowserToolkit(world).get_tools()}
         tools["navigate_browser"].invoke({"url": "http://news.test"})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +17,7 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import Client
+from tests.mcp.in_process import HttpServer
 
 if TYPE_CHECKING:
     from tests.mcp.conftest import Shim
@@ -35,7 +36,7 @@ Serve = Callable[..., "Served"]
 class Served:
     """A running shim."""
 
-    def __init__(self, process: subprocess.Popen[str], log: Path, said: str) -> None:
+    def __init__(self, process: subprocess.Popen[str] | HttpServer, log: Path, said: str) -> None:
         self.process = process
         self.log = log
         self.said = said
@@ -121,54 +122,65 @@ async def world_of(client: Client) -> str:
 
 @contextmanager
 def started(command: list[str], environment: Mapping[str, str], log: Path) -> Generator[Served]:
-    """Runs the shim until the block ends."""
+    """Runs the shim as a process until the block ends."""
     with (
         log.open("w", encoding="utf-8") as file,
         subprocess.Popen(command, stderr=file, env=environment, text=True) as process,
     ):
+        yield from _served(process, log)
+
+
+@contextmanager
+def threaded(command: list[str], environment: Mapping[str, str], log: Path) -> Generator[Served]:
+    """Runs the shim in a thread until the block ends."""
+    with log.open("w", encoding="utf-8", buffering=1) as file:
+        yield from _served(HttpServer(command[3:], environment, file), log)
+
+
+def _served(process: subprocess.Popen[str] | HttpServer, log: Path) -> Generator[Served]:
+    try:
+        yield Served(process, log, _ready(process, log))
+    finally:
+        if process.poll() is None:
+            process.terminate()
         try:
-            yield Served(process, log, _ready(process, log))
-        finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            assert isinstance(process, subprocess.Popen)
+            process.kill()
 
 
-def _ready(process: subprocess.Popen[str], log: Path) -> str:
+def _ready(process: subprocess.Popen[str] | HttpServer, log: Path) -> str:
     """Waits for the line that says where it listens."""
-    with subprocess.Popen(
-        ["tail", "-n", "+1", "-F", f"--pid={process.pid}", str(log)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as following:
-        assert following.stdout is not None
-        for line in following.stdout:
-            if line.startswith("agentworld: serving "):
-                following.terminate()
-                return line.rstrip()
-    pytest.fail(f"it ended with {process.wait()}: {log.read_text(encoding='utf-8')}")
+    with log.open(encoding="utf-8") as file:
+        while True:
+            over = process.poll() is not None
+            while line := file.readline():
+                if line.startswith("agentworld: serving "):
+                    return line.rstrip()
+            if over:
+                pytest.fail(f"it ended with {process.poll()}: {log.read_text(encoding='utf-8')}")
+            time.sleep(0.005)
 
 
 @pytest.fixture
 def serve(shim: Shim, tmp_path: Path) -> Generator[Serve]:
-    """Starts the shim in front of a server with one tool, `bash`."""
-    from contextlib import ExitStack
-
+    """Starts the shim in front of a server with one tool, `bash`: in a thread, or as processes."""
     upstream = [sys.executable, str(Path(__file__).parents[2] / "data" / "mcp_raw_upstream.py")]
     with ExitStack() as stack:
 
         def start(
-            *arguments: str, environment: Mapping[str, str] | None = None, own: bool = False
+            *arguments: str,
+            environment: Mapping[str, str] | None = None,
+            own: bool = False,
+            process: bool = False,
         ) -> Served:
             behind = [] if own else ["--", *upstream, "one"]
             command = shim.command("--http", "0", *arguments, *behind)
             log = tmp_path / f"log-{len(list(tmp_path.glob('log-*')))}"
             given = {**shim.environment, **(environment or {})}
-            return stack.enter_context(started(command, given, log))
+            run = started if process or "--workers" in arguments else threaded
+            return stack.enter_context(run(command, given, log))
 
         yield start
 

@@ -67,13 +67,12 @@ async def test_the_span_of_a_call_says_where_its_answer_came_from_and_not_what_i
     """In this process, because that is where spans can be looked at."""
     from opentelemetry import trace
 
-    from agentworld_mcp_shim._answers import Answers
-    from agentworld_mcp_shim._front import Front
+    from agentworld_mcp_shim._handlers import MirrorHandlers, MirrorServer
     from agentworld_mcp_shim._listing import Listing
     from agentworld_mcp_shim._mirror import Mirror
     from agentworld_mcp_shim._pool import WorldPool
-    from agentworld_mcp_shim._server import build_server
     from agentworld_mcp_shim._settings import ShimSettings
+    from agentworld_mcp_shim._tool_calls import ToolCalls
     from agentworld_mcp_shim._worlds import WorldChoice
     from mcp import Client
 
@@ -96,7 +95,8 @@ async def test_the_span_of_a_call_says_where_its_answer_came_from_and_not_what_i
     settings = ShimSettings(worlds=WorldChoice(world_id="w", memory=True))
     mirror = Mirror(listing)
     pool = WorldPool(settings, mirror)
-    async with Client(build_server(Front(mirror, pool, Answers())), cache=None) as client:
+    server = MirrorServer(MirrorHandlers(mirror, pool.world, ToolCalls()))
+    async with Client(server, cache=None) as client:
         await said(client, "echo very-private")
     await pool.aclose()
     (span,) = (

@@ -65,8 +65,8 @@ def test_a_request_without_a_length_is_counted_as_it_comes(serve: Serve) -> None
 
 
 def test_what_is_no_message_is_a_clear_refusal_in_both_eras(serve: Serve) -> None:
-    for workers in ("1", "2"):
-        served = serve("--workers", workers)
+    for options in ((), ("--workers", "2")):
+        served = serve(*options)
         for body in (b"", b"{", b"[]", b"7", b"[" * 5000, b'{"jsonrpc": "2.0"}', b"\xff"):
             for version in ("2025-11-25", "2026-07-28"):
                 answer = served.post(body, {"mcp-protocol-version": version})
@@ -110,20 +110,11 @@ def test_an_address_is_a_port_with_or_without_a_host() -> None:
 
 
 def test_a_port_that_is_taken_is_said_so(serve: Serve, shim: Shim) -> None:
-    import subprocess
-
-    for workers in ("1", "2"):
-        served = serve("--workers", workers)
+    for options in ((), ("--workers", "2")):
+        served = serve(*options)
         port = served.base.rpartition(":")[2]
         for others in ("1", "2"):
-            done = subprocess.run(
-                shim.command("--http", port, "--workers", others),
-                env=shim.environment,
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
+            done = shim.run("--http", port, "--workers", others)
             assert done.returncode == 2
             assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
 

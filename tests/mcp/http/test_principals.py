@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 from agentworld_mcp_shim._http._sessions import SignedSessions
 from agentworld_mcp_shim._keys import owned_id, owner_of
-from agentworld_sim.runtime.world_records import check_world_id
+from agentworld_sim.runtime.history import check_world_id
 from mcp import MCPError
 from tests.mcp.http.conftest import TOKENS, Serve, calling, initialize, said, world_of
 
@@ -108,8 +108,6 @@ def test_no_changed_session_id_is_taken(
     other = here.begin("alice")
     there.end(session, "alice")
     assert (here.alive(session, "alice"), here.alive(other, "alice")) == (False, True)
-    for sessions in (here, there, stranger):
-        sessions.close()
 
 
 async def test_a_principal_without_a_session_has_one_world(serve: Serve, token_file: Path) -> None:
@@ -165,14 +163,8 @@ def test_a_token_is_in_no_log_and_no_argument_list_and_no_environment_of_a_child
 
 
 def run(shim: Shim, *arguments: str, **environment: str) -> tuple[int, str]:
-    done = subprocess.run(
-        shim.command("--http", *arguments),
-        env={**shim.environment, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    shim.environment.update(environment)
+    done = shim.run("--http", *arguments)
     return done.returncode, done.stderr
 
 

@@ -21,6 +21,9 @@ from tests.mcp.http.conftest import ACCEPT, Serve, Served, calling, said, world_
 if TYPE_CHECKING:
     from tests.mcp.conftest import Shim
 
+pytestmark = pytest.mark.slow
+"""`test_control_tools` has two workers in the fast tier."""
+
 
 def workers(served: Served) -> list[int]:
     """The processes that answer."""
@@ -32,7 +35,7 @@ def workers(served: Served) -> list[int]:
 def calls_by_process(served: Served) -> int:
     """How many processes have counted a call."""
     opened = (os.readlink(link) for link in Path(f"/proc/{workers(served)[0]}/fd").iterdir())
-    (folder,) = {Path(file).parent for file in opened if "/sessions-" in file}
+    (folder,) = {Path(file).parent for file in opened if "/gauge_" in file}
     return len(list(folder.glob("histogram_*.db")))
 
 

@@ -9,9 +9,13 @@ import pytest
 from agentworld_sim import ToolCall
 from agentworld_sim.errors import UsageError
 from agentworld_sim.rollouts import Task, write_call
-from agentworld_trainers.pocket.shell_tasks import ShellTask, shell_tasks
-from benchmarks.experiments.real_shell import NoNamespaces, RealShellTask, namespace_command
-from benchmarks.experiments.transfer import measure_transfer, summary
+from experiments.pocket.shell_tasks import ShellTask, shell_tasks
+from experiments.prediction_before_action.real_shell import (
+    NoNamespaces,
+    RealShellTask,
+    namespace_command,
+)
+from experiments.prediction_before_action.transfer import measure_transfer, summary
 
 
 def namespace() -> list[str] | None:

@@ -11,10 +11,10 @@ from agentworld_sim import World
 from agentworld_sim.errors import UsageError
 from agentworld_sim.goals import check_goals
 from agentworld_trainers.data import Demonstration, SourceTrajectory
-from agentworld_trainers.pocket import agent_data, agent_tasks
-from agentworld_trainers.pocket._agent_templates import FAMILIES, HELD_OUT
-from agentworld_trainers.pocket._demonstrations import NotSolved, demonstration, session
-from agentworld_trainers.pocket.shell_tasks import GROUPS, ShellTask, shell_tasks, written
+from experiments.pocket import agent_data, agent_tasks
+from experiments.pocket.agent_templates import FAMILIES, HELD_OUT
+from experiments.pocket.demonstrations import NotSolved, demonstration, session
+from experiments.pocket.shell_tasks import GROUPS, ShellTask, shell_tasks, written
 
 SMALL = {
     "demonstrated": 200,

@@ -14,7 +14,7 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.rollouts import RolloutRecord, Task, WorldTask, read_rollouts
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages import Run, train_agent
-from agentworld_trainers.stages._agent import agent_tasks_of, success
+from agentworld_trainers.stages._gspo_stages import agent_tasks_of, success
 from agentworld_trainers.stages._reinforcement import Play
 from tests.trainers.agent.tiny import recipe
 from tests.trainers.command.own import scenario

@@ -8,9 +8,9 @@ from typing import Any
 
 from agentworld_sim import World
 from agentworld_sim.goals import check_goals
-from agentworld_trainers.pocket._tokenizer import train_tokenizer
-from agentworld_trainers.pocket.shell_tasks import shell_tasks
 from agentworld_trainers.recipes import Recipe
+from experiments.pocket.shell_tasks import shell_tasks
+from experiments.pocket.tokenizer import train_tokenizer
 
 SETTINGS: Mapping[str, int] = {"train": 6, "instances": 2, "templates": 1, "seed": 3}
 
@@ -22,7 +22,7 @@ def recipe(folder: Path, **agent: Any) -> Recipe:
     (folder / "data").mkdir(parents=True, exist_ok=True)
     tokenizer.save_pretrained(folder / "data" / "tokenizer")
     part: dict[str, Any] = {
-        "tasks": "agentworld_trainers.pocket:agent_tasks",
+        "tasks": "experiments.pocket:agent_tasks",
         "settings": dict(SETTINGS),
         "steps": 4,
         "mini_batches": 2,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 from agentworld_sim.cli import main
 from agentworld_trainers.data import write_rows
 from agentworld_trainers.recipes import canonical_toml
+from agentworld_trainers.stages import _training
 from tests.trainers.stages import tiny
 
 Command = Callable[..., tuple[int, str]]
@@ -234,24 +236,17 @@ def test_one_sample_and_one_group_are_enough(command: Command, tmp_path: Path) -
     )
 
 
-STOPPED = """
-import os, signal, sys
-from transformers import TrainerCallback
-from agentworld_sim.cli import main
-from agentworld_trainers.stages import _callbacks
-# As Ctrl-C would come: in the middle of the second step, on the main thread.
-def stopped(self, args, state, control, **kwargs):
-    if state.global_step == 1:
-        os.kill(os.getpid(), signal.SIGINT)
-_callbacks.StageCallback.on_step_begin = stopped
-main(["train", *sys.argv[1:]])
-"""
-
-
+@pytest.mark.filterwarnings("ignore::agentworld_trainers.gspo.PaperDeparture")
 @pytest.mark.parametrize("stage", ["cpt", "sft", "rl", "agent"])
 def test_ctrl_c_keeps_the_last_state_and_says_how_to_go_on(
-    command: Command, tmp_path: Path, stage: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
+    def stopped(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        # In the middle of the second step.
+        if state.global_step == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(_training.StageCallback, "on_step_begin", stopped)
     parts: dict[str, Any] = {"cpt": STEP, "sft": STEP, "rl": PLAYED, "agent": PLAYED}
     settings = dict(parts[stage])
     if stage == "agent":
@@ -259,22 +254,18 @@ def test_ctrl_c_keeps_the_last_state_and_says_how_to_go_on(
         settings["rollouts"] = {**settings["rollouts"], "max_rollout_tokens": 8192}
     path = recipe(tmp_path, **{stage: settings})
     write_rows(tmp_path / "run" / "data" / "rl.jsonl", [tiny.sample(number) for number in range(3)])
-    done = subprocess.run(
-        [sys.executable, "-c", STOPPED, stage, str(path)],
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 130, done.stderr
+    with pytest.raises(SystemExit) as ended:
+        main(["train", stage, str(path)])
     last = tmp_path / "run" / stage / "checkpoint-1"
-    assert done.stderr.rstrip().endswith(
+    said = capsys.readouterr().err.rstrip()
+    assert (ended.value.code, "Traceback" in said) == (130, False)
+    assert said.endswith(
         f"stopped. The last good state is {last}. The same command goes on from there; --fresh begins"
         " anew."
     )
-    assert "Traceback" not in done.stderr
-    code, out = command("show", tmp_path / "run")
-    assert code == 0 and "not finished, goes on from checkpoint-1" in out
+    with pytest.raises(SystemExit):
+        main(["train", "show", str(tmp_path / "run")])
+    assert "not finished, goes on from checkpoint-1" in capsys.readouterr().out
 
 
 def test_without_the_extra_every_command_says_what_to_install(tmp_path: Path) -> None:

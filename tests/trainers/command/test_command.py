@@ -15,8 +15,7 @@ import torch
 from agentworld_sim.cli import main
 from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.rollouts import RolloutLog, RolloutRecord
-from agentworld_trainers._command import train
-from agentworld_trainers._command._errors import boundary
+from agentworld_trainers._command import boundary, train
 from agentworld_trainers.recipes import Recipe, canonical_toml, shipped_recipes
 from tests.trainers.stages import tiny
 
@@ -82,13 +81,13 @@ def test_a_dry_run_prints_memory_and_tokens_and_makes_nothing(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("rl", "poket-world"), "no recipe 'poket-world'"),
-        (("rl", "pocket-world", "rl.stepps=3"), "rl.stepps: unknown key. Did you mean 'steps'?"),
-        (("agent", "pocket-world"), "has no table [agent]. It has: data, cpt, sft, rl."),
+        (("rl", "one-gpuu"), "no recipe 'one-gpuu'"),
+        (("rl", "one-gpu", "rl.stepps=3"), "rl.stepps: unknown key. Did you mean 'steps'?"),
+        (("agent", "one-gpu"), "has no table [agent]. It has: data, cpt, sft, rl."),
         (("show", "nowhere"), "'nowhere' is no folder of a run"),
         (("eval", "nowhere/final"), "is in no folder of a run with data/eval.jsonl"),
-        (("eval", "x", "pocket-world"), "Make the recipe's data first (`agentworld train data"),
-        (("sft", "pocket-world", "--output", "{tmp}"), "Make the data first: `agentworld train"),
+        (("eval", "x", "one-gpu"), "Make the recipe's data first (`agentworld train data"),
+        (("sft", "one-gpu", "--output", "{tmp}"), "Make the data first: `agentworld train"),
     ],
 )
 def test_a_users_mistake_is_one_clear_message(

@@ -113,6 +113,7 @@ rl.reward.function=tests.trainers.command.own:reward
 """
 
 
+@pytest.mark.slow
 def test_the_recipe_for_one_gpu_runs_on_a_model_made_on_the_spot(
     recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,6 +129,7 @@ def test_the_recipe_for_one_gpu_runs_on_a_model_made_on_the_spot(
     assert type(load_model(tmp_path / "run" / "rl" / "final")) is type(model)
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(recipe: Path, tmp_path: Path) -> None:
     arguments = ["data", str(recipe), "data.source=tests.trainers.command.own:endless"]
     code = "import sys; from agentworld_sim.cli import main; main(['train', *sys.argv[1:]])"

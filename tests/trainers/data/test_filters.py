@@ -11,24 +11,24 @@ import pytest
 from agentworld_sim import ToolCall, World
 from agentworld_sim.controls import Fault
 from agentworld_sim.errors import UsageError
-from agentworld_sim.ports import Briefing
+from agentworld_sim.ports import PromptContext
 from agentworld_sim.scoring import BenchRow
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
-from agentworld_trainers.data._bench_rows import prepared_row
-from agentworld_trainers.data._filters import FilterSettings, filtered
-from agentworld_trainers.data._funnel import STEPS, Funnel, funnel_table
-from agentworld_trainers.data._prepared import Prepared, prepared_source
+from agentworld_trainers.data._filter_counts import STEPS, FilterCounts, counts_table
+from agentworld_trainers.data._filters import filtered
+from agentworld_trainers.data._prepared import Prepared, prepared_row, prepared_source
+from agentworld_trainers.recipes.schema import DataPart
 from tests.trainers.data.sources import PAGE, browsing, row
 from tests.trainers.data.worlds import CODING, computed, scenario
 
 
 def passed(prepared: Prepared, **settings: Any) -> tuple[list[int], dict[str, int]]:
     """The numbers of the turns that are left, and how many samples each step left out."""
-    funnel = Funnel()
-    funnel.read(prepared.samples)
-    left = filtered(prepared, FilterSettings(**settings), funnel)
+    counts = FilterCounts()
+    counts.read(prepared.samples)
+    left = filtered(prepared, DataPart(**settings), counts)
     turns = left.turns if left else ()
-    dropped = {step: funnel.dropped(step) for step in STEPS if funnel.dropped(step)}
+    dropped = {step: counts.dropped(step) for step in STEPS if counts.dropped(step)}
     return [turn.number for turn in turns if turn.sample], dropped
 
 
@@ -46,9 +46,9 @@ async def test_trajectories_with_few_turns_are_left_out() -> None:
 async def test_trajectories_that_call_undeclared_tools_are_left_out() -> None:
     source = await computed(CODING)
     tools = {name: tool for name, tool in source.tools.items() if name != "Write"}
-    funnel = Funnel()
-    assert filtered(prepared_source(replace(source, tools=tools)), FilterSettings(), funnel) is None
-    steps = {step["step"]: step for step in funnel.to_json()["steps"]}
+    counts = FilterCounts()
+    assert filtered(prepared_source(replace(source, tools=tools)), DataPart(), counts) is None
+    steps = {step["step"]: step for step in counts.to_json()["steps"]}
     assert steps["undeclared tool"]["trajectories"] == 1
     assert "turn 3 calls 'Write'" in steps["undeclared tool"]["examples"][0]
 
@@ -63,8 +63,8 @@ async def test_a_failed_call_and_its_equal_retry_are_no_targets_but_later_turns_
     )
     left, dropped = passed(prepared)
     assert (left, dropped) == ([1, 4, 5], {"failed and tried again": 2})
-    funnel = Funnel()
-    done = filtered(prepared, FilterSettings(), funnel)
+    counts = FilterCounts()
+    done = filtered(prepared, DataPart(), counts)
     assert done is not None
     last = done.turns[-1].sample
     assert last is not None
@@ -107,8 +107,8 @@ def test_turns_that_leave_a_screen_as_it_was_are_no_targets() -> None:
 
 def test_the_first_turn_is_compared_with_what_was_there_at_first() -> None:
     first, other = PAGE.format(ref=1, text="none"), PAGE.format(ref=1, text="one")
-    shown = Briefing(initial_state={"web": first})
-    assert passed(browsing(first, other, briefing=shown)) == ([2], {"no visible effect": 1})
+    shown = PromptContext(initial_state={"web": first})
+    assert passed(browsing(first, other, prompt_context=shown)) == ([2], {"no visible effect": 1})
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_a_row_without_an_observation_is_counted_or_refused(answer: str | None) 
 
 
 def test_the_table_tells_every_step_with_examples() -> None:
-    funnel = Funnel()
-    funnel.read(1200)
-    funnel.drop("silent", "somewhere, turn 7: Bash", samples=200)
-    funnel.notes["samples with thinking"] += 5
-    table = funnel_table({**funnel.to_json(), "rows": {"sft": 1000}})
+    counts = FilterCounts()
+    counts.read(1200)
+    counts.drop("silent", "somewhere, turn 7: Bash", samples=200)
+    counts.notes["samples with thinking"] += 5
+    table = counts_table({**counts.to_json(), "rows": {"sft": 1000}})
     lines = {line.split("  ")[0]: line.split() for line in table.splitlines()}
     assert lines["silent"][-1] == "1,000"
     assert lines["written: sft"][-1] == "1,000"

@@ -16,7 +16,7 @@ from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages import Run, make_data
 
 HERE = "tests.trainers.data.sources"
-FILES = ("cpt.jsonl", "sft.jsonl", "rl.jsonl", "eval.jsonl", "masking.json", "funnel.json")
+FILES = ("cpt.jsonl", "sft.jsonl", "rl.jsonl", "eval.jsonl", "masking.json", "filter_counts.json")
 
 
 def recipe_of(folder: Path, **data: Any) -> Recipe:
@@ -41,7 +41,7 @@ def samples(path: Path) -> list[PredictionSample]:
 
 def test_every_file_is_written_and_the_same_recipe_gives_the_same_bytes(tmp_path: Path) -> None:
     one, two = made(tmp_path / "one"), made(tmp_path / "two")
-    for name in (*FILES, "masking.html", "funnel.txt"):
+    for name in (*FILES, "masking.html", "filter_counts.txt"):
         assert (one / name).read_bytes() == (two / name).read_bytes(), name
         assert (one / name).stat().st_size > 0, name
 
@@ -79,7 +79,7 @@ def test_a_limit_of_samples_per_task_holds_for_both_pools_and_not_for_documents(
         assert {one.id for one in samples(data / name)} <= {one.id for one in samples(whole / name)}
     for name in ("cpt.jsonl", "eval.jsonl"):
         assert (data / name).read_bytes() == (whole / name).read_bytes()
-    assert "samples beyond `samples_per_task`" in (data / "funnel.txt").read_text()
+    assert "samples beyond `samples_per_task`" in (data / "filter_counts.txt").read_text()
 
 
 def test_what_is_kept_for_reinforcement_learning_is_not_imitated(tmp_path: Path) -> None:
@@ -123,15 +123,15 @@ def test_documents_keep_a_fraction_of_each_answer(tmp_path: Path) -> None:
     assert report["turns"] == 3 * sum(1 for _ in read_rows(data / "cpt.jsonl", Document))
 
 
-def test_the_funnel_adds_up(tmp_path: Path) -> None:
+def test_the_counts_of_filters_add_up(tmp_path: Path) -> None:
     data = made(tmp_path, near_duplicate=0.6)
-    funnel = json.loads((data / "funnel.json").read_text())
-    left = funnel["steps"][-1]["samples_left"]
-    assert funnel["samples"] == 24
-    assert left == funnel["rows"]["sft"] + funnel["rows"]["eval"] < 24
-    dropped = {step["step"]: step["samples"] for step in funnel["steps"]}
+    counts = json.loads((data / "filter_counts.json").read_text())
+    left = counts["steps"][-1]["samples_left"]
+    assert counts["samples"] == 24
+    assert left == counts["rows"]["sft"] + counts["rows"]["eval"] < 24
+    dropped = {step["step"]: step["samples"] for step in counts["steps"]}
     assert 24 - sum(dropped.values()) == left
-    table = (data / "funnel.txt").read_text()
+    table = (data / "filter_counts.txt").read_text()
     assert "nearly equal to an earlier one" in table
     assert "like " in table
 
@@ -199,7 +199,7 @@ def test_bad_input_is_told_and_leaves_no_finished_stage(
     with pytest.raises(UsageError) as caught:
         made(tmp_path, **data)
     assert told in str(caught.value)
-    assert not (tmp_path / "data" / "funnel.json").exists()
+    assert not (tmp_path / "data" / "filter_counts.json").exists()
     assert not list(tmp_path.rglob("*.partial"))
     assert made(tmp_path).is_dir(), "with the mistake corrected it goes on at once"
 
@@ -209,7 +209,7 @@ def test_a_disk_that_cannot_be_written_is_our_failure_and_not_the_users(tmp_path
     with pytest.raises(WorldFailure, match="cannot be written"):
         made(tmp_path)
     assert (tmp_path / "data" / "sft.jsonl").exists()
-    assert not (tmp_path / "data" / "funnel.json").exists()
+    assert not (tmp_path / "data" / "filter_counts.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_source_that_breaks_is_named_with_its_line(tmp_path: Path, mood: str, 
     with pytest.raises(UsageError, match="data source .*of_changing_moods' failed: .*" + told):
         made(tmp_path, source=f"{HERE}:of_changing_moods", settings={"mood": mood})
     # Nothing stands on it: the corrected recipe is taken.
-    assert (made(tmp_path) / "funnel.json").exists()
+    assert (made(tmp_path) / "filter_counts.json").exists()
 
 
 @pytest.mark.parametrize(

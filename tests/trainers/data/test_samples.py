@@ -48,7 +48,7 @@ async def test_they_are_cut_where_the_run_time_cuts_them() -> None:
     assert len(samples[-1].messages) < 2 * len(calls)
 
 
-async def test_a_briefing_and_another_folder_of_prompts_are_told_alike(tmp_path: Path) -> None:
+async def test_a_context_and_another_folder_of_prompts_are_told_alike(tmp_path: Path) -> None:
     (tmp_path / "swe").mkdir()
     (tmp_path / "swe" / "system_prompt.txt").write_text("Predict.\n{tool_definitions}")
     changes = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.data._duplicates import Duplicates, Sketch
 from agentworld_trainers.data._source import Split
-from agentworld_trainers.data._split import split_of
+from agentworld_trainers.data._stage_rows import split_of
 
 TASKS = st.lists(st.text(max_size=8), min_size=2, max_size=30, unique=True)
 

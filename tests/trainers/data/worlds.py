@@ -53,7 +53,7 @@ async def computed(calls: Sequence[ToolCall], **changes: Any) -> SourceTrajector
             task="shop",
             turns=turns,
             tools=imagined_tools(world.tools, turns),
-            briefing=made.model.to_briefing(made.instruction, made.machine.env),
+            prompt_context=made.model.to_prompt_context(made.instruction, made.machine.env),
             before=await world.state(world.root),
             blobs=world.store.blobs,
         )
@@ -75,7 +75,7 @@ async def imagined(
     made = scenario(**changes)
     with ScriptedModelServer(say) as server:
         model = WorldModel(ModelSettings(url=server.url, retries=0, **(settings or {})))
-        engine = ModelEngine(model.imaginer(made.to_briefing()))
+        engine = ModelEngine(model.imaginer(made.to_prompt_context()))
         world = await World.create(made, engines=[engine])
         for call in calls:
             await world.step(call)

@@ -22,7 +22,7 @@ import torch
 from transformers import TrainerCallback
 
 from agentworld_sim.rollouts import RolloutRecord
-from agentworld_trainers.recipes._schema import Gspo
+from agentworld_trainers.recipes.schema import Gspo
 from agentworld_trainers.stages._checkpoints import last_checkpoint
 from tests.trainers.gspo import tiny
 

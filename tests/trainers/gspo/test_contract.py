@@ -17,7 +17,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from agentworld_sim.errors import UsageError
 from agentworld_trainers import gspo_trainer
 from agentworld_trainers.gspo_trainer import gspo_config
-from agentworld_trainers.recipes._schema import AgentPart, Gspo
+from agentworld_trainers.recipes.schema import AgentPart, Gspo
 from tests.trainers.gspo import tiny
 
 UPGRADE = (
@@ -69,8 +69,7 @@ def test_trl_still_has_what_is_overridden_and_called(place: tuple[type, str]) ->
 
 def test_torch_and_trl_are_loaded_when_they_are_asked_for() -> None:
     script = (
-        "import sys, agentworld_trainers.gspo_trainer, agentworld_trainers.stages._checkpoints as c;"
-        "assert c.WholeCheckpoints;"
+        "import sys, agentworld_trainers.gspo_trainer, agentworld_trainers.stages._checkpoints;"
         "print([m for m in ('torch', 'trl', 'transformers', 'datasets') if m in sys.modules])"
     )
     done = subprocess.run(

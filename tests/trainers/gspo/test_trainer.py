@@ -17,7 +17,7 @@ from agentworld_sim.rollouts import RolloutFailed, RolloutRecord
 from agentworld_trainers.gspo import PaperDeparture
 from agentworld_trainers.gspo_trainer import GspoTrainer, gspo_config
 from agentworld_trainers.gspo_trainer.batches import task_order
-from agentworld_trainers.recipes._schema import AgentPart, Gspo
+from agentworld_trainers.recipes.schema import AgentPart, Gspo
 from tests.trainers.gspo import tiny
 
 

@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_loss_and_gradients_of_two_processes_are_those_of_one() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.trainers.gspo.two_processes"],

@@ -19,7 +19,7 @@ from transformers import (
 
 from agentworld_sim.rollouts import RolloutRecord
 from agentworld_trainers.gspo_trainer import GspoTrainer, gspo_config
-from agentworld_trainers.recipes._schema import Gspo
+from agentworld_trainers.recipes.schema import Gspo
 
 VOCABULARY = 64
 TASKS = tuple(f"task-{number}" for number in range(6))

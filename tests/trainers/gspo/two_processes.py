@@ -23,7 +23,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from agentworld_trainers.gspo import PaperDeparture, gspo_loss
-from agentworld_trainers.recipes._schema import Gspo
+from agentworld_trainers.recipes.schema import Gspo
 from tests.trainers.gspo import tiny
 
 PROCESSES = 2

@@ -7,13 +7,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentworld_sim.imagination import PromptSet
 from agentworld_trainers.data import samples_of
-from agentworld_trainers.pocket.world import FRESH_FROM, PocketSessions
-from agentworld_trainers.pocket.world_tasks import TEST, TRAIN
 from agentworld_trainers.stages import evaluate
-from benchmarks.experiments.pocket_world_scores import table
-from benchmarks.experiments.rebuild_pocket_world import BEGIN, END, said_by_recipe
+from experiments.pocket.rebuild import BEGIN, END, said_by_recipe
+from experiments.pocket.scores import table
+from experiments.pocket.world import FRESH_FROM, PocketSessions
+from experiments.pocket.world_tasks import TEST, TRAIN
 
 POCKET = Path(__file__).resolve().parents[3] / "fixtures" / "pocket-world"
 SCORES: dict[str, Any] = json.loads((POCKET / "scores.json").read_text("utf-8"))
@@ -36,6 +38,7 @@ def test_the_card_has_the_table_of_five_seeds() -> None:
     assert f"{BEGIN}\n{table(SCORES)}\n{END}" in card
 
 
+@pytest.mark.slow
 def test_it_is_as_often_right_as_the_card_says() -> None:
     kept = SCORES["seeds"][str(SCORES["kept"]["seed"])]["measures"]["rl"]
     prompts = PromptSet.load(POCKET / "prompts")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agentworld_trainers.pocket._parallel import in_processes
+from experiments.pocket.parallel import in_processes
 
 
 def named(things: Sequence[int]) -> list[tuple[int, int]]:

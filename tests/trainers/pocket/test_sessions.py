@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination import PromptSet
 from agentworld_trainers.data import SourceTrajectory, samples_of
-from agentworld_trainers.pocket import pocket_trajectories
-from agentworld_trainers.pocket._mixed import APART, mixed
-from agentworld_trainers.pocket._script import Script
-from agentworld_trainers.pocket.world import FRESH_FROM, PocketSessions, session
-from agentworld_trainers.pocket.world_tasks import TEST, TRAIN, WEIGHTS
+from experiments.pocket import pocket_trajectories
+from experiments.pocket.mixed import APART, mixed
+from experiments.pocket.script import Script
+from experiments.pocket.world import FRESH_FROM, PocketSessions, session
+from experiments.pocket.world_tasks import TEST, TRAIN, WEIGHTS
 from tests.properties import examples
 
 PROMPTS = Path(__file__).resolve().parents[3] / "fixtures" / "pocket-world" / "prompts"
@@ -130,6 +130,7 @@ def test_sessions_for_scores_are_never_trained_on() -> None:
     assert max(number for _, number in source.sessions) < FRESH_FROM
 
 
+@pytest.mark.slow
 def test_many_sessions_are_played_on_all_cores_in_the_same_order() -> None:
     names = tuple(("words", number) for number in range(520))
     alone = [told(played("words", number)) for number in range(520)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentworld_trainers.pocket._thoughts import NOTHING, Look, thought
+from experiments.pocket.thoughts import NOTHING, Look, thought
 
 LOOK = Look(
     files={

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_trainers.pocket._tokenizer import FRAMES, train_tokenizer
+from experiments.pocket.tokenizer import FRAMES, train_tokenizer
 
 CALL = (
     '### Turn 1\n**Action:**\n```json\n{\n  "name": "bash",\n  "arguments": {\n'

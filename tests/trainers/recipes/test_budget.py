@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentworld_trainers.recipes._schema import (
+from agentworld_trainers.recipes.schema import (
     Gspo,
     Hardware,
     ModelPart,

@@ -9,9 +9,10 @@ from transformers import Qwen3MoeConfig
 
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import load_recipe, shipped_recipes
-from agentworld_trainers.recipes._schema import ModelPart
+from agentworld_trainers.recipes.schema import ModelPart
+from agentworld_trainers.stages._budget import Plan, report
 from agentworld_trainers.stages._dry_run import dry_run, meta_model, size_of
-from agentworld_trainers.stages._plan import Plan, report
+from experiments.pocket import WORLD_RECIPE
 
 
 def plan(name: str, *changes: str) -> Plan:
@@ -53,7 +54,7 @@ def test_the_35b_has_the_published_figures_of_its_reinforcement_learning() -> No
 
 
 def test_counts_are_those_of_the_model() -> None:
-    part = load_recipe("pocket-world").model
+    part = load_recipe(WORLD_RECIPE).model
     model, config = meta_model(part)
     size = size_of(model, config)
     weights = dict(model.named_parameters())
@@ -163,7 +164,7 @@ def test_what_is_in_the_way_is_told(changes: list[str], warning: str) -> None:
 
 
 def test_reinforcement_learning_of_an_untrained_model_is_told_of() -> None:
-    told = plan("pocket-world", "cpt=", "sft=").warnings
+    told = plan(str(WORLD_RECIPE), "cpt=", "sft=").warnings
     assert told == (
         "the model is made from nothing and goes into reinforcement learning untrained",
     )
@@ -172,11 +173,11 @@ def test_reinforcement_learning_of_an_untrained_model_is_told_of() -> None:
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        (ModelPart(config={"model_type": "qwen3_mo"}), "which transformers does not know. Did you"),
-        (ModelPart(), "model.config.model_type is '', which transformers does not know."),
+        (ModelPart(config={"model_type": "qwen3_mo"}), "no model type 'qwen3_mo'. Did you mean"),
+        (ModelPart(), "the recipe says neither where the model is"),
         (
             ModelPart(config={"model_type": "qwen3_moe", "hidden_size": "wide"}),
-            r"\[model.config\] is not valid: .*hidden_size",
+            r"can be made from \[model.config\] .*hidden_size",
         ),
         (ModelPart(path="no/such-model"), "the configuration of 'no/such-model' cannot be read"),
         (

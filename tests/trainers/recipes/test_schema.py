@@ -7,8 +7,8 @@ from pathlib import Path
 
 import agentworld_trainers
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes._problems import tables_of
-from agentworld_trainers.recipes.page import PARTS
+from agentworld_trainers.recipes.loading import tables_of
+from tests.docs.recipes_page import PARTS
 
 SOURCES = Path(agentworld_trainers.__file__).parent
 

@@ -14,9 +14,9 @@ from typing import Any
 from agentworld_sim.errors import UsageError
 from agentworld_sim.scoring import PredictionReward, PredictionSample, Reward
 from agentworld_trainers.data import write_rows
-from agentworld_trainers.pocket._tokenizer import train_tokenizer
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages import Run, train_sft
+from experiments.pocket.tokenizer import train_tokenizer
 
 CONFIG: dict[str, Any] = {
     "model_type": "qwen3_moe",

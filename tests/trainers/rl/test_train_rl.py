@@ -16,7 +16,7 @@ from agentworld_sim.scoring import FULL, PredictionSample
 from agentworld_trainers.data import write_rows
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages import Run, train_rl
-from agentworld_trainers.stages._rl import accuracy
+from agentworld_trainers.stages._gspo_stages import accuracy
 from tests.scoring.samples import rated, verdict
 from tests.trainers.rl.coins import broken_after, coin, recipe, taught
 from tests.trainers.rl.policy_server import PolicyServer, served

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from transformers import Qwen3MoeConfig
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.recipes._schema import ModelPart
+from agentworld_trainers.recipes.schema import ModelPart
 from agentworld_trainers.stages._models import (
     config_fields,
     load,

@@ -13,6 +13,7 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.imagination.parsing import parse_reply
 from agentworld_sim.rollouts import Opening, TurnTokens
 from agentworld_trainers.stages._rendering import (
+    RenderedRow,
     Unrenderable,
     answer_text,
     render_demonstration,
@@ -44,26 +45,34 @@ GOLDEN = {
 }
 
 
+def prompt_of(row: RenderedRow) -> tuple[int, ...]:
+    return row.ids[: row.mask.index(1)]
+
+
+def target_of(row: RenderedRow) -> tuple[int, ...]:
+    return row.ids[row.mask.index(1) :]
+
+
 @pytest.mark.parametrize(("template", "thinking"), GOLDEN)
 def test_a_prediction_is_what_a_server_would_have_sampled(template: str, thinking: bool) -> None:
     tokenizer = tiny.tokenizer(template)
     sample = tiny.sample(7, thinking="echo writes it", observation="7")
     rendered = render_prediction(tokenizer, sample, thinking=thinking)
     begin, target = GOLDEN[template, thinking]
-    assert tokenizer.decode(rendered.prompt_ids) == PROMPT + begin
-    assert tokenizer.decode(rendered.target_ids) == target
-    assert rendered.target_ids[-1] == tokenizer.eos_token_id
+    assert tokenizer.decode(prompt_of(rendered)) == PROMPT + begin
+    assert tokenizer.decode(target_of(rendered)) == target
+    assert target_of(rendered)[-1] == tokenizer.eos_token_id
     served: Any = tokenizer.apply_chat_template(
         list(sample.messages), add_generation_prompt=True, enable_thinking=thinking
     )
-    assert list(rendered.prompt_ids) == served["input_ids"]
+    assert list(prompt_of(rendered)) == served["input_ids"]
 
 
 def test_a_sample_without_thinking_is_rendered_with_thinking_switched_off() -> None:
     tokenizer = tiny.tokenizer("qwen3")
     rendered = render_prediction(tokenizer, tiny.sample(7, observation="7"), thinking=True)
-    assert tokenizer.decode(rendered.prompt_ids).endswith("<think>\n\n</think>\n\n")
-    assert tokenizer.decode(rendered.target_ids) == ANSWER
+    assert tokenizer.decode(prompt_of(rendered)).endswith("<think>\n\n</think>\n\n")
+    assert tokenizer.decode(target_of(rendered)) == ANSWER
 
 
 def test_a_template_that_always_opens_the_thinking_has_it_closed_in_the_answer() -> None:
@@ -73,7 +82,7 @@ def test_a_template_that_always_opens_the_thinking_has_it_closed_in_the_answer()
         "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
     )
     rendered = render_prediction(tokenizer, tiny.sample(7, observation="7"), thinking=False)
-    whole = tokenizer.decode(rendered.prompt_ids + rendered.target_ids)
+    whole = tokenizer.decode(rendered.ids)
     assert whole == PROMPT + "<think>\n\n</think>\n\n" + ANSWER
 
 
@@ -100,10 +109,10 @@ def test_what_is_rendered_is_read_back_as_the_observation(
     except Unrenderable:
         return
     turns = TurnTokens(tokenizer)
-    written = turns.text(rendered.target_ids)
+    written = turns.text(target_of(rendered))
     assert parse_reply(written).text == observation
     # A server without a reasoning parser, too: the whole turn, what the prompt opened included.
-    whole = tokenizer.decode(rendered.prompt_ids + rendered.target_ids)
+    whole = tokenizer.decode(rendered.ids)
     assert parse_reply(whole.rpartition("<|im_start|>assistant\n")[2].removesuffix("<|im_end|>"))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import Recipe, load_recipe
+from agentworld_trainers.stages import _run
 from agentworld_trainers.stages._progress import LINE_SECONDS, progress
 from agentworld_trainers.stages._run import Run
 
@@ -185,14 +186,17 @@ def test_two_processes_do_not_write_one_stage(tmp_path: Path) -> None:
     Run(made(tmp_path)).stage("sft").close()
 
 
-def test_metrics_that_a_kill_has_cut_off_are_left_out_and_measured_again(tmp_path: Path) -> None:
+def test_metrics_that_a_kill_has_cut_off_are_left_out_and_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Run(made(tmp_path)).stage("sft") as stage:
         for step in (10, 20, 30):
             stage.log(step, {"loss": 1.0})
         with (stage.folder / "metrics.jsonl").open("a") as file:
             file.write('{"step": 40, "lo')
         assert [line["step"] for line in stage.metrics()] == [10, 20, 30]
-        stage.rewind(20)
+        monkeypatch.setattr(_run, "sound_checkpoint", lambda _: Path("checkpoint-20"))
+        stage.resume()
         stage.log(30, {"loss": 0.5})
         assert [line["step"] for line in stage.metrics()] == [10, 20, 30]
 

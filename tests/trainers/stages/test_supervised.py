@@ -19,17 +19,17 @@ from agentworld_sim.errors import UsageError
 from agentworld_trainers.data._rows import write_rows
 from agentworld_trainers.errors import TrainingDiverged
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.stages._cpt import train_cpt
 from agentworld_trainers.stages._models import load_model, new_model
-from agentworld_trainers.stages._order import row_order
 from agentworld_trainers.stages._rendering import RenderedRow
 from agentworld_trainers.stages._run import Run, read_metrics
-from agentworld_trainers.stages._sft import train_sft
 from agentworld_trainers.stages._supervised import (
     Rows,
     SupervisedTrainer,
+    row_order,
     sft_config,
     tokenised,
+    train_cpt,
+    train_sft,
 )
 from tests.trainers.stages import killed, tiny
 
@@ -285,6 +285,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.T
     return weights(folder / "sft" / "final")
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_to_the_same_weights(
     tmp_path: Path, uninterrupted: dict[str, torch.Tensor]
 ) -> None:
@@ -303,6 +304,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_weights(
     assert not list(tmp_path.rglob("*.partial"))
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_last_checkpoint_and_goes_on_from_it(
     tmp_path: Path, uninterrupted: dict[str, torch.Tensor]
 ) -> None:

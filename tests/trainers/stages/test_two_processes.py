@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_two_processes_train_sample_and_go_on_with_a_copy_each(tmp_path: Path) -> None:
     done = subprocess.run(
         [

@@ -9,10 +9,10 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.stages import _supervised
-from agentworld_trainers.stages._callbacks import StageCallback
+from agentworld_trainers.stages import _training
 from agentworld_trainers.stages._run import Run
-from agentworld_trainers.stages._sft import train_sft
+from agentworld_trainers.stages._supervised import train_sft
+from agentworld_trainers.stages._training import StageCallback
 
 FULL = 20_000
 """Bytes of one file at which the disk counts as full: less than the weights."""
@@ -42,7 +42,7 @@ def train(
             if state.global_step == full_after:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, resource.RLIM_INFINITY))
 
-    _supervised.StageCallback = Telling
+    _training.StageCallback = Telling
     try:
         train_sft(recipe, Run(recipe))
         told.send("finished")

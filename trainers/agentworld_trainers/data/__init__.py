@@ -1,4 +1,4 @@
-"""Rows, sources, filters and pools of training data."""
+"""Sources, filters and rows of training data."""
 
 from agentworld_trainers.data._rows import Demonstration, Document, read_rows, write_rows
 from agentworld_trainers.data._samples import documents_of, samples_of

@@ -5,6 +5,9 @@ its lowest hash. Two sets agree in about as many bins as their Jaccard index say
 are the lower of both, so what stands before a turn is never read again. What shares a stretch of bins
 with something else is compared with it; there, bins that nothing fell into take the value of the next
 one that is not empty (Shrivastava and Li, ICML 2014), so that short texts are told apart as well.
+
+A library (datasketch) would bring scipy, permutes every hash once for each bin, and does not compare two texts at
+a time: here the turn and what stands before it have to be alike, each by itself.
 """
 
 from __future__ import annotations
@@ -39,13 +42,6 @@ class Sketch:
     empty: int
     """One bit for each bin that nothing fell into."""
 
-    def most_different_bits(self, threshold: float) -> int:
-        """In how many bits of `low` a sketch that is so similar may differ, at most."""
-        used = BINS - self.empty.bit_count()
-        # Of the bins that either uses, the share (1 - threshold) may differ, by a byte each, and those
-        # that are equal are used here.
-        return int(8 * used * (1 - threshold) / threshold) if threshold else 8 * BINS
-
     @classmethod
     def of(cls, text: str) -> Sketch:
         """The sketch of a text."""
@@ -63,11 +59,6 @@ class Sketch:
     def __or__(self, other: Sketch) -> Sketch:
         """The sketch of two texts together."""
         return Sketch(array("I", map(min, self.bins, other.bins)), self.empty & other.empty)
-
-    @property
-    def low(self) -> int:
-        """The lowest byte of every bin, as one number: two sketches are told apart by it at once."""
-        return int.from_bytes(bytes([value & 0xFF for value in self.bins]))
 
     def similarity(self, other: Sketch) -> float:
         """An estimate of the Jaccard index of two texts' runs; two without words are equal."""
@@ -97,13 +88,8 @@ class Duplicates:
     """Finds what is nearly the same as something before."""
 
     def __init__(self, threshold: float) -> None:
-        """
-        Args:
-            threshold: From which similarity on, in both parts, two are the same.
-        """
         self._threshold = threshold
         self._kept: list[tuple[Sketch, Sketch, str]] = []
-        self._lows: list[tuple[int, int]] = []
         self._buckets: dict[bytes, list[int]] = {}
 
     def add(self, part: Sketch, context: Sketch, name: str, *, kind: bytes = b"") -> str | None:
@@ -116,16 +102,7 @@ class Duplicates:
             kind: Only things of one kind are compared.
         """
         buckets = [self._buckets.setdefault(kind + key, []) for key in _keys(part, context)]
-        near = part.most_different_bits(self._threshold)
-        near_context = context.most_different_bits(self._threshold)
-        low, low_context, lows = part.low, context.low, self._lows
         for place in sorted(set[int]().union(*buckets)):
-            # Nearly all candidates fail here, in a tenth of the time of the comparison below.
-            other_low, other_low_context = lows[place]
-            if (low ^ other_low).bit_count() > near:
-                continue
-            if (low_context ^ other_low_context).bit_count() > near_context:
-                continue
             other_part, other_context, other = self._kept[place]
             if (
                 part.similarity(other_part) >= self._threshold
@@ -135,7 +112,6 @@ class Duplicates:
         for bucket in buckets:
             bucket.append(len(self._kept))
         self._kept.append((part, context, name))
-        lows.append((low, low_context))
         return None
 
 

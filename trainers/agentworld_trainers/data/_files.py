@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agentworld_sim.assembly import initial_state
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.ports import Briefing
+from agentworld_sim.ports import PromptContext
 from agentworld_sim.ports.stores import NewBlobs
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring import BENCH_FIELDS, BenchRow, domain_of_file, is_bench_row
@@ -25,8 +25,7 @@ from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Turn
 from agentworld_sim.world import World
-from agentworld_trainers.data._bench_rows import prepared_row
-from agentworld_trainers.data._prepared import Prepared
+from agentworld_trainers.data._prepared import Prepared, prepared_row
 from agentworld_trainers.data._source import SourceTrajectory, imagined_tools
 
 TURN_FIELDS = ("parent", "call", "action", "observation", "change", "ref")
@@ -54,10 +53,6 @@ def read_files(
     patterns: Sequence[str], settings: Mapping[str, Any]
 ) -> Iterator[SourceTrajectory | Prepared]:
     """Reads trajectories.
-
-    Args:
-        patterns: Of files; `**` stands for folders. Each must match something.
-        settings: See `FileSettings`.
 
     Raises:
         UsageError: a pattern matches nothing, a setting is wrong, or a line is neither form.
@@ -131,7 +126,7 @@ def _worlds(path: Path, settings: FileSettings) -> Iterator[SourceTrajectory]:
                 task=scenario.name,
                 turns=turns,
                 tools=imagined_tools(world.tools, turns),
-                briefing=_briefing(scenario),
+                prompt_context=_prompt_context(scenario),
                 before=store.state(turns[0].parent) if turns else None,
                 blobs=store.blobs,
                 place=f"{path}, world {record.id!r}",
@@ -240,7 +235,7 @@ class _Known:
             task=names.get(self._settings.task, scenario.name),
             turns=tuple(turns),
             tools=imagined_tools(tools, turns),
-            briefing=_briefing(scenario),
+            prompt_context=_prompt_context(scenario),
             # Of a fork with another seed, or of another version, the first state is not known.
             before=state if turns[0].parent == root else None,
             blobs=blobs,
@@ -261,8 +256,8 @@ class _Known:
         return self._opened
 
 
-def _briefing(scenario: Scenario) -> Briefing:
-    return scenario.model.to_briefing(scenario.instruction, scenario.machine.env)
+def _prompt_context(scenario: Scenario) -> PromptContext:
+    return scenario.model.to_prompt_context(scenario.instruction, scenario.machine.env)
 
 
 __all__ = ["FileSettings", "read_files"]

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from agentworld_sim.checks import CheckInput
 from agentworld_sim.domains import domain
@@ -21,33 +20,20 @@ from agentworld_sim.types.files import FileTree, MemoryBlobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Turn
-from agentworld_trainers.data._funnel import Funnel, Step
+from agentworld_trainers.data._filter_counts import FilterCounts, Step
 from agentworld_trainers.data._prepared import SCREENS, Prepared, PreparedTurn
 from agentworld_trainers.data._rows import Document
+from agentworld_trainers.recipes.schema import DataPart
 
 _REFERENCE = re.compile(r"\[ref=\w+\]|\[active\]|\[cursor=\w+\]")
 _SECTIONS = re.compile(r"(?ms)^### (?:Page|Snapshot)\b.*?(?=^### |\Z)")
 """The sections of a Playwright answer that show the page. The others tell what was run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterSettings:
-    """What a recipe says of filters."""
-
-    min_turns: int = 2
-    silent_turns: Literal["keep", "leave-out"] = "keep"
-    without_target: Literal["leave-out", "refuse"] = "leave-out"
-
-
-def filtered(prepared: Prepared, settings: FilterSettings, funnel: Funnel) -> Prepared | None:
+def filtered(prepared: Prepared, settings: DataPart, counts: FilterCounts) -> Prepared | None:
     """The trajectory with only those samples that are trained on; `None` when all of it is left out.
 
     The fractions of its documents are 0 for turns that are no target.
-
-    Args:
-        prepared: The trajectory.
-        settings: What the recipe says.
-        funnel: Counts what is left out.
 
     Raises:
         UsageError: a row has no target, and the recipe refuses such.
@@ -56,7 +42,7 @@ def filtered(prepared: Prepared, settings: FilterSettings, funnel: Funnel) -> Pr
     if why is not None:
         step, what = why
         example = f"{prepared.place or prepared.id}: {what}"
-        funnel.drop(step, example, samples=prepared.samples, trajectories=1)
+        counts.drop(step, example, samples=prepared.samples, trajectories=1)
         return None
     turns: list[PreparedTurn] = []
     steps: list[Step | None] = [
@@ -70,13 +56,13 @@ def filtered(prepared: Prepared, settings: FilterSettings, funnel: Funnel) -> Pr
                     f"{example}: there is no observation to predict, and the recipe refuses such"
                     " rows. Give them a `response`, or set data.without_target = 'leave-out'."
                 )
-            funnel.drop(step, example)
+            counts.drop(step, example)
         turns.append(turn if step is None else replace(turn, sample=None))
     documents = tuple(_masked(one, prepared.turns, steps) for one in prepared.documents)
     return replace(prepared, turns=tuple(turns), documents=documents)
 
 
-def _whole(prepared: Prepared, settings: FilterSettings) -> tuple[Step, str] | None:
+def _whole(prepared: Prepared, settings: DataPart) -> tuple[Step, str] | None:
     """Why a whole trajectory is left out."""
     if len(prepared.turns) < settings.min_turns:
         return "too few turns", f"{len(prepared.turns)} turns"
@@ -95,7 +81,7 @@ def _whole(prepared: Prepared, settings: FilterSettings) -> tuple[Step, str] | N
     return None
 
 
-def _turn_step(prepared: Prepared, index: int, settings: FilterSettings) -> Step | None:
+def _turn_step(prepared: Prepared, index: int, settings: DataPart) -> Step | None:
     """At which step a turn is left out of the targets."""
     turn = prepared.turns[index]
     if turn.observation is None or (not turn.observation.strip() and not prepared.recorded):

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from agentworld_sim.checks.file_agreement import tells_failure
 from agentworld_sim.imagination.prompt_set import PromptSet
-from agentworld_sim.scoring import Message, PredictionSample, parse_action, strip_marker
+from agentworld_sim.scoring import (
+    BenchRow,
+    Message,
+    PredictionSample,
+    parse_action,
+    parse_call,
+    strip_marker,
+)
 from agentworld_sim.types.tools import DomainName, ToolCall
 from agentworld_trainers.data._rows import Document
 from agentworld_trainers.data._samples import PROMPT_TOKENS, documents_of, samples_of
@@ -62,16 +69,12 @@ def prepared_source(
     prompts: PromptSet | None = None,
     prompt_tokens: int = PROMPT_TOKENS,
 ) -> Prepared:
-    """A trajectory of a world.
-
-    Args:
-        source: The trajectory.
-        prompts: As for `samples_of`.
-        prompt_tokens: As for `samples_of`.
-    """
+    """A trajectory of a world."""
     made = samples_of(source, prompts=prompts, prompt_tokens=prompt_tokens)
     samples = {sample.turn: sample for sample in made}
-    said: dict[str, str] = {name: text for name, text in source.briefing.initial_state.items()}
+    said: dict[str, str] = {
+        name: text for name, text in source.prompt_context.initial_state.items()
+    }
     turns: list[PreparedTurn] = []
     for number, turn in enumerate(source.turns, 1):
         sample = samples.get(number)
@@ -98,6 +101,53 @@ def prepared_source(
         documents=tuple(documents_of(source, prompts=prompts)),
         split=source.split,
         place=source.place,
+    )
+
+
+def prepared_row(row: BenchRow, *, place: str) -> Prepared:
+    """One row: only the turn that it asks about is a sample."""
+    texts = [None if one is None else strip_marker(one) for one in row.observations]
+    turns = tuple(
+        PreparedTurn(
+            number=number,
+            domain=row.domain,
+            call=parse_call(parse_action(action)),
+            observation=text,
+            failed=text is not None and says_failure(text, row.domain),
+            before=texts[number - 2] if number > 1 else None,
+            sample=row.sample if number == row.turn else None,
+        )
+        for number, (action, text) in enumerate(zip(row.actions, texts, strict=True), 1)
+    )
+    return Prepared(
+        id=f"{row.trajectory}/{row.turn}",
+        task=row.task,
+        turns=turns,
+        documents=_row_documents(row),
+        place=place,
+        recorded=False,
+    )
+
+
+def _row_documents(row: BenchRow) -> tuple[Document, ...]:
+    """The turns up to the first that has no observation."""
+    answers = row.observations
+    count = next((index for index, one in enumerate(answers) if one is None), len(answers))
+    if not count:
+        return ()
+    messages = [Message(role="system", content=row.system)]
+    for action, answer in zip(row.actions[:count], answers[:count], strict=True):
+        messages.append(Message(role="user", content=action))
+        messages.append(Message(role="assistant", content=answer or ""))
+    keep = (1.0,) * count
+    return (
+        Document(
+            id=row.trajectory,
+            task=row.task,
+            domain=row.domain,
+            messages=tuple(messages),
+            keep=keep,
+        ),
     )
 
 

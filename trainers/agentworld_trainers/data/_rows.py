@@ -102,13 +102,8 @@ def read_rows(path: Path, kind: type[R]) -> Iterator[R]:
     Raises:
         UsageError: the file cannot be read, or a line is no such row; the message names its number.
     """
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                place = f"{path}, line {number}"
-                yield _row(_object(line, place), kind, place)
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, error) from None
+    for place, value in _objects(path):
+        yield _row(value, kind, place)
 
 
 def read_trained_rows(path: Path) -> Iterator[PredictionSample | Demonstration]:
@@ -117,23 +112,24 @@ def read_trained_rows(path: Path) -> Iterator[PredictionSample | Demonstration]:
     Raises:
         UsageError: as `read_rows`.
     """
+    for place, value in _objects(path):
+        # A row of a prediction without its target must not pass for the other kind.
+        if {"observation", "turn", "trajectory"} & set(value):
+            yield _row(value, PredictionSample, place)
+        else:
+            yield _row(value, Demonstration, place)
+
+
+def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The objects of a file, each with its place."""
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 place = f"{path}, line {number}"
-                value = _object(line, place)
-                # A row of a prediction without its target must not pass for the other kind.
-                if {"observation", "turn", "trajectory"} & set(value):
-                    yield _row(value, PredictionSample, place)
-                else:
-                    yield _row(value, Demonstration, place)
+                yield place, _object(line, place)
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: OSError | UnicodeDecodeError) -> UsageError:
-    why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-    return UsageError(f"{str(path)!r} cannot be read: {why}.")
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise UsageError(f"{str(path)!r} cannot be read: {why}.") from None
 
 
 def _object(line: str, place: str) -> Mapping[str, Any]:

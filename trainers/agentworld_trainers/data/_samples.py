@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from agentworld_sim.engines.call_question import call_prompt, domain_of
-from agentworld_sim.imagination.conversation import Conversation
-from agentworld_sim.imagination.prompt_markers import harmless
-from agentworld_sim.imagination.prompt_set import PromptSet
-from agentworld_sim.imagination.prompt_writer import PromptWriter
+from agentworld_sim.imagination.conversation import Conversation, PromptWriter
+from agentworld_sim.imagination.prompt_set import PromptSet, escape_markers
 from agentworld_sim.redaction.environment import masked
 from agentworld_sim.scoring import EVIDENCE_BYTES, Message, PredictionSample, evidence_of
 from agentworld_sim.types.refs import hashed
@@ -53,7 +51,7 @@ def documents_of(source: SourceTrajectory, *, prompts: PromptSet | None = None) 
         source: The trajectory.
         prompts: As for `samples_of`.
     """
-    writer = PromptWriter(prompts or PromptSet.shipped(), source.briefing)
+    writer = PromptWriter(prompts or PromptSet.shipped(), source.prompt_context)
     turns = told_as(source)
     last: dict[str, int] = {}
     for index, turn in enumerate(turns):
@@ -100,7 +98,7 @@ def _samples(
     prompt_tokens: int,
     evidence_bytes: int,
 ) -> Iterator[PredictionSample]:
-    writer = PromptWriter(prompts or PromptSet.shipped(), source.briefing)
+    writer = PromptWriter(prompts or PromptSet.shipped(), source.prompt_context)
     turns = told_as(source)
     state = source.before
     memory: dict[str, Any] = {}
@@ -119,7 +117,7 @@ def _samples(
             asked = writer.conversation(prompt)
             messages = _messages(asked, prompt_tokens)
             observation = masked(
-                harmless(asked.domain.write(turn.observation)), source.briefing.secrets
+                escape_markers(asked.domain.write(turn.observation)), source.prompt_context.secrets
             )
             yield PredictionSample(
                 id=_id(messages, observation),

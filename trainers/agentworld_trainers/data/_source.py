@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from agentworld_sim.engines.model_binding import bound
-from agentworld_sim.ports import Briefing
+from agentworld_sim.ports import PromptContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
@@ -27,7 +27,7 @@ class SourceTrajectory:
     turns: tuple[Turn, ...]
     tools: Mapping[str, ToolSpec]
     """By name, as the world model is told of them; see `imagined_tools`."""
-    briefing: Briefing = field(default_factory=Briefing)
+    prompt_context: PromptContext = field(default_factory=PromptContext)
     """What the scenario tells the model beside the calls."""
     before: WorldState | None = None
     """The state at the first turn; without it, checks judge predictions by the earlier turns alone."""

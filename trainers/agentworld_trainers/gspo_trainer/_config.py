@@ -11,7 +11,8 @@ from trl.trainer.grpo_config import GRPOConfig
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_trainers.gspo import departures
-from agentworld_trainers.recipes._schema import AgentPart, Gspo
+from agentworld_trainers.recipes.schema import AgentPart, Gspo
+from agentworld_trainers.stages._training import trainer_arguments
 
 
 @dataclass
@@ -121,7 +122,7 @@ def gspo_config(part: Gspo, folder: Path, *, seed: int = 0, **overrides: Any) ->
         )
     accumulation = rows // (micro * processes)
     settings: dict[str, Any] = {
-        "output_dir": str(folder),
+        **trainer_arguments(part, folder, seed),
         # GSPO. TRL's default loss is the mean over all tokens of a batch, which is another method.
         "importance_sampling_level": "sequence",
         "loss_type": "grpo",
@@ -144,28 +145,9 @@ def gspo_config(part: Gspo, folder: Path, *, seed: int = 0, **overrides: Any) ->
         "advantage_eps": part.advantage_eps,
         "mismatch_limit": part.mismatch_limit,
         "prediction_loss": part.prediction_loss if isinstance(part, AgentPart) else 0.0,
-        # The optimiser.
-        "max_steps": part.steps,
-        "learning_rate": part.learning_rate,
-        "lr_scheduler_type": part.schedule,
-        "warmup_steps": part.warmup_steps,
-        "weight_decay": part.weight_decay,
-        "max_grad_norm": part.max_grad_norm,
-        "activation_checkpointing": part.gradient_checkpointing,
-        "optim": "adamw_torch",
         "bf16": False,
         # The order of tasks is ours (`task_order`), so that it can be taken up again.
         "shuffle_dataset": False,
-        "seed": seed,
-        # Checkpoints and metrics.
-        "save_strategy": "steps",
-        "save_steps": part.save_every,
-        "save_total_limit": 2,
-        "logging_steps": part.log_every,
-        # A loss that is no number stops the training; it must not be replaced by an older one.
-        "logging_nan_inf_filter": False,
-        "report_to": "none",
-        "disable_tqdm": True,
         "dataloader_pin_memory": False,
     }
     return GspoConfig(**{**settings, **overrides})

@@ -8,8 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from agentworld_sim.report import Markup, page, tag
-from agentworld_trainers.masking._mask import TurnMask
-from agentworld_trainers.masking._settings import CATEGORIES, Category, MaskSettings
+from agentworld_trainers.masking._mask import CATEGORIES, Category, MaskSettings, TurnMask
 
 EXAMPLES = 3
 """Of each category."""

@@ -1,14 +1,14 @@
 """Recipes: what is trained, from what, how, and where it goes."""
 
-from agentworld_trainers.recipes._load import (
+from agentworld_trainers.recipes.loading import (
     STAGES,
+    RecipeError,
     canonical_toml,
     load_recipe,
     recipe_digest,
     shipped_recipes,
 )
-from agentworld_trainers.recipes._problems import RecipeError
-from agentworld_trainers.recipes._schema import Gspo, ModelPart, Recipe, StageName
+from agentworld_trainers.recipes.schema import Gspo, ModelPart, Recipe, StageName
 
 __all__ = [
     "STAGES",

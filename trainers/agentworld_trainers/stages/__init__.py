@@ -9,16 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentworld_trainers.stages._agent import train_agent
-    from agentworld_trainers.stages._cpt import train_cpt
     from agentworld_trainers.stages._data import make_data
     from agentworld_trainers.stages._eval import EvalReport, evaluate
+    from agentworld_trainers.stages._gspo_stages import train_agent, train_rl
     from agentworld_trainers.stages._models import load_model, load_tokenizer
-    from agentworld_trainers.stages._rl import train_rl
-    from agentworld_trainers.stages._rollout_settings import rollout_settings
+    from agentworld_trainers.stages._processes import threads
+    from agentworld_trainers.stages._reinforcement import rollout_settings
     from agentworld_trainers.stages._run import Run, StageFolder, read_metrics
-    from agentworld_trainers.stages._sft import train_sft
-    from agentworld_trainers.stages._threads import threads
+    from agentworld_trainers.stages._supervised import train_cpt, train_sft
 
 __all__ = [
     "EvalReport",
@@ -46,12 +44,12 @@ _MODULES = {
     "load_tokenizer": "_models",
     "make_data": "_data",
     "read_metrics": "_run",
-    "rollout_settings": "_rollout_settings",
-    "threads": "_threads",
-    "train_agent": "_agent",
-    "train_cpt": "_cpt",
-    "train_rl": "_rl",
-    "train_sft": "_sft",
+    "rollout_settings": "_reinforcement",
+    "threads": "_processes",
+    "train_agent": "_gspo_stages",
+    "train_cpt": "_supervised",
+    "train_rl": "_gspo_stages",
+    "train_sft": "_supervised",
 }
 
 

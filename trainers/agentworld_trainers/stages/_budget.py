@@ -1,4 +1,5 @@
-"""What training takes: memory by part, tokens by stage. Arithmetic only; nothing here loads torch.
+"""What training takes: memory by part, tokens by stage, and the tables for people. Arithmetic only; nothing
+here loads torch.
 
 The rules, all per GPU and in bytes:
 
@@ -21,9 +22,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
-from agentworld_trainers.recipes._schema import Gspo, Hardware, ModelPart, Recipe, Supervised
+from agentworld_trainers._text_table import text_table
+from agentworld_trainers.recipes.schema import Gspo, Hardware, ModelPart, Recipe, Supervised
 
 FLOAT32 = 4
 BFLOAT16 = 2
@@ -201,3 +203,90 @@ def _cache(size: ModelSize, part: Gspo, computed: int) -> int:
 
 def _share(count: int, parts: int) -> int:
     return math.ceil(count / parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagePlan:
+    """What one stage takes."""
+
+    name: str
+    memory: Memory
+    server: Server | None
+    tokens: Tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a recipe takes."""
+
+    recipe: Recipe
+    size: ModelSize
+    stages: tuple[StagePlan, ...]
+    warnings: tuple[str, ...]
+
+
+def report(plan: Plan) -> list[str]:
+    """The plan, for people."""
+    recipe, size, hardware = plan.recipe, plan.size, plan.recipe.hardware
+    model = f"{size.class_name}, {billions(size.parameters)} parameters"
+    if size.experts:
+        model += (
+            f"; {billions(size.active)} compute for a token ({size.experts_per_token} of"
+            f" {size.experts} experts)"
+        )
+    if size.adapters:
+        model += f"; {billions(size.adapters)} trained (LoRA)"
+    spread = ", spread over all" if hardware.sharding == "full" else ""
+    gpus = "1 GPU" if hardware.gpus == 1 else f"{hardware.gpus} GPUs"
+    lines = [
+        f"{recipe.name}: {model}",
+        f"{gpus} of {hardware.gpu_memory_gb:g} GB{spread}; computed in {recipe.model.dtype}",
+        "",
+        *text_table([_MEMORY_HEAD, *map(_memory_row, plan.stages)], numbers=True),
+        "",
+        *text_table([_TOKEN_HEAD, *map(_token_row, plan.stages)], numbers=True),
+    ]
+    for stage in plan.stages:
+        if stage.server:
+            lines.append(
+                f"\n{stage.name}: the server that samples takes, on each of"
+                f" {hardware.rollout_gpus} GPUs, {gigabytes(stage.server.weights)} of weights and up"
+                f" to {gigabytes(stage.server.cache)} of cache."
+            )
+    lines += ["", "All figures are estimates from above: every row as long as it may be."]
+    return lines + [f"warning: {warning}" for warning in plan.warnings]
+
+
+_MEMORY_HEAD = (
+    *("memory per GPU", "weights", "gradients", "optimiser"),
+    *("activations", "logits", "rollout cache", "peak"),
+)
+_TOKEN_HEAD = ("tokens at most", "steps", "rows", "tokens a row", "trained", "rollouts", "sampled")
+
+
+def _memory_row(stage: StagePlan) -> tuple[str, ...]:
+    return (stage.name, *map(gigabytes, (*astuple(stage.memory), stage.memory.peak)))
+
+
+def _token_row(stage: StagePlan) -> tuple[str, ...]:
+    tokens = stage.tokens
+    counts = (f"{count:,}" for count in (tokens.steps, tokens.rows, tokens.row_tokens))
+    rollouts = f"{tokens.rollouts:,}" if tokens.rollouts else ""
+    sampled = billions(tokens.sampled) if tokens.sampled else ""
+    return (stage.name, *counts, billions(tokens.trained), rollouts, sampled)
+
+
+def gigabytes(size: int) -> str:
+    """`80.0 GB`; small sizes in MB."""
+    if not size:
+        return "0"
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
+
+
+def billions(count: int) -> str:
+    """`34.7B`, `596M` or `762,240`."""
+    if count >= 1e12:
+        return f"{count / 1e12:.1f}T"
+    if count >= 1e9:
+        return f"{count / 1e9:.1f}B"
+    return f"{count / 1e6:.1f}M" if count >= 1e6 else f"{count:,}"

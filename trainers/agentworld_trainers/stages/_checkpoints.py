@@ -13,16 +13,12 @@ import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agentworld_sim.errors import UsageError
 from agentworld_trainers.errors import CheckpointDamaged, CheckpointFailed
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
 _NAME = re.compile(r"checkpoint-(\d+)")
-_PARTIAL = ".partial"
+PARTIAL = ".partial"
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -39,6 +35,11 @@ def checkpoints(folder: Path) -> list[Path]:
 def last_checkpoint(folder: Path) -> Path | None:
     """The newest complete checkpoint in a folder."""
     return (checkpoints(folder) or [None])[-1]
+
+
+def step_of(checkpoint: Path | None) -> int:
+    """The optimiser step after which a checkpoint was written; 0 without one."""
+    return int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
 
 
 def sound_checkpoint(folder: Path) -> Path | None:
@@ -74,6 +75,9 @@ _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "adapter_model.
 
 def _damage(checkpoint: Path) -> str | None:
     """What is wrong with a checkpoint, as far as it shows without reading all of it."""
+    # Whoever only lists checkpoints need not have it.
+    from safetensors import SafetensorError, safe_open
+
     for name in _ALWAYS:
         if not (checkpoint / name).is_file():
             return f"it has no {name!r}"
@@ -92,7 +96,8 @@ def _damage(checkpoint: Path) -> str | None:
                     # torch writes archives, whose list of contents is at their end.
                     zipfile.ZipFile(path).close()
                 case ".safetensors":
-                    _verify_length(path)
+                    with safe_open(path, framework="np"):
+                        pass
                 case _:
                     pass
         except (
@@ -102,57 +107,38 @@ def _damage(checkpoint: Path) -> str | None:
             TypeError,
             AttributeError,
             zipfile.BadZipFile,
+            SafetensorError,
         ) as error:
             return f"{path.name!r} cannot be read ({error})"
     return None
 
 
-def _verify_length(path: Path) -> None:
-    """Compares a safetensors file with what its head says of it.
-
-    Raises:
-        ValueError: it is cut off, or no such file.
-    """
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = int.from_bytes(file.read(8), "little")
-        if head > size:
-            raise ValueError("its head is cut off")
-        tensors = json.loads(file.read(head))
-    ends = [one["data_offsets"][1] for name, one in tensors.items() if name != "__metadata__"]
-    wanted = 8 + head + max(ends, default=0)
-    if wanted != size:
-        raise ValueError(f"{size:,} of {wanted:,} bytes")
-
-
 def keep_last(folder: Path, count: int | None) -> None:
     """Removes all but the newest `count` checkpoints, and what is left of broken ones."""
-    for path in folder.glob(f"checkpoint-*{_PARTIAL}"):
+    for path in folder.glob(f"checkpoint-*{PARTIAL}"):
         shutil.rmtree(path, ignore_errors=True)
     if count:
         for path in checkpoints(folder)[:-count]:
             # Out of sight in one moment: a folder that is half removed must not pass for a checkpoint.
-            gone = path.with_name(path.name + _PARTIAL)
+            gone = path.with_name(path.name + PARTIAL)
             path.rename(gone)
             shutil.rmtree(gone, ignore_errors=True)
 
 
 @contextmanager
 def whole_folder(final: Path) -> Generator[Path]:
-    """Gives a folder to write into, which gets its name only when everything is on the disk.
-
-    Args:
-        final: What it shall be called. An older folder of that name is replaced.
+    """Gives a folder to write into, which gets its name only when everything is on the disk. An older folder
+    of that name is replaced.
 
     Raises:
         CheckpointFailed: it could not be written, for example because the disk is full.
     """
-    partial = final.with_name(final.name + _PARTIAL)
+    partial = final.with_name(final.name + PARTIAL)
     try:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         yield partial
-        _flush(partial)
+        flush(partial)
         if final.exists():
             shutil.rmtree(final)
         partial.rename(final)
@@ -171,125 +157,8 @@ def whole_folder(final: Path) -> Generator[Path]:
         raise
 
 
-def _flush(folder: Path) -> None:
+def flush(folder: Path) -> None:
     for path in folder.rglob("*"):
         if path.is_file():
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-
-
-def restore_weights(model: PreTrainedModel, folder: Path) -> None:
-    """Gives a model the weights of a checkpoint, all of them and bit by bit.
-
-    Raises:
-        UsageError: the checkpoint is of another architecture.
-    """
-    wrong = f"{str(folder)!r} is a checkpoint of another architecture"
-    try:
-        kind = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]
-    except (OSError, ValueError, KeyError) as error:
-        raise UsageError(f"{str(folder)!r} is no checkpoint of a model: {error}.") from None
-    if kind != model.config.model_type:
-        raise UsageError(f"{wrong}: a {kind!r}, and the model is a {model.config.model_type!r}.")
-    from safetensors import SafetensorError
-
-    try:
-        # The return type does not know of the report.
-        found: Any = type(model).from_pretrained(
-            folder, dtype=model.dtype, output_loading_info=True
-        )
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise CheckpointDamaged(
-            f"the checkpoint {str(folder)!r} is damaged: {error}. Remove it: training then goes on from"
-            " the one before it, or begins again."
-        ) from error
-    loaded, report = found
-    if report["missing_keys"]:
-        first = min(report["missing_keys"])
-        raise UsageError(f"{wrong}: it has no {first!r}.")
-    try:
-        model.load_state_dict(loaded.state_dict())
-    except RuntimeError as error:
-        raise UsageError(f"{wrong}: {str(error).splitlines()[-1].strip()}") from None
-
-
-if TYPE_CHECKING:
-    from transformers import Trainer as _Trainer
-else:
-    _Trainer = object
-
-
-class WholeCheckpoints(_Trainer):
-    """For a transformers `Trainer`, as its first base: its checkpoints are written whole or not at all.
-
-    What transformers saves (weights, optimiser, schedule, random states, its own state) is saved by it,
-    into another folder.
-    """
-
-    def write_more(self, folder: Path) -> None:
-        """Writes what a trainer needs beside that. For subclasses; called by every process."""
-
-    def create_model_card(self, *args: Any, **kwargs: Any) -> None:
-        """Writes none: the card belongs to a finished model, and TRL's is written beside checkpoints."""
-
-    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        from transformers import PreTrainedModel
-
-        target: Any = self.model if model is None else model
-        if (
-            not isinstance(target, PreTrainedModel)
-            or self.is_fsdp_enabled
-            or self.is_deepspeed_enabled
-        ):
-            super()._load_from_checkpoint(resume_from_checkpoint, model)
-            return
-        # transformers 5.23 saves one tensor per expert, and its own way of taking training up again finds
-        # none of them in a model that holds all experts in one: it goes on with those it began with.
-        restore_weights(target, Path(resume_from_checkpoint))
-
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        output = self.args.output_dir
-        assert output is not None
-        final = Path(output) / f"checkpoint-{self.state.global_step}"
-        if self.args.world_size > 1:
-            self._save_shared(model, trial, final)
-            return
-        with whole_folder(final) as partial:
-            self._save_into(partial, model, trial)
-        keep_last(final.parent, self.args.save_total_limit)
-
-    def _save_shared(self, model: Any, trial: Any, final: Path) -> None:
-        # Every process writes its part into one folder; the first one makes it and names it.
-        partial = final.with_name(final.name + _PARTIAL)
-        if self.args.should_save:
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
-        self.accelerator.wait_for_everyone()
-        try:
-            self._save_into(partial, model, trial)
-        except Exception as error:
-            raise CheckpointFailed(f"{str(final)!r} could not be written: {error}.") from error
-        self.accelerator.wait_for_everyone()
-        if self.args.should_save:
-            _flush(partial)
-            if final.exists():
-                shutil.rmtree(final)
-            partial.rename(final)
-            keep_last(final.parent, self.args.save_total_limit)
-        self.accelerator.wait_for_everyone()
-
-    def _save_into(self, partial: Path, model: Any, trial: Any) -> None:
-        """Has transformers write `partial/checkpoint-N`, and moves what it wrote one level up."""
-        output = self.args.output_dir
-        self.args.output_dir = str(partial)
-        try:
-            super()._save_checkpoint(model, trial)
-        finally:
-            self.args.output_dir = output
-        inner = partial / f"checkpoint-{self.state.global_step}"
-        self.write_more(inner)
-        self.accelerator.wait_for_everyone()
-        if self.args.should_save:
-            for path in inner.iterdir():
-                path.rename(partial / path.name)
-            inner.rmdir()

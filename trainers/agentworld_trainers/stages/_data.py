@@ -8,32 +8,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentworld_sim.errors import UsageError, WorldFailure
-from agentworld_sim.imagination import PromptSet
 from agentworld_sim.scoring import PredictionSample
-from agentworld_trainers._functions import function_at, running
 from agentworld_trainers.data._files import read_files
-from agentworld_trainers.data._filters import FilterSettings
-from agentworld_trainers.data._funnel import funnel_table
-from agentworld_trainers.data._pools import Given, Pools, PoolSettings, make_pools
-from agentworld_trainers.data._rows import Demonstration, Document, write_rows
+from agentworld_trainers.data._filter_counts import counts_table
+from agentworld_trainers.data._rows import Demonstration, write_rows
 from agentworld_trainers.data._source import SourceTrajectory
-from agentworld_trainers.recipes._load import FILE
+from agentworld_trainers.data._stage_rows import Given, StageRows, stage_rows
+from agentworld_trainers.recipes.loading import FILE
 from agentworld_trainers.stages._checkpoints import whole_folder
 from agentworld_trainers.stages._processes import verify_alone
+from agentworld_trainers.user_functions import function_at, running
 
 if TYPE_CHECKING:
     from agentworld_trainers.recipes import Recipe
     from agentworld_trainers.stages._run import Run, StageFolder
 
-LAST = "funnel.json"
+LAST = "filter_counts.json"
 """Written last: where it is, the stage is finished."""
 
 
 def make_data(recipe: Recipe, run: Run) -> Path:
     """Makes the rows of all stages and returns their folder.
 
-    `cpt.jsonl`, `sft.jsonl`, `rl.jsonl` and `eval.jsonl` hold rows; `funnel.json` (and `funnel.txt`, for
-    people) says what was left out; `masking.json` and `masking.html` what masking does. The same recipe
+    `cpt.jsonl`, `sft.jsonl`, `rl.jsonl` and `eval.jsonl` hold rows; `filter_counts.json` (and
+    `filter_counts.txt`, for people) says what was left out; `masking.json` and `masking.html` what masking does. The same recipe
     and the same inputs give the same bytes.
 
     Raises:
@@ -60,40 +58,25 @@ def make_data(recipe: Recipe, run: Run) -> Path:
 
 def _make(recipe: Recipe, stage: StageFolder) -> None:
     part = recipe.data
-    settings = PoolSettings(
-        seed=recipe.seed,
-        held_out=part.held_out,
-        near_duplicate=part.near_duplicate,
-        prompts=PromptSet.load(Path(part.prompts)) if part.prompts else None,
-        prompt_tokens=part.prompt_tokens,
-        samples_per_task=part.samples_per_task,
-        reinforced=part.reinforced,
-        filters=FilterSettings(
-            min_turns=part.min_turns,
-            silent_turns=part.silent_turns,
-            without_target=part.without_target,
-        ),
-        masking=part.masking,
-    )
     given, total = _given(recipe)
     if total:
         with stage.progress(total, "trajectories") as told:
-            pools = make_pools(given, settings, told.step)
+            rows = stage_rows(given, part, recipe.seed, told.step)
     else:
-        pools = make_pools(given, settings)
-    _require_rows(pools, recipe)
+        rows = stage_rows(given, part, recipe.seed)
+    _require_rows(rows, recipe)
     folder = stage.folder
-    write_rows(folder / "cpt.jsonl", pools.documents)
-    write_rows(folder / "sft.jsonl", (*pools.samples, *pools.demonstrations))
-    write_rows(folder / "rl.jsonl", pools.single)
-    write_rows(folder / "eval.jsonl", pools.held_out)
-    _write(folder / "masking.json", _json(pools.report.to_json()))
-    _write(folder / "masking.html", pools.report.to_html())
+    write_rows(folder / "cpt.jsonl", rows.documents)
+    write_rows(folder / "sft.jsonl", (*rows.samples, *rows.demonstrations))
+    write_rows(folder / "rl.jsonl", rows.single)
+    write_rows(folder / "eval.jsonl", rows.held_out)
+    _write(folder / "masking.json", _json(rows.report.to_json()))
+    _write(folder / "masking.html", rows.report.to_html())
     if part.tokenizer:
-        _train_tokenizer(recipe, folder / "tokenizer", pools)
-    table = funnel_table(pools.funnel)
-    _write(folder / "funnel.txt", table)
-    _write(folder / LAST, _json(pools.funnel))
+        _train_tokenizer(recipe, folder / "tokenizer", rows)
+    table = counts_table(rows.counts)
+    _write(folder / "filter_counts.txt", table)
+    _write(folder / LAST, _json(rows.counts))
     stage.say(table)
 
 
@@ -129,21 +112,21 @@ def _checked(given: Iterable[Any], source: str) -> Iterator[Given]:
         yield one
 
 
-def _require_rows(pools: Pools, recipe: Recipe) -> None:
-    if pools.samples or pools.demonstrations:
+def _require_rows(rows: StageRows, recipe: Recipe) -> None:
+    if rows.samples or rows.demonstrations:
         return
     raise UsageError(
-        f"no training rows are left of {pools.funnel['trajectories']:,} trajectories with"
-        f" {pools.funnel['samples']:,} turns from the source {recipe.data.source!r}:\n"
-        f"{funnel_table(pools.funnel)}"
+        f"no training rows are left of {rows.counts['trajectories']:,} trajectories with"
+        f" {rows.counts['samples']:,} turns from the source {recipe.data.source!r}:\n"
+        f"{counts_table(rows.counts)}"
     )
 
 
-def _train_tokenizer(recipe: Recipe, folder: Path, pools: Pools) -> None:
+def _train_tokenizer(recipe: Recipe, folder: Path, rows: StageRows) -> None:
     part = recipe.data
     train = function_at(part.tokenizer, purpose="tokenizer trainer")
     with running(part.tokenizer, "tokenizer trainer"):
-        tokenizer: Any = train(_texts(pools), **part.tokenizer_settings)
+        tokenizer: Any = train(_texts(rows), **part.tokenizer_settings)
     if not hasattr(tokenizer, "save_pretrained"):
         raise UsageError(
             f"the tokenizer trainer {part.tokenizer!r} returned {type(tokenizer).__name__}, which has"
@@ -153,12 +136,10 @@ def _train_tokenizer(recipe: Recipe, folder: Path, pools: Pools) -> None:
         tokenizer.save_pretrained(str(partial))
 
 
-def _texts(pools: Pools) -> list[str]:
+def _texts(rows: StageRows) -> list[str]:
     """The texts of all training rows, each of them once."""
-    rows: list[PredictionSample | Document | Demonstration] = []
-    rows += (*pools.samples, *pools.documents, *pools.demonstrations)
     found: dict[str, None] = {}
-    for row in rows:
+    for row in (*rows.samples, *rows.documents, *rows.demonstrations):
         found.update((message["content"], None) for message in row.messages)
         if isinstance(row, PredictionSample):
             found.update(((row.observation, None), (row.thinking, None)))

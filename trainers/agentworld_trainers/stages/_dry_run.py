@@ -8,34 +8,35 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_trainers._functions import function_at
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes._schema import Gspo, Lora, ModelPart, Supervised
+from agentworld_trainers.recipes.schema import Gspo, Lora, ModelPart, Supervised
 from agentworld_trainers.stages._budget import (
     FULL,
     ModelSize,
+    Plan,
+    StagePlan,
+    gigabytes,
     memory_of,
     row_tokens,
     server_of,
     stages_of,
     tokens_of,
 )
-from agentworld_trainers.stages._models import config_fields, misfits
-from agentworld_trainers.stages._plan import Plan, StagePlan, gigabytes
+from agentworld_trainers.stages._models import (
+    SIZES_THAT_DO_NOT_FIT,
+    config_fields,
+    misfits,
+    new_configuration,
+)
+from agentworld_trainers.user_functions import function_at
 
 
 def dry_run(recipe: Recipe, stages: Sequence[str] | None = None) -> Plan:
     """Builds the model of a recipe on the meta device and works out what its stages take.
-
-    Args:
-        recipe: The recipe.
-        stages: Names of stages; by default all that the recipe has.
 
     Raises:
         UsageError: the configuration is none that transformers knows, or cannot be had without a
@@ -78,48 +79,25 @@ def meta_model(part: ModelPart) -> tuple[nn.Module, Any]:
         UsageError: the configuration is none that transformers knows, or cannot be had without a
             download.
     """
-    config = _configuration(part)
-    try:
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(config)
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
-        # Sizes that do not fit each other fail wherever a layer meets them first.
-        raise UsageError(
-            f"no causal language model can be built from the configuration of `model`: {error}"
-        ) from None
-    return model, config.get_text_config()
-
-
-def _configuration(part: ModelPart) -> Any:
     if part.path and (Path(part.path).is_dir() or not part.config):
         try:
-            return AutoConfig.from_pretrained(part.path)
+            config: Any = AutoConfig.from_pretrained(part.path)
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
             raise UsageError(
                 f"the configuration of {part.path!r} cannot be read: {reason} Name a folder, or write"
                 " its fields under [model.config] for a dry run without a download."
             ) from None
-    values = dict(part.config)
-    kind = values.pop("model_type", "")
-    if kind not in CONFIG_MAPPING:
-        raise UsageError(
-            f"model.config.model_type is {kind!r}, which transformers does not know."
-            + nearest(str(kind), list(CONFIG_MAPPING.keys()))
-        )
+    else:
+        config = new_configuration(part.config)
     try:
-        config = AutoConfig.for_model(kind, **values)
-    except (StrictDataclassError, ValueError, TypeError) as error:
-        reason = " ".join(str(error).split())
-        raise UsageError(f"[model.config] is not valid: {reason}") from None
-    return config
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config)
+    except SIZES_THAT_DO_NOT_FIT as error:
+        raise UsageError(
+            f"no causal language model can be built from the configuration of `model`: {error}"
+        ) from None
+    return model, config.get_text_config()
 
 
 def _unknown_fields(part: ModelPart, config: Any) -> Iterator[str]:

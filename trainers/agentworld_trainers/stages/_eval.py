@@ -30,6 +30,7 @@ from agentworld_sim.rollouts import (
     opening_tag,
 )
 from agentworld_sim.scoring import PredictionReward, PredictionSample, Reward, is_computed
+from agentworld_trainers._text_table import text_table
 
 IN_FLIGHT = 64
 """Samples that are answered at a time."""
@@ -178,11 +179,7 @@ class EvalReport:
             for name, one in groups.items()
             if one.exact.of
         ]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        )
+        return "\n".join(text_table(rows))
 
 
 def evaluate(
@@ -230,7 +227,7 @@ async def _loaded(
     import torch
 
     from agentworld_trainers.in_process_policy import InProcessPolicy
-    from agentworld_trainers.recipes._schema import ModelPart
+    from agentworld_trainers.recipes.schema import ModelPart
     from agentworld_trainers.stages._models import load_model, load_tokenizer, verify_vocabulary
 
     model = load_model(checkpoint)

@@ -30,7 +30,7 @@ from transformers.utils import logging
 
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_trainers.recipes import Recipe, StageName
-from agentworld_trainers.recipes._schema import ModelPart
+from agentworld_trainers.recipes.schema import ModelPart
 from agentworld_trainers.stages._rendering import verify_template
 from agentworld_trainers.stages._run import Run
 
@@ -139,8 +139,44 @@ def new_model(
     Raises:
         UsageError: there is no such type or field.
     """
-    fields = dict(config)
-    kind = fields.pop("model_type", None)
+    kind: Any = config.get("model_type")
+    known: set[str] = set()
+    if kind in CONFIG_MAPPING:
+        if CONFIG_MAPPING[kind] not in MODEL_FOR_CAUSAL_LM_MAPPING:
+            raise UsageError(
+                f"`model.config.model_type`: {kind!r} is no language model. Take one that is, for example"
+                ' "qwen3_moe".'
+            )
+        known = config_fields(CONFIG_MAPPING[kind])
+        for name in config:
+            if name not in known and name != "model_type":
+                raise UsageError(
+                    f"`model.config.{name}`: {kind!r} has no such field.{nearest(name, known)}"
+                )
+    special = {
+        name: getattr(tokenizer, name)
+        for name in ("bos_token_id", "eos_token_id", "pad_token_id")
+        if name in known
+    }
+    made = new_configuration({"vocab_size": len(tokenizer), **special, **config})
+    try:
+        set_seed(seed)
+        model = AutoModelForCausalLM.from_config(made, dtype=torch.float32).eval()
+        # Many sizes that do not fit each other are met only when something is computed.
+        with torch.no_grad():
+            model(input_ids=torch.zeros((1, 2), dtype=torch.long))
+    except SIZES_THAT_DO_NOT_FIT as error:
+        raise _no_model(config, error) from error
+    return cast(PreTrainedModel, model.train())
+
+
+def new_configuration(config: Mapping[str, Any]) -> PreTrainedConfig:
+    """The configuration that a recipe's `model.config` describes.
+
+    Raises:
+        UsageError: there is no such type, or a value is none.
+    """
+    kind: Any = config.get("model_type")
     if kind is None:
         raise UsageError(
             "the recipe says neither where the model is (`model.path`) nor how to make one"
@@ -151,40 +187,23 @@ def new_model(
             f"`model.config.model_type`: there is no model type {kind!r}."
             f"{nearest(str(kind), CONFIG_MAPPING)}"
         )
-    if CONFIG_MAPPING[kind] not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise UsageError(
-            f"`model.config.model_type`: {kind!r} is no language model. Take one that is, for example"
-            ' "qwen3_moe".'
-        )
-    known = config_fields(CONFIG_MAPPING[kind])
-    for name in fields:
-        if name not in known:
-            raise UsageError(
-                f"`model.config.{name}`: {kind!r} has no such field.{nearest(name, known)}"
-            )
-    special = {
-        name: getattr(tokenizer, name)
-        for name in ("bos_token_id", "eos_token_id", "pad_token_id")
-        if name in known
-    }
     try:
-        made = AutoConfig.for_model(kind, **{"vocab_size": len(tokenizer), **special, **fields})
-        set_seed(seed)
-        model = AutoModelForCausalLM.from_config(made, dtype=torch.float32).eval()
-        # Many sizes that do not fit each other are met only when something is computed.
-        with torch.no_grad():
-            model(input_ids=torch.zeros((1, 2), dtype=torch.long))
+        made = AutoConfig.for_model(**config)
     except (StrictDataclassError, *SIZES_THAT_DO_NOT_FIT) as error:
-        sizes = ", ".join(
-            f"{name} = {value!r}"
-            for name, value in fields.items()
-            if isinstance(value, int | float | str)
-        )
-        why = " ".join([*(f"{one}." for one in misfits(fields)), *str(error).split()])
-        raise UsageError(
-            f"no {kind!r} that computes can be made from [model.config] ({sizes}): {why}"
-        ) from error
-    return cast(PreTrainedModel, model.train())
+        raise _no_model(config, error) from error
+    return made
+
+
+def _no_model(config: Mapping[str, Any], error: Exception) -> UsageError:
+    sizes = ", ".join(
+        f"{name} = {value!r}"
+        for name, value in config.items()
+        if isinstance(value, int | float | str) and name != "model_type"
+    )
+    why = " ".join([*(f"{one}." for one in misfits(config)), *str(error).split()])
+    return UsageError(
+        f"no {config['model_type']!r} that computes can be made from [model.config] ({sizes}): {why}"
+    )
 
 
 SIZES_THAT_DO_NOT_FIT = (

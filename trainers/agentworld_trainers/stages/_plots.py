@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,25 +61,16 @@ def plot_curves(folder: Path) -> Path | None:
 
 def _panels(lines: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """The names of the metrics that are drawn, by the title of their panel."""
-    names = dict.fromkeys(
-        name
-        for line in lines
-        for name, value in line.items()
-        if isinstance(value, int | float) and name not in _NOT_DRAWN
-    )
     panels: dict[str, list[str]] = {}
-    for name in names:
-        head, slash, _ = name.partition("/")
-        panels.setdefault(f"{head}/*" if slash else name, []).append(name)
+    for line in lines:
+        for name, value in line.items():
+            if isinstance(value, int | float) and name not in _NOT_DRAWN:
+                head, slash, _ = name.partition("/")
+                names = panels.setdefault(f"{head}/*" if slash else name, [])
+                names += [] if name in names else [name]
+    first = [title for title in _FIRST if title in panels]
+    chosen = [*first, *sorted(panels.keys() - {*first})][:_MOST]
+    # A group of one goes by its own name.
     return {
-        # A group of one goes by its own name.
-        (panels[title][0] if len(panels[title]) == 1 else title): panels[title]
-        for title in _sorted(panels)[:_MOST]
+        panels[title][0] if len(panels[title]) == 1 else title: panels[title] for title in chosen
     }
-
-
-def _sorted(titles: Iterable[str]) -> list[str]:
-    def place(title: str) -> tuple[int, str]:
-        return (_FIRST.index(title) if title in _FIRST else len(_FIRST), re.sub(r"\W", "", title))
-
-    return sorted(titles, key=place)

@@ -1,4 +1,4 @@
-"""Several processes of one training: what they can do here, and what is refused at the start.
+"""Processes: what several of one training can do, how many threads one has, and who writes into a folder.
 
 Every process holds a whole copy of the weights and takes its share of the rows or groups (PyTorch's
 distributed data parallel). Weights that are spread over processes would have to be gathered for the
@@ -8,6 +8,11 @@ finished model, for sampling in the training process, and for a server; none of 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from agentworld_sim.errors import UsageError
 
@@ -19,6 +24,7 @@ _SPREAD = {
 }
 """What accelerate says of itself, and what it means."""
 
+LOCK = ".lock"
 _LAUNCH = (
     "`accelerate launch --multi_gpu --num_processes N -m agentworld_sim.cli train STAGE RECIPE`"
 )
@@ -31,11 +37,6 @@ def processes() -> int:
 
 def verify_processes(stage: str, *, gpus: int = 0, policy: str = "in-process") -> None:
     """Looks at how a stage was started, before it does anything.
-
-    Args:
-        stage: Its name.
-        gpus: How many are visible to this process.
-        policy: What samples rollouts, as `rollouts.policy` says.
 
     Raises:
         UsageError: it cannot be trained like that.
@@ -68,3 +69,51 @@ def verify_alone(what: str, instead: str) -> None:
     """
     if processes() > 1:
         raise UsageError(f"{what} is for one process, and {processes()} were started. {instead}")
+
+
+@contextmanager
+def threads(count: int | None) -> Generator[None]:
+    """Has torch use so many CPU threads while the block runs; `None` changes nothing."""
+    import torch
+
+    before = torch.get_num_threads()
+    try:
+        if count:
+            torch.set_num_threads(count)
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def locked(folder: Path) -> FileLock:
+    """Locks a folder for this process; its release, or the death of the process, unlocks it.
+
+    Raises:
+        UsageError: another process writes there.
+    """
+    lock = FileLock(folder / LOCK, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UsageError(
+            f"another process is writing {str(folder)!r}. Wait for it, or choose another `output`."
+        ) from None
+    return lock
+
+
+def verify_free(folder: Path) -> None:
+    """
+    Raises:
+        UsageError: another process writes there.
+    """
+    if folder.is_dir():
+        locked(folder).release()
+
+
+def set_aside(folder: Path) -> None:
+    """Renames a folder, if there is one, to `NAME.old-N`."""
+    if folder.exists():
+        number = 1
+        while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
+            number += 1
+        folder.rename(aside)

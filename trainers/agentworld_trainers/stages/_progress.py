@@ -7,37 +7,23 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Protocol, TextIO
+from typing import TextIO
 
 LINE_SECONDS = 10.0
 """A plain line in so many seconds, and one at the end."""
 
-_TOLD = ("loss", "accuracy", "reward")
+_BESIDE = ("loss", "accuracy", "reward")
 """Which metrics stand beside the progress."""
 
 
-class Progress(Protocol):
-    """What is told of a stage while it runs."""
+class Progress:
+    """Says nothing. Others say how far something is."""
 
     def step(self, done: int, metrics: Mapping[str, float] | None = None) -> None:
         """Says how many are done, of the total, and what was measured last."""
-        ...
 
     def say(self, text: str) -> None:
         """Says a line that stays: a warning, a notice."""
-        ...
-
-
-class _Quiet:
-    def step(self, done: int, metrics: Mapping[str, float] | None = None) -> None:
-        pass
-
-    def say(self, text: str) -> None:
-        pass
-
-
-QUIET: Progress = _Quiet()
-"""Tells nobody."""
 
 
 @contextmanager
@@ -67,10 +53,10 @@ def progress(
         try:
             yield lines
         finally:
-            lines.tell()
+            lines.write()
 
 
-class _Lines:
+class _Lines(Progress):
     """Plain lines, for logs."""
 
     def __init__(
@@ -79,16 +65,15 @@ class _Lines:
         self._total, self._what, self._stream, self._clock = total, what, stream, clock
         self._begun = self._done = done
         self._start = self._last = clock()
-        self._told = ""
+        self._metrics = ""
 
     def step(self, done: int, metrics: Mapping[str, float] | None = None) -> None:
-        self._told = _written(metrics) or self._told
+        self._metrics = _text(metrics) or self._metrics
         self._done = done
         if self._clock() - self._last >= LINE_SECONDS:
-            self.tell()
+            self.write()
 
-    def tell(self) -> None:
-        """Says where it stands, if there is something to say."""
+    def write(self) -> None:
         if self._total == 0:
             return
         self._last = self._clock()
@@ -97,7 +82,7 @@ class _Lines:
             pace = (self._last - self._start) / (self._done - self._begun)
             left = timedelta(seconds=round(pace * (self._total - self._done)))
             parts.append(f"{left} left")
-        self.say(", ".join([*parts, self._told] if self._told else parts))
+        self.say(", ".join([*parts, self._metrics] if self._metrics else parts))
 
     def say(self, text: str) -> None:
         print(text, file=self._stream, flush=True)
@@ -106,27 +91,22 @@ class _Lines:
 @contextmanager
 def _bar(total: int, what: str, done: int, stream: TextIO) -> Generator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
+    from rich.progress import TextColumn
 
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[told]}"),
+        *Bars.get_default_columns(),
+        TextColumn("{task.completed}/{task.total} {task.fields[metrics]}"),
     )
     # What others print meanwhile, warnings too, appears above the bar.
     with Bars(*columns, console=Console(file=stream)) as bars:
-        task = bars.add_task(what, total=total, completed=done, told="")
+        task = bars.add_task(what, total=total, completed=done, metrics="")
 
-        class Bar:
+        class Bar(Progress):
             def step(self, done: int, metrics: Mapping[str, float] | None = None) -> None:
-                told = _written(metrics)
-                if told:
-                    bars.update(task, completed=done, told=told)
-                else:
-                    bars.update(task, completed=done)
+                bars.update(task, completed=done)
+                if metrics:
+                    bars.update(task, metrics=_text(metrics))
 
             def say(self, text: str) -> None:
                 bars.console.print(text, markup=False, highlight=False)
@@ -134,6 +114,6 @@ def _bar(total: int, what: str, done: int, stream: TextIO) -> Generator[Progress
         yield Bar()
 
 
-def _written(metrics: Mapping[str, float] | None) -> str:
-    found = [(name, (metrics or {}).get(name)) for name in _TOLD]
+def _text(metrics: Mapping[str, float] | None) -> str:
+    found = [(name, (metrics or {}).get(name)) for name in _BESIDE]
     return ", ".join(f"{name} {value:.4g}" for name, value in found if value is not None)

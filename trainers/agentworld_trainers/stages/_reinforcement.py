@@ -15,14 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
-from transformers import (
-    PreTrainedTokenizerBase,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-    set_seed,
-)
+from transformers import TrainerCallback, TrainerState, set_seed
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.rollouts import (
@@ -33,24 +26,22 @@ from agentworld_sim.rollouts import (
     RolloutFailed,
     RolloutLog,
     RolloutRecord,
+    RolloutSettings,
     Task,
     TurnTokens,
     seed_of,
     verify_policy,
 )
-from agentworld_trainers._functions import function_at, running
-from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, TurnCredit, gspo_config
+from agentworld_trainers.gspo_trainer import GspoConfig, GspoTrainer, gspo_config
 from agentworld_trainers.in_process_policy import InProcessPolicy
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes._schema import Gspo
-from agentworld_trainers.stages._callbacks import StageCallback
-from agentworld_trainers.stages._checkpoints import last_checkpoint, sound_checkpoint, whole_folder
-from agentworld_trainers.stages._models import load, lora_config, save_model, without_bars
-from agentworld_trainers.stages._plots import plot_curves
-from agentworld_trainers.stages._processes import verify_processes
-from agentworld_trainers.stages._rollout_settings import rollout_settings
+from agentworld_trainers.recipes.schema import Gspo, Rollouts
+from agentworld_trainers.stages._checkpoints import last_checkpoint, whole_folder
+from agentworld_trainers.stages._models import load, lora_config, without_bars
+from agentworld_trainers.stages._processes import threads, verify_processes
 from agentworld_trainers.stages._run import Run, StageFolder
-from agentworld_trainers.stages._threads import threads
+from agentworld_trainers.stages._training import save_result, train
+from agentworld_trainers.user_functions import function_at, running
 
 MakeTasks = Callable[[TurnTokens, StageFolder], Sequence[Task]]
 """Makes the tasks of a stage, each with a name of its own. Is given how prompts become tokens, and the
@@ -80,7 +71,6 @@ def reinforce(
     runner: asyncio.Runner,
     measure: Measure | None = None,
     measure_every: int | None = None,
-    turn_credit: TurnCredit | None = None,
 ) -> Path:
     """Trains a stage with GSPO from its beginning, or on from its last checkpoint, to its end.
 
@@ -91,7 +81,6 @@ def reinforce(
         runner: Plays; one event loop for all, so that connections stay open.
         measure: Is asked before the first step and after the last.
         measure_every: And after every so many steps between.
-        turn_credit: Spreads a rollout's advantage over its turns.
 
     Returns:
         The folder of the finished model.
@@ -104,16 +93,13 @@ def reinforce(
     part = part_of(run, name)
     verify_processes(name, gpus=torch.cuda.device_count(), policy=part.rollouts.policy)
     with run.stage(name) as stage, threads(part.threads):
-        if stage.finished:
-            stage.say(f"{str(stage.final)!r} is finished already; `--fresh` begins anew")
+        if stage.is_finished():
             return stage.final
         model, tokenizer = load(run, name)
         tokens = TurnTokens(cast("ChatTokenizer", tokenizer), {"enable_thinking": part.thinking})
         tasks = _by_name(make_tasks(tokens, stage))
         rollouts = _Rollouts(run.recipe.seed, stage, part, tasks, tokens, runner)
-        last = sound_checkpoint(stage.folder)
-        done = int(last.name.rpartition("-")[2]) if last else 0
-        stage.rewind(done)
+        last = stage.resume()
         # The adapters' first weights, if there are any, are drawn when the trainer is made.
         set_seed(run.recipe.seed)
         trainer = GspoTrainer(
@@ -122,25 +108,18 @@ def reinforce(
             _config(run.recipe, part, stage.folder),
             list(tasks),
             rollouts.collect,
-            turn_credit=turn_credit,
             peft_config=lora_config(run.recipe),
         )
         rollouts.trainer = trainer
         if measure is not None and not any(line["step"] == 0 for line in stage.metrics()):
             _measured(stage, measure, rollouts, 0)
-        with stage.progress(part.steps, done=done) as told:
-            trainer.add_callback(StageCallback(stage, told))
-            if measure is not None and measure_every:
-                again = functools.partial(_measured, stage, measure, rollouts)
-                trainer.add_callback(_Between(again, measure_every))
-            if last:
-                told.say(f"taken up again at {last.name}")
-            with without_bars():
-                trainer.train(resume_from_checkpoint=str(last) if last else None)
+        if measure is not None and measure_every:
+            again = functools.partial(_measured, stage, measure, rollouts)
+            trainer.add_callback(_Between(again, measure_every))
+        train(trainer, stage, last)
         if measure is not None:
             _measured(stage, measure, rollouts, part.steps)
-        _finish(trainer, tokenizer, stage)
-        return stage.final
+        return save_result(trainer, tokenizer, stage)
 
 
 def _config(recipe: Recipe, part: Gspo, folder: Path) -> GspoConfig:
@@ -166,25 +145,29 @@ class _Between(TrainerCallback):
     def __init__(self, measured: Callable[[int], None], every: int) -> None:
         self._measured, self._every = measured, every
 
-    def on_step_end(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        **kwargs: Any,
-    ) -> None:
+    def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         if state.global_step % self._every == 0 and state.global_step < state.max_steps:
             self._measured(state.global_step)
 
 
-def _finish(trainer: GspoTrainer, tokenizer: PreTrainedTokenizerBase, stage: StageFolder) -> None:
-    trainer.accelerator.wait_for_everyone()
-    if trainer.args.should_save:
-        model = trainer.accelerator.unwrap_model(trainer.model)
-        with whole_folder(stage.final) as partial:
-            save_model(model, tokenizer, partial)
-        plot_curves(stage.folder)
-    trainer.accelerator.wait_for_everyone()
+def rollout_settings(
+    part: Rollouts, *, template: Mapping[str, Any] | None = None
+) -> RolloutSettings:
+    """The settings that a recipe gives.
+
+    Args:
+        part: The table `rollouts` of a stage.
+        template: Variables of the chat template.
+    """
+    return RolloutSettings(
+        max_turns=part.max_turns,
+        max_turn_tokens=part.max_turn_tokens,
+        max_rollout_tokens=part.max_rollout_tokens,
+        in_flight=part.in_flight,
+        rollout_seconds=part.rollout_seconds,
+        heartbeat_seconds=part.heartbeat_seconds,
+        template=template or {},
+    )
 
 
 def part_of(run: Run, name: Literal["rl", "agent"]) -> Gspo:

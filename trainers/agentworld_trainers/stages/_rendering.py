@@ -35,15 +35,6 @@ class Unrenderable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
-    """A prediction in tokens."""
-
-    prompt_ids: tuple[int, ...]
-    target_ids: tuple[int, ...]
-    """What the model shall write, with the token that ends it."""
-
-
-@dataclass(frozen=True, slots=True)
 class RenderedRow:
     """A conversation in tokens."""
 
@@ -60,7 +51,7 @@ def answer_text(observation: str, thinking: str = "") -> str:
 
 def render_prediction(
     tokenizer: Tokenizer, sample: PredictionSample, *, thinking: bool
-) -> Rendered:
+) -> RenderedRow:
     """Renders a sample: the prompt, and the answer that is right.
 
     Args:
@@ -81,10 +72,9 @@ def render_prediction(
     if _CLOSE in thoughts or _OPEN in thoughts:
         raise Unrenderable(f"{sample.id}: a tag of the thinking stands in it")
     turns = _turns(tokenizer, thinking=bool(thoughts.strip()))
-    return Rendered(
-        turns.opening_ids(Opening(messages=sample.messages)),
-        _turn_ids(tokenizer, turns, text),
-    )
+    prompt = turns.opening_ids(Opening(messages=sample.messages))
+    target = _turn_ids(tokenizer, turns, text)
+    return RenderedRow(prompt + target, (0,) * len(prompt) + (1,) * len(target))
 
 
 def render_demonstration(tokenizer: Tokenizer, row: Demonstration) -> RenderedRow:

@@ -14,20 +14,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from filelock import FileLock
+
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import STAGES, Recipe, StageName, canonical_toml
-from agentworld_trainers.stages._checkpoints import checkpoints
-from agentworld_trainers.stages._locks import locked, set_aside, verify_free
-from agentworld_trainers.stages._processes import verify_alone
-from agentworld_trainers.stages._progress import QUIET, Progress, progress
+from agentworld_trainers.stages._checkpoints import checkpoints, sound_checkpoint, step_of
+from agentworld_trainers.stages._processes import LOCK, locked, set_aside, verify_alone, verify_free
+from agentworld_trainers.stages._progress import Progress, progress
 
 AnyStage = Literal["data"] | StageName
 
@@ -136,7 +138,7 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         self._begun = time.monotonic()
         # Of several processes of one training run, the first one writes.
         self._writes = int(os.environ.get("RANK", "0")) == 0
-        self._lock: int | None = None
+        self._lock: FileLock | None = None
         if self._writes:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -165,6 +167,12 @@ class StageFolder(AbstractContextManager["StageFolder"]):
     def finished(self) -> bool:
         return self.final.is_dir()
 
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to do, which is then said."""
+        if self.finished:
+            self.say(f"{str(self.final)!r} is finished already; `--fresh` begins anew")
+        return self.finished
+
     @property
     def checkpoints(self) -> list[Path]:
         """The complete checkpoints, oldest first."""
@@ -184,30 +192,40 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         """The lines of metrics, oldest first. A last line that a kill has cut off is left out."""
         return read_metrics(self.folder / _METRICS)
 
-    def rewind(self, step: int) -> None:
-        """Takes out metrics after a step: training goes on from there and measures them again."""
-        if not self._writes:
-            return
-        path = self.folder / _METRICS
-        kept = [line for line in read_metrics(path) if line["step"] <= step]
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-        partial.replace(path)
-        # The seconds go on where they were.
-        self._begun = time.monotonic() - max((line["seconds"] for line in kept), default=0.0)
+    def resume(self) -> Path | None:
+        """The checkpoint that training goes on from. Metrics after it are taken out: they come again.
+
+        Raises:
+            CheckpointDamaged: the newest one cannot be read.
+        """
+        last = sound_checkpoint(self.folder)
+        if self._writes:
+            path = self.folder / _METRICS
+            kept = [line for line in read_metrics(path) if line["step"] <= step_of(last)]
+            _write(path, "".join(json.dumps(line) + "\n" for line in kept))
+            # The seconds go on where they were.
+            self._begun = time.monotonic() - max((line["seconds"] for line in kept), default=0.0)
+        return last
 
     # ------------------------------------------------------------------ telling
 
-    def progress(self, total: int, what: str = "", *, done: int = 0) -> _Told:
-        """Tells how far the stage is while the block runs: a bar with the time left on a terminal, plain
-        lines elsewhere.
+    @contextmanager
+    def progress(self, total: int, what: str = "", *, done: int = 0) -> Generator[Progress]:
+        """Tells how far the stage is while the block runs, and what it says meanwhile.
 
         Args:
             total: Steps in all.
             what: What is counted; the name of the stage by default.
             done: Steps that an earlier process did.
         """
-        return _Told(self, total, what or self.name, done)
+        # Of several processes, the first one speaks.
+        speaks = progress(total, what or self.name, done=done) if self._writes else None
+        with speaks or nullcontext(Progress()) as told:
+            self._progress = told
+            try:
+                yield told
+            finally:
+                self._progress = None
 
     def say(self, text: str) -> None:
         """Says a line to whoever watches."""
@@ -277,7 +295,7 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         """Lets others write."""
         self.closed = True
         if self._lock is not None:
-            os.close(self._lock)
+            self._lock.release()
             self._lock = None
 
     def __exit__(
@@ -286,7 +304,16 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if error is not None and self._writes:
+            self._remove_if_empty()
         self.close()
+
+    def _remove_if_empty(self) -> None:
+        """A mistake that was found before anything was made leaves no folder behind."""
+        if {path.name for path in self.folder.iterdir()} <= {_RECIPE, LOCK}:
+            shutil.rmtree(self.folder)
+            with suppress(OSError):
+                self.folder.parent.rmdir()
 
 
 def _damaged(path: Path, error: ValueError) -> UsageError:
@@ -294,30 +321,6 @@ def _damaged(path: Path, error: ValueError) -> UsageError:
         f"{str(path)!r}, which says what the stage was told, is damaged: {error}. Begin anew with"
         " `--fresh`: what is there is kept under another name."
     )
-
-
-class _Told(AbstractContextManager[Progress]):
-    """A stage's progress, which also shows what the stage says meanwhile."""
-
-    def __init__(self, stage: StageFolder, total: int, what: str, done: int) -> None:
-        self._stage = stage
-        # Of several processes, the first one speaks.
-        speaks = stage._writes  # pyright: ignore[reportPrivateUsage]
-        self._told = progress(total, what, done=done) if speaks else nullcontext(QUIET)
-
-    def __enter__(self) -> Progress:
-        told = self._told.__enter__()
-        self._stage._progress = told  # pyright: ignore[reportPrivateUsage]
-        return told
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stage._progress = None  # pyright: ignore[reportPrivateUsage]
-        self._told.__exit__(kind, error, traceback)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

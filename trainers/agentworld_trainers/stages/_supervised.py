@@ -1,10 +1,10 @@
-"""Training on written rows: TRL's SFT trainer on tokens of ours.
+"""Continued pre-training and supervised fine-tuning: TRL's SFT trainer on tokens of ours. [torch]
 
 TRL keeps the loop, the optimiser, several processes, LoRA and the Mixture of Experts' balance loss. What is
 overridden:
 
-* The order of rows, which is written down beforehand (`row_order`): TRL's own sampler would do, but not
-  sorted by length and still the same after a resume.
+* The order of rows, which is written down beforehand (`row_order`), a function of the seed alone: TRL's own
+  sampler would do, but not sorted by length and still the same after a resume.
 * The loss on a CPU. TRL's projects every position through the head there and works out the entropy; only
   labelled positions are projected here. At 2 M parameters, 16 rows of 300 tokens of which 80 count, a step
   takes 0.75 s of one core instead of 1.4.
@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -33,29 +35,31 @@ from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from agentworld_sim.errors import UsageError
-from agentworld_trainers.errors import TrainingDiverged
+from agentworld_trainers.data._rows import Demonstration, Document, read_rows, read_trained_rows
 from agentworld_trainers.recipes import Recipe
-from agentworld_trainers.recipes._schema import Supervised
-from agentworld_trainers.stages._callbacks import StageCallback
-from agentworld_trainers.stages._checkpoints import (
-    WholeCheckpoints,
-    last_checkpoint,
-    sound_checkpoint,
-    whole_folder,
+from agentworld_trainers.recipes.schema import Supervised
+from agentworld_trainers.stages._models import load, lora_config
+from agentworld_trainers.stages._processes import processes, threads, verify_processes
+from agentworld_trainers.stages._rendering import (
+    RenderedRow,
+    Unrenderable,
+    render_demonstration,
+    render_document,
+    render_prediction,
 )
-from agentworld_trainers.stages._models import load, lora_config, save_model, without_bars
-from agentworld_trainers.stages._order import row_order
-from agentworld_trainers.stages._plots import plot_curves
-from agentworld_trainers.stages._processes import processes, verify_processes
-from agentworld_trainers.stages._rendering import RenderedRow, Unrenderable
 from agentworld_trainers.stages._run import Run, StageFolder, file_digest
-from agentworld_trainers.stages._threads import threads
+from agentworld_trainers.stages._training import (
+    WholeCheckpoints,
+    save_result,
+    train,
+    trainer_arguments,
+)
 
 IGNORED = -100
 """The label of a token that does not count."""
 
-Rendered = Callable[[Path, PreTrainedTokenizerBase], Iterable[Callable[[], RenderedRow]]]
-"""Reads a file of rows, and gives for each what renders it for a tokenizer."""
+_WINDOW = 16
+"""Batches among which rows are sorted by length: more waste less padding and mix less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,6 @@ class Rows:
 
 def tokenised(rows: Iterable[Callable[[], RenderedRow]], *, max_tokens: int, source: str) -> Rows:
     """Renders rows and leaves out those that cannot be trained on.
-
-    Args:
-        rows: Renders a row, each.
-        max_tokens: Longest row.
-        source: Where they are from, for messages.
 
     Raises:
         UsageError: nothing is left.
@@ -182,7 +181,7 @@ class SupervisedTrainer(WholeCheckpoints, SFTTrainer):
             loss = self._labelled_loss(model, inputs, num_items_in_batch)
         value = float((loss[0] if return_outputs else loss).detach())
         if not math.isfinite(value):
-            raise self._diverged("loss", value)
+            raise self.diverged("loss", value)
         return loss
 
     def _labelled_loss(
@@ -220,53 +219,62 @@ class SupervisedTrainer(WholeCheckpoints, SFTTrainer):
             loss = loss + self.router_aux_loss_coef * balance / shares
         return loss
 
-    def _clip_grad_norm(self, model: Any) -> Any:
-        norm = super()._clip_grad_norm(model)
-        if norm is not None and not torch.isfinite(torch.as_tensor(norm)).all():
-            raise self._diverged("length of the gradient", float(norm))
-        return norm
 
-    def _diverged(self, what: str, value: float) -> TrainingDiverged:
-        last = last_checkpoint(Path(cast(str, self.args.output_dir)))
-        go_on = (
-            f"The last good checkpoint is {str(last)!r}" if last else "There is no checkpoint yet"
-        )
-        rate = self._get_learning_rate()
-        return TrainingDiverged(
-            f"the {what} of step {self.state.global_step + 1} is {value}, at a learning rate of"
-            f" {rate:.3g}. The weights were not changed by it. {go_on}; a smaller `learning_rate` or a"
-            " longer warm-up usually helps (a changed recipe begins anew, with `--fresh`)."
-        )
-
-
-def train_supervised(
-    recipe: Recipe, run: Run, name: Literal["cpt", "sft"], rendered: Rendered
-) -> Path:
-    """Trains a stage on its rows, from its beginning or from its last checkpoint, to its end.
-
-    Args:
-        recipe: What is trained.
-        run: Where it happens.
-        name: Which stage.
-        rendered: Gives what renders each row of the stage's file.
-
-    Returns:
-        The folder of the finished model.
+def train_cpt(recipe: Recipe, run: Run) -> Path:
+    """Trains on the data stage's documents, with turn-level loss masking, and returns the folder of the result.
 
     Raises:
         UsageError: the recipe has no such stage, or its data or model cannot be used.
         TrainingDiverged: the loss became no number.
         CheckpointFailed: a checkpoint could not be written.
     """
-    part = recipe.cpt if name == "cpt" else recipe.sft
+
+    def rendered(
+        path: Path, tokenizer: PreTrainedTokenizerBase
+    ) -> Iterator[Callable[[], RenderedRow]]:
+        for row in read_rows(path, Document):
+            yield partial(render_document, tokenizer, row, recipe.seed)
+
+    return _train(recipe, run, "cpt", recipe.cpt, rendered)
+
+
+def train_sft(recipe: Recipe, run: Run) -> Path:
+    """Trains on the data stage's samples or demonstrations and returns the folder of the result.
+
+    Raises:
+        UsageError: the recipe has no such stage, or its data or model cannot be used.
+        TrainingDiverged: the loss became no number.
+        CheckpointFailed: a checkpoint could not be written.
+    """
+    thinking = recipe.sft is None or recipe.sft.thinking
+
+    def rendered(
+        path: Path, tokenizer: PreTrainedTokenizerBase
+    ) -> Iterator[Callable[[], RenderedRow]]:
+        for row in read_trained_rows(path):
+            if isinstance(row, Demonstration):
+                yield partial(render_demonstration, tokenizer, row)
+            else:
+                yield partial(render_prediction, tokenizer, row, thinking=thinking)
+
+    return _train(recipe, run, "sft", recipe.sft, rendered)
+
+
+def _train(
+    recipe: Recipe,
+    run: Run,
+    name: Literal["cpt", "sft"],
+    part: Supervised | None,
+    rendered: Callable[[Path, PreTrainedTokenizerBase], Iterable[Callable[[], RenderedRow]]],
+) -> Path:
+    """Trains a stage on its rows; `rendered` gives what renders each of them."""
     if part is None:
         raise UsageError(
             f"the recipe {recipe.name!r} has no table [{name}], so there is nothing to do."
         )
     verify_processes(name, gpus=torch.cuda.device_count())
     with run.stage(name) as stage:
-        if stage.finished:
-            stage.say(f"{str(stage.final)!r} is finished already; `--fresh` begins anew")
+        if stage.is_finished():
             return stage.final
         path = run.data(f"{name}.jsonl")
         stage.hold("data", file_digest(path))
@@ -284,35 +292,17 @@ def _train_rows(
 ) -> Path:
     """Trains on rows, from the last checkpoint if there is one, and returns the folder of the result."""
     recipe = stage.recipe
-    last = sound_checkpoint(stage.folder)
+    last = stage.resume()
     order = row_order(rows.lengths, steps=part.steps, batch_size=part.batch_size, seed=recipe.seed)
-    done = int(last.name.rpartition("-")[2]) if last else 0
-    stage.rewind(done)
     for reason, count in rows.left_out.items():
-        stage.say(
-            f"{count} of {len(rows.ids) + sum(rows.left_out.values())} rows left out: {reason}"
-        )
-    with threads(part.threads), stage.progress(part.steps, done=done) as told:
-        trainer = SupervisedTrainer(
-            model,
-            tokenizer,
-            sft_config(part, recipe, stage.folder),
-            rows,
-            order,
-            peft_config=lora_config(recipe),
-        )
-        trainer.add_callback(StageCallback(stage, told, _tokens(rows, order, part.batch_size)))
-        if last:
-            told.say(f"taken up again at {last.name}")
-        with without_bars():
-            trainer.train(resume_from_checkpoint=str(last) if last else None)
-    trainer.accelerator.wait_for_everyone()
-    if trainer.args.should_save:
-        with whole_folder(stage.final) as partial:
-            save_model(trainer.accelerator.unwrap_model(trainer.model), tokenizer, partial)
-        plot_curves(stage.folder)
-    trainer.accelerator.wait_for_everyone()
-    return stage.final
+        total = len(rows.ids) + sum(rows.left_out.values())
+        stage.say(f"{count} of {total} rows left out: {reason}")
+    config = sft_config(part, recipe, stage.folder)
+    with threads(part.threads):
+        adapters = lora_config(recipe)
+        trainer = SupervisedTrainer(model, tokenizer, config, rows, order, peft_config=adapters)
+        train(trainer, stage, last, _tokens(rows, order, part.batch_size))
+    return save_result(trainer, tokenizer, stage)
 
 
 def sft_config(part: Supervised, recipe: Recipe, folder: Path) -> SFTConfig:
@@ -325,36 +315,18 @@ def sft_config(part: Supervised, recipe: Recipe, folder: Path) -> SFTConfig:
             f" {started} process(es)."
         )
     return SFTConfig(
-        output_dir=str(folder),
-        max_steps=part.steps,
+        **trainer_arguments(part, folder, recipe.seed),
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=part.batch_size // (micro * started),
-        learning_rate=part.learning_rate,
-        lr_scheduler_type=part.schedule,
-        warmup_steps=part.warmup_steps,
-        weight_decay=part.weight_decay,
-        max_grad_norm=part.max_grad_norm,
-        activation_checkpointing=part.gradient_checkpointing,
-        optim="adamw_torch",
         adam_beta2=part.adam_beta2,
         bf16=recipe.model.dtype == "bfloat16",
         # Without saying so, transformers takes bfloat16 on GPUs only.
         use_cpu=not torch.cuda.is_available(),
-        seed=recipe.seed,
         data_seed=recipe.seed,
-        save_strategy="steps",
-        save_steps=part.save_every,
-        save_total_limit=2,
-        logging_strategy="steps",
-        logging_steps=part.log_every,
-        # A loss that is no number ends the run; it is not replaced by an average.
-        logging_nan_inf_filter=False,
         dataset_kwargs={"skip_prepare_dataset": True},
         max_length=None,
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
-        disable_tqdm=True,
-        report_to="none",
     )
 
 
@@ -370,3 +342,32 @@ def _tokens(rows: Rows, order: Sequence[int], batch_size: int) -> Callable[[int]
         return {"tokens": all_read[at], "loss_tokens": all_counted[at]}
 
     return of
+
+
+def row_order(lengths: Sequence[int], *, steps: int, batch_size: int, seed: int) -> list[int]:
+    """The rows of all optimiser steps, one batch after the other.
+
+    Every row is seen once before any is seen twice. Rows of one batch are about equally long, so that
+    little is padded; which batch comes when has nothing to do with its length.
+
+    Returns:
+        `steps * batch_size` numbers of rows.
+    """
+    shuffling = random.Random(f"rows/{seed}")
+    stream = _epochs(len(lengths), shuffling)
+    order: list[int] = []
+    while len(order) < steps * batch_size:
+        window = [next(stream) for _ in range(_WINDOW * batch_size)]
+        window.sort(key=lambda row: lengths[row])
+        batches = [window[at : at + batch_size] for at in range(0, len(window), batch_size)]
+        shuffling.shuffle(batches)
+        for batch in batches:
+            order += batch
+    return order[: steps * batch_size]
+
+
+def _epochs(rows: int, shuffling: random.Random) -> Iterator[int]:
+    while True:
+        epoch = list(range(rows))
+        shuffling.shuffle(epoch)
+        yield from epoch

@@ -9,78 +9,42 @@ from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands import (
-    arguments,
-    attributes,
-    awk,
+    apt,
+    awk_jq,
     builtins,
-    chance,
-    comparing,
-    copying,
-    disk_usage,
-    expression,
-    finding,
-    folders,
+    chmod_chown,
+    cp_mv,
+    date_timeout,
+    df_free,
+    diff_cmp,
+    du,
+    expr,
+    find,
     helper,
     identity,
-    links,
-    listing,
-    packages,
-    processes,
-    resources,
-    stamps,
-    status,
-    streams,
-    time,
+    ln_readlink,
+    ls,
+    mkdir_rm,
+    ps,
+    seq_dd,
+    shuf_mktemp,
+    stat,
+    touch,
+    xargs,
 )
+
+_MODULES = (
+    builtins, shuf_mktemp, helper, identity, apt, ps, df_free, date_timeout,
+    chmod_chown, awk_jq, seq_dd, du, touch, stat, cp_mv, mkdir_rm,
+    ln_readlink, find, diff_cmp, expr, xargs, ls,
+)  # fmt: skip
 
 COMMANDS: Mapping[str, Command] = {
-    **builtins.COMMANDS,
-    **chance.COMMANDS,
-    **helper.COMMANDS,
-    **identity.COMMANDS,
-    **packages.COMMANDS,
-    **processes.COMMANDS,
-    **resources.COMMANDS,
-    **time.COMMANDS,
-    **attributes.COMMANDS,
-    **awk.COMMANDS,
-    **streams.COMMANDS,
-    **disk_usage.COMMANDS,
-    **stamps.COMMANDS,
-    **status.COMMANDS,
-    **copying.COMMANDS,
-    **folders.COMMANDS,
-    **links.COMMANDS,
-    **finding.COMMANDS,
-    **comparing.COMMANDS,
-    **expression.COMMANDS,
-    **arguments.COMMANDS,
-    **listing.COMMANDS,
+    name: command for module in _MODULES for name, command in module.COMMANDS.items()
 }
 
-IN_ORDER: frozenset[str] = frozenset(
-    [
-        "chgrp",
-        "chmod",
-        "chown",
-        "cp",
-        "dir",
-        "du",
-        "find",
-        "install",
-        "ln",
-        "ls",
-        "mkdir",
-        "mv",
-        "readlink",
-        "realpath",
-        "rmdir",
-        "stat",
-        "touch",
-        "truncate",
-        "vdir",
-    ]
-)
+_IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"
+IN_ORDER = frozenset(_IN_ORDER.split())
 """Commands whose messages and output keep their order when both go the same way.
 
 bashkit would put all output before all messages. None of these reads standard input: it could not

@@ -1,10 +1,14 @@
-"""The whole lines of `/etc/passwd` and `/etc/group`, for commands that tell who somebody is."""
+"""Users and groups, as `/etc/passwd` and `/etc/group` of the world say."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import CommandCall
+
+UNKNOWN_ID = 65_534
+"""`nobody`: shown for a name that the machine does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +31,34 @@ class Group:
     line: str
 
 
+class Names:
+    """Names and numbers, of users or of groups."""
+
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self._numbers = numbers
+        self._names = {number: name for name, number in reversed(numbers.items())}
+
+    def number(self, name: str) -> int:
+        """The id of a name that a file carries; a bare number is its own."""
+        if name in self._numbers:
+            return self._numbers[name]
+        return int(name) if name.isdigit() else UNKNOWN_ID
+
+    def lookup(self, text: str) -> str | None:
+        """What `chown` makes of `text`: a known name, or the name or number of a number."""
+        if text in self._numbers:
+            return text
+        digits = text.removeprefix("+")
+        if digits.isdigit():
+            return self._names.get(int(digits), str(int(digits)))
+        return None
+
+
 def accounts(call: CommandCall) -> list[Account]:
     found: list[Account] = []
     for line in text_lines(call, "/etc/passwd"):
         fields = line.split(":")
-        if len(fields) >= 7 and fields[2].isdigit() and fields[3].isdigit():
+        if len(fields) >= 4 and fields[2].isdigit() and fields[3].isdigit():
             found.append(Account(fields[0], int(fields[2]), int(fields[3]), line))
     return found
 
@@ -40,10 +67,34 @@ def groups(call: CommandCall) -> list[Group]:
     found: list[Group] = []
     for line in text_lines(call, "/etc/group"):
         fields = line.split(":")
-        if len(fields) >= 4 and fields[2].isdigit():
-            members = tuple(name for name in fields[3].split(",") if name)
+        if len(fields) >= 3 and fields[2].isdigit():
+            members = tuple(filter(None, ":".join(fields[3:]).split(",")))
             found.append(Group(fields[0], int(fields[2]), members, line))
     return found
+
+
+def user_names(call: CommandCall) -> Names:
+    return _names(call, ((one.name, one.uid) for one in accounts(call)))
+
+
+def group_names(call: CommandCall) -> Names:
+    return _names(call, ((one.name, one.gid) for one in groups(call)))
+
+
+def _names(call: CommandCall, pairs: Iterable[tuple[str, int]]) -> Names:
+    # The first line of a name counts; without a file, what the machine was set up with.
+    found = dict(reversed(list(pairs)))
+    known = {"root": 0, **{one.name: one.uid for one in call.machine.extra_users}}
+    return Names(dict(reversed(found.items())) or known)
+
+
+def login_group(call: CommandCall, user: str) -> str | None:
+    """The login group of `user`, for `chown user:`."""
+    known = next((one for one in accounts(call) if one.name == user), None)
+    if known is not None:
+        return group_names(call).lookup(str(known.gid))
+    names = ("root", *(one.name for one in call.machine.extra_users))
+    return user if user in names else None
 
 
 def current(call: CommandCall) -> Account:

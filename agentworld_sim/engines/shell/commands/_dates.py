@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from agentworld_sim.engines.shell.commands._zones import (
+from agentworld_sim.engines.shell.commands._strftime import (
     ABBREVIATIONS,
     at,
     seconds_of,
@@ -101,7 +101,7 @@ def parse_date(text: str, now_us: int, zone: tzinfo) -> tuple[int, int]:
     while rest:
         rest = rest[_take(rest, reading) :]
     try:
-        return _resolved(reading, now_us % 1_000_000 * 1000)
+        return _resolve(reading, now_us % 1_000_000 * 1000)
     except (ValueError, OverflowError) as error:
         raise InvalidDate(text) from error
 
@@ -109,12 +109,12 @@ def parse_date(text: str, now_us: int, zone: tzinfo) -> tuple[int, int]:
 def _take(rest: str, reading: _Reading) -> int:
     for kind, pattern in _PATTERNS:
         match = pattern.match(rest)
-        if match and match.end() and _understood(kind, match, reading):
+        if match and match.end() and _apply_match(kind, match, reading):
             return match.end()
     raise InvalidDate(rest)
 
 
-def _understood(kind: str, m: re.Match[str], r: _Reading) -> bool:
+def _apply_match(kind: str, m: re.Match[str], r: _Reading) -> bool:
     match kind:
         case "space":
             return True
@@ -149,7 +149,7 @@ def _understood(kind: str, m: re.Match[str], r: _Reading) -> bool:
             r.weekday = (_DAYS[m[2]], ordinal)
             return True
         case "name":
-            return _named(m[1], r)
+            return _apply_word(m[1], r)
         case "zone":
             if m[1] not in ABBREVIATIONS:
                 return False
@@ -209,7 +209,7 @@ def _add_shift(kind: str, m: re.Match[str], r: _Reading) -> bool:
     return True
 
 
-def _named(word: str, r: _Reading) -> bool:
+def _apply_word(word: str, r: _Reading) -> bool:
     if word == "ago":
         r.shift = {key: -count for key, count in r.shift.items()}
         return bool(r.shift)
@@ -236,7 +236,7 @@ def _set_clock(r: _Reading, hour: int, minute: int) -> bool:
     return True
 
 
-def _resolved(r: _Reading, now_ns: int) -> tuple[int, int]:
+def _resolve(r: _Reading, now_ns: int) -> tuple[int, int]:
     if r.epoch is not None:
         start, nanoseconds = at(r.epoch[0], UTC), r.epoch[1]
     else:

@@ -7,7 +7,7 @@ option that maps to a letter takes an argument as that letter does; one that map
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import CommandResult
@@ -22,7 +22,7 @@ class UsageError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class CommandLine:
     """Options in the order given, and what is left."""
 
     options: Sequence[tuple[str, str]]
@@ -52,10 +52,12 @@ class Options:
     """Of a command line that is refused."""
     help_hint: bool = True
     """Whether "Try '… --help' for more information." follows a complaint."""
+    name_in_hint: bool = False
+    """Whether the hint begins with the tool's name, too."""
     in_order: bool = False
     """Options end at the first operand."""
 
-    def parse(self, name: str, argv: Sequence[str]) -> Parsed:
+    def parse(self, name: str, argv: Sequence[str]) -> CommandLine:
         """Reads `argv`.
 
         Raises:
@@ -65,6 +67,7 @@ class Options:
 
     def refuse(self, name: str, complaint: str) -> UsageError:
         hint = f"Try '{name} --help' for more information.\n" if self.help_hint else ""
+        hint = f"{name}: {hint}" if self.name_in_hint else hint
         return UsageError(f"{name}: {complaint}\n{hint}", self.exit_code)
 
     def takes(self, letter: str) -> str:
@@ -79,7 +82,7 @@ class _Reader:
         self.words = list(argv)
         self.options: list[tuple[str, str]] = []
 
-    def read(self) -> Parsed:
+    def read(self) -> CommandLine:
         operands: list[str] = []
         while self.words:
             word = self.words.pop(0)
@@ -95,7 +98,7 @@ class _Reader:
                 if self.spec.in_order:
                     operands += self.words
                     break
-        return Parsed(self.options, operands)
+        return CommandLine(self.options, operands)
 
     def _short(self, letters: str) -> None:
         while letters:
@@ -115,7 +118,7 @@ class _Reader:
 
     def _long(self, word: str) -> None:
         given, equals, value = word.partition("=")
-        found = self._known(given)
+        found = self._full_name(given)
         kind = self.spec.long[found]
         key, takes = (found, kind) if kind.strip(":") == "" else (kind, self.spec.takes(kind[0]))
         if equals and not takes:
@@ -126,7 +129,7 @@ class _Reader:
             value = self.words.pop(0)
         self.options.append((key, value))
 
-    def _known(self, given: str) -> str:
+    def _full_name(self, given: str) -> str:
         if given in self.spec.long:
             return given
         near = [name for name in self.spec.long if name.startswith(given)]
@@ -139,8 +142,3 @@ class _Reader:
                 self.name, f"option '--{given}' is ambiguous; possibilities: {choices}"
             )
         return near[0]
-
-
-def letters(parsed: Parsed) -> Iterator[str]:
-    """The names of the options given, in order."""
-    return (name for name, _ in parsed.options)

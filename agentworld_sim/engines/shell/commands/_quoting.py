@@ -44,7 +44,7 @@ def _pass(name: str, *, pending: bool) -> tuple[str, bool, bool]:
             if not pending:
                 out.append("'$'")
                 pending = True
-            out.append(_escaped(char))
+            out.append(_escape(char))
             all_compatible = False
             continue
         if char == "'":
@@ -70,7 +70,7 @@ def _printable(char: str) -> bool:
     return unicodedata.category(char) not in _UNPRINTABLE
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     if char in _LETTER:
         return "\\" + _LETTER[char]
     return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
@@ -86,7 +86,7 @@ def message_quoted(text: str, env: Mapping[str, str]) -> str:
     """GNU's `quote()`: curly quotes in a UTF-8 locale, 'text' in the C locale."""
     curly = is_utf8(env)
     shown = "".join(
-        _escaped(char)
+        _escape(char)
         if char in _LETTER or not _printable(char)
         else "\\" + char
         if char == "\\" or (char in _CURLY and curly) or (char == "'" and not curly)

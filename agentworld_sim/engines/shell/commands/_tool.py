@@ -8,16 +8,11 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Literal, Self
 
-from agentworld_sim.engines.shell._command import (
-    Command,
-    CommandCall,
-    CommandResult,
-    FileStat,
-    Piece,
-)
+from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult, Piece
+from agentworld_sim.engines.shell._packages import package_of_command, version_text
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
-from agentworld_sim.engines.shell.commands._usage import described
+from agentworld_sim.engines.shell.live_files import FileStat
 from agentworld_sim.types.files import normal_path
 
 
@@ -68,6 +63,12 @@ class Tool:
         self.err.append(f"{self.name}: {text}\n")
         self.code = max(self.code, code)
 
+    def add(self, result: CommandResult) -> None:
+        """Takes over what another command answered."""
+        self.out.append(result.stdout)
+        self.err.append(result.stderr)
+        self.code = result.exit_code
+
     def result(self) -> CommandResult:
         return CommandResult("".join(self.out), "".join(self.err), self.code, tuple(self._log))
 
@@ -88,7 +89,7 @@ class Tool:
             OSError: a parent is missing.
         """
         parent, _, name = normal_path(self.path(operand)).rpartition("/")
-        return joined(self.files.realpath(parent or "/"), name)
+        return join_path(self.files.realpath(parent or "/"), name)
 
     def lstat(self, operand: str) -> FileStat:
         """`lstat` of an operand; a slash at its end means the directory behind a link."""
@@ -117,6 +118,31 @@ class Tool:
             return False
         return True
 
+    def text(self, operand: str) -> str:
+        """What a text file holds."""
+        return self.files.read(self.path(operand)).decode("utf-8", "replace")
+
+    def reference(self, operand: str) -> FileStat:
+        """What `--reference=operand` names.
+
+        Raises:
+            UsageError: there is no such file.
+        """
+        try:
+            return self.stat(operand)
+        except OSError as error:
+            said = f"failed to get attributes of {self.name_of(operand)}: {why(error)}"
+            raise UsageError(f"{self.name}: {said}\n") from None
+
+    def no_folder(self, operand: str, what: str) -> UsageError:
+        """The refusal of a target that should be a directory."""
+        try:
+            self.stat(operand)
+            reason = os.strerror(errno.ENOTDIR)
+        except OSError as error:
+            reason = why(error)
+        return UsageError(f"{self.name}: {what} {self.name_of(operand)}: {reason}\n")
+
     @property
     def umask(self) -> int:
         """What `umask` says in the calling shell."""
@@ -138,6 +164,34 @@ class Tool:
         return shell_quoted(operand, always=True)
 
 
+def help_text(command: str) -> str:
+    """What `command --help` prints, in short."""
+    text = f"Usage: {command} [OPTION]...\n"
+    package = package_of_command().get(command)
+    if package is not None and package.name == "coreutils":
+        text += (
+            "\n      --help        display this help and exit\n"
+            "      --version     output version information and exit\n"
+            "\nGNU coreutils online help: <https://www.gnu.org/software/coreutils/>\n"
+        )
+    return text
+
+
+def with_help(command: Command) -> Command:
+    """Lets `command` answer a lone `--version` or `--help`."""
+
+    @wraps(command)
+    def answered(call: CommandCall) -> CommandResult:
+        if len(call.argv) == 1 and call.argv[0] in ("--version", "--help"):
+            name = call.name.rpartition("/")[2]
+            text = version_text(name) if call.argv[0] == "--version" else help_text(name)
+            if text:
+                return CommandResult(text)
+        return command(call)
+
+    return answered
+
+
 def tool(function: Callable[[Tool], None]) -> Command:
     """Makes a `Command` of a function that fills a `Tool`; a refused command line ends it."""
 
@@ -154,10 +208,10 @@ def tool(function: Callable[[Tool], None]) -> Command:
             running.code = refused.result.exit_code
         return running.result()
 
-    return described(command)
+    return with_help(command)
 
 
-def joined(folder: str, name: str) -> str:
+def join_path(folder: str, name: str) -> str:
     """`folder/name` as tools print it: no second slash after one at the end."""
     return folder + name if folder.endswith("/") else f"{folder}/{name}"
 

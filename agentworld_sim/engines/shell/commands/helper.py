@@ -1,28 +1,24 @@
-"""What shell functions of the embedded shell call for the length of one script (see `_guise`)."""
+"""What shell functions of the embedded shell call for the length of one script (see `bash_shims`)."""
 
 from __future__ import annotations
 
 import base64
-import errno
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._files import LiveFiles, quoted
-from agentworld_sim.engines.shell._guise import HELPER, VALUED_OPTIONS
+from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._packages import MISSING, version_text
-from agentworld_sim.engines.shell._system import PROGRAM_START
-from agentworld_sim.engines.shell.commands._strftime import strftime
-from agentworld_sim.engines.shell.commands._usage import help_text
-from agentworld_sim.engines.shell.commands._zones import at, zone_of
-from agentworld_sim.engines.shell.commands.archives import tar
+from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
+from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.builtins import signal_table
-from agentworld_sim.engines.shell.commands.chance import shuffled_sort
-from agentworld_sim.engines.shell.commands.comparing import cmp
-from agentworld_sim.engines.shell.commands.compressing import gunzip, gzip
+from agentworld_sim.engines.shell.commands.diff_cmp import cmp
+from agentworld_sim.engines.shell.commands.gzip import gunzip, gzip
+from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
+from agentworld_sim.engines.shell.commands.tar import tar
+from agentworld_sim.engines.shell.image import PROGRAM_START
+from agentworld_sim.engines.shell.live_files import quoted
 
 
 def helper(call: CommandCall) -> CommandResult:
@@ -129,8 +125,7 @@ def _rand(call: CommandCall) -> CommandResult:
     if "-hex" in words:
         text = data.hex() + "\n"
     elif "-base64" in words:
-        text = base64.encodebytes(data).decode()
-        text = re.sub(r"\n", "", text)
+        text = base64.b64encode(data).decode()
         text = "".join(f"{text[i : i + 64]}\n" for i in range(0, len(text), 64))
     else:
         # Text only: bytes beyond ASCII cannot leave a command of ours.
@@ -158,7 +153,7 @@ def _sort(call: CommandCall) -> CommandResult:
                 reason = error.strerror or "No such file or directory"
                 return CommandResult("", f"sort: cannot read: {name}: {reason}\n", 2)
     lines = text.removesuffix("\n").split("\n") if text else []
-    chosen = shuffled_sort(lines, call.random, unique="u" in flags or "--unique" in call.argv)
+    chosen = random_sort(lines, call.random, unique="u" in flags or "--unique" in call.argv)
     return CommandResult("".join(f"{line}\n" for line in chosen))
 
 
@@ -189,59 +184,6 @@ def _as_tool(command: Command) -> Command:
     return call_it
 
 
-_SAYS = {
-    "tac": "failed to open '{name}' for reading: {why}",
-    "rev": "cannot open {name}: {why}",
-}
-
-
-def _each(call: CommandCall) -> CommandResult:
-    """A tool over many files, some of which cannot be read: it tells which and does the others."""
-    tool, words = call.argv[1], list(call.argv[2:])
-    options: list[str] = []
-    names: list[str] = []
-    while words:
-        word = words.pop(0)
-        if not word.startswith("-") or word == "-":
-            names.append(word)
-            continue
-        options.append(word)
-        letters = VALUED_OPTIONS.get(tool, "")
-        if len(word) == 2 and word[1] in letters and words:
-            options.append(words.pop(0))
-    said: list[str] = []
-    readable: list[str] = []
-    for name in names:
-        path = name if name.startswith("/") else f"{call.cwd}/{name}"
-        try:
-            call.files.read(path)
-            readable.append(name)
-        except OSError as error:
-            reason = os.strerror(error.errno or 0)
-            shape = _SAYS.get(tool, "{name}: {why}")
-            said.append(f"{tool}: {shape.format(name=name, why=reason)}\n")
-            if tool == "wc" and error.errno == errno.EISDIR:
-                readable.append("/dev/null\0" + name)
-    result = CommandResult()
-    if readable:
-        plain = [name.partition("\0")[0] for name in readable]
-        result = call.native([*options, *plain], "", program=tool)
-    out = result.stdout
-    for name in readable:
-        empty, _, shown = name.partition("\0")
-        if shown:
-            out = out.replace(f" {empty}\n", f" {shown}\n", 1)
-    if tool == "wc" and len(readable) == 1 and len(names) > 1:
-        line = out.rstrip("\n")
-        out += line[: len(line) - len(readable[0])] + "total\n"
-    if any("\0" in name for name in readable):
-        # A folder's size says nothing about the numbers to come: GNU makes room for seven digits.
-        out = re.sub(
-            r"(?m)^ *\d+(?: +\d+)*(?= )", lambda m: " ".join(f"{n:>7}" for n in m[0].split()), out
-        )
-    return CommandResult(out, "".join(said) + result.stderr, 1)
-
-
 def _grep(call: CommandCall) -> CommandResult:
     """`--exclude-dir` holds for folders named on the command line too."""
     given = list(call.argv[1:])
@@ -262,18 +204,16 @@ def _grep(call: CommandCall) -> CommandResult:
 def _umask(call: CommandCall) -> CommandResult:
     """`umask DEPTH [MASK]`: the mask set at a depth of subshells, or only that depth."""
     files = call.files
-    if isinstance(files, LiveFiles):
-        depth = int(call.argv[1])
-        if len(call.argv) > 2:
-            files.mask.change(depth, int(call.argv[2], 8))
-        else:
-            files.mask.back_at(depth)
+    depth = int(call.argv[1])
+    if len(call.argv) > 2:
+        files.mask.change(depth, int(call.argv[2], 8))
+    else:
+        files.mask.back_at(depth)
     return CommandResult()
 
 
 _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
     "cmp": _as_tool(cmp),
-    "each": _each,
     "grep": _grep,
     "gunzip": _as_tool(gunzip),
     "gzip": _as_tool(gzip),

@@ -14,8 +14,7 @@ from agentworld_sim.engines.shell.commands._accounts import (
     text_lines,
 )
 from agentworld_sim.engines.shell.commands._options import Options
-from agentworld_sim.engines.shell.commands._tool import Tool, tool
-from agentworld_sim.engines.shell.commands._usage import described
+from agentworld_sim.engines.shell.commands._tool import Tool, tool, with_help
 
 _UNAME = Options("asnrvmpio", {
     "all": "a", "kernel-name": "s", "nodename": "n", "kernel-release": "r",
@@ -24,7 +23,6 @@ _UNAME = Options("asnrvmpio", {
 })  # fmt: skip
 
 
-@described
 @tool
 def uname(t: Tool) -> None:
     parsed = _UNAME.parse(t.name, t.call.argv)
@@ -33,7 +31,7 @@ def uname(t: Tool) -> None:
     machine = t.call.machine
     fields = {
         "s": "Linux",
-        "n": host_name(t.call),
+        "n": machine.hostname,
         "r": machine.kernel,
         "v": machine.kernel_version,
         "m": machine.arch,
@@ -48,43 +46,29 @@ def uname(t: Tool) -> None:
     t.say(" ".join(value for name, value in fields.items() if name in (given or {"s"})))
 
 
-@described
 @tool
 def arch(t: Tool) -> None:
     t.say(t.call.machine.arch)
 
 
-_HOSTNAME = Options("aAdfFiIsvV", {
-    "alias": "a", "all-fqdns": "A", "domain": "d", "fqdn": "f", "long": "f", "ip-address": "i",
-    "all-ip-addresses": "I", "short": "s",
+_HOSTNAME = Options("fIs", {
+    "fqdn": "f", "long": "f", "all-ip-addresses": "I", "short": "s",
 }, help_hint=False)  # fmt: skip
 
 
-@described
 @tool
 def hostname(t: Tool) -> None:
     parsed = _HOSTNAME.parse(t.name, t.call.argv)
     if parsed.operands:
         t.complain("you must be root to change the host name")
         return
-    name = host_name(t.call)
-    asked = parsed.last("a", "d", "i", "I", "s")
-    if asked == "i":
-        t.say("127.0.1.1")
-    elif asked == "I":
+    name = t.call.machine.hostname  # of the kernel: it follows `/etc/hostname` at the next boot
+    if "I" in parsed:
         t.say("10.0.2.15 ")
-    elif asked in ("d", "a"):
-        t.say(name.partition(".")[2])
     else:
-        t.say(name.partition(".")[0] if asked == "s" else name)
+        t.say(name.partition(".")[0] if "s" in parsed else name)
 
 
-def host_name(call: CommandCall) -> str:
-    """The kernel's host name, which does not follow `/etc/hostname` until the next boot."""
-    return call.machine.hostname
-
-
-@described
 @tool
 def whoami(t: Tool) -> None:
     if t.call.argv:
@@ -92,7 +76,6 @@ def whoami(t: Tool) -> None:
     t.say(current(t.call).name)
 
 
-@described
 @tool
 def logname(t: Tool) -> None:
     t.complain("no login name")
@@ -103,7 +86,6 @@ _ID = Options("aZgGnruz", {
 })  # fmt: skip
 
 
-@described
 @tool
 def id_(t: Tool) -> None:
     parsed = _ID.parse("id", t.call.argv)
@@ -143,7 +125,6 @@ def _id_line(call: CommandCall, account: Account, chosen: str, *, names: bool) -
     return f"uid={account.uid}({account.name}) gid={shown[0]} groups={','.join(shown)}"
 
 
-@described
 @tool
 def groups_(t: Tool) -> None:
     for operand in t.call.argv or [""]:
@@ -155,20 +136,15 @@ def groups_(t: Tool) -> None:
         t.say(f"{operand} : {names}" if operand else names)
 
 
-_DATABASES = ("passwd", "group", "hosts", "shadow", "services", "protocols", "networks")
+_DATABASES = ("passwd", "group", "hosts")
 
 
-@described
 @tool
 def getent(t: Tool) -> None:
-    if not t.call.argv:
-        t.err.append("Usage: getent [OPTION...] database [key ...]\n")
-        t.err.append("Try `getent --help' or `getent --usage' for more information.\n")
-        t.code = 1
-        return
-    database, *keys = t.call.argv
+    database, *keys = t.call.argv or [""]
     if database not in _DATABASES:
-        t.err.append(f"Unknown database: {database}\n")
+        usage = "Usage: getent [OPTION...] database [key ...]"
+        t.err.append(f"Unknown database: {database}\n" if database else f"{usage}\n")
         t.err.append("Try `getent --help' or `getent --usage' for more information.\n")
         t.code = 1
         return
@@ -186,9 +162,6 @@ def _database(call: CommandCall, name: str) -> list[tuple[set[str], str]]:
         return [({one.name, str(one.uid)}, one.line) for one in accounts(call)]
     if name == "group":
         return [({one.name, str(one.gid)}, one.line) for one in groups(call)]
-    if name != "hosts":
-        lines = text_lines(call, f"/etc/{name}")
-        return [({line.partition(":")[0]}, line) for line in lines]
     found: list[tuple[set[str], str]] = []
     for line in text_lines(call, "/etc/hosts"):
         address, *names = line.partition("#")[0].split() or [""]
@@ -197,41 +170,7 @@ def _database(call: CommandCall, name: str) -> list[tuple[set[str], str]]:
     return found
 
 
-_LOCALE_NAMES = (
-    "CTYPE NUMERIC TIME COLLATE MONETARY MESSAGES PAPER NAME ADDRESS TELEPHONE MEASUREMENT"
-    " IDENTIFICATION"
-)
-
-
-@described
-@tool
-def locale(t: Tool) -> None:
-    env = t.call.env
-    words = [word for word in t.call.argv if not word.startswith("-")]
-    if "-a" in t.call.argv:
-        t.out.append("C\nC.utf8\nPOSIX\n")
-        return
-    if words:
-        for word in words:
-            if word == "charmap":
-                utf8 = "utf" in (env.get("LC_ALL") or env.get("LANG") or "").lower()
-                t.say("UTF-8" if utf8 else "ANSI_X3.4-1968")
-            elif word == "LC_ALL" or word == "LANG":
-                t.say(env.get(word, ""))
-            else:
-                t.complain(f'unknown name "{word}"')
-        return
-    language, everything = env.get("LANG", ""), env.get("LC_ALL", "")
-    t.say(f"LANG={language}")
-    t.say(f"LANGUAGE={env.get('LANGUAGE', '')}")
-    for name in _LOCALE_NAMES.split():
-        own = env.get(f"LC_{name}", "")
-        implied = everything or language or "POSIX"
-        t.say(f"LC_{name}={own}" if own and not everything else f'LC_{name}="{implied}"')
-    t.say(f"LC_ALL={everything}")
-
-
-@described
+@with_help
 def which(call: CommandCall) -> CommandResult:
     words = [word for word in call.argv if word != "--"]
     options = [word for word in words if word.startswith("-")]
@@ -273,7 +212,6 @@ COMMANDS: Mapping[str, Command] = {
     "groups": groups_,
     "hostname": hostname,
     "id": id_,
-    "locale": locale,
     "logname": logname,
     "uname": uname,
     "which": which,

@@ -7,12 +7,12 @@ from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
 
 
-def said(text: str) -> Observation:
+def text_answer(text: str) -> Observation:
     """A computed answer."""
     return Observation(text=text)
 
 
-def failed(text: str) -> Observation:
+def error_answer(text: str) -> Observation:
     """An answer that the real tool marks as an error."""
     return Observation(text=text, is_error=True)
 

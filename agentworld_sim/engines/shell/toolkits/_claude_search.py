@@ -9,11 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentworld_sim.engines.shell.toolkits._answers import failed, said
-from agentworld_sim.engines.shell.toolkits._claude_state import here, located, refused, shown
-from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
+from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
+from agentworld_sim.engines.shell.toolkits._answers import error_answer, text_answer
+from agentworld_sim.engines.shell.toolkits._claude_state import (
+    cwd_note,
+    display_path,
+    resolve_path,
+    tool_use_error,
+)
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
-from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, is_binary
+from agentworld_sim.engines.shell.toolkits._walking import files_below, searched_files
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
@@ -57,34 +62,34 @@ _TYPES = {
 def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """`Glob`: files by name, the oldest first."""
     files, pattern = turn.live.files, str(arguments["pattern"])
-    root = located(turn, arguments.get("path") or turn.cwd)
+    root = resolve_path(turn, arguments.get("path") or turn.cwd)
     if not files.exists(root):
-        return refused(f"Directory does not exist: {root}. {here(turn)}")
+        return tool_use_error(f"Directory does not exist: {root}. {cwd_note(turn)}")
     if files.stat(root).kind != "directory":
-        return refused(f"Path is not a directory: {root}")
+        return tool_use_error(f"Path is not a directory: {root}")
     if pattern.startswith("/"):
         # An absolute pattern brings its own root: the part before the first wildcard.
-        root, pattern = _rooted(pattern)
+        root, pattern = _split_root(pattern)
     try:
         wanted = by_glob(pattern)
     except PatternTooBroad:
-        return said("No files found")
+        return text_answer("No files found")
     if not files.exists(root):
-        return said("No files found")
+        return text_answer("No files found")
     found = [
         (info.mtime_us, f"{root.rstrip('/')}/{path}")
         for path, info in files_below(files, root)
         if wanted(path)
     ]
     if not found:
-        return said("No files found")
-    lines = [shown(turn, path) for _, path in sorted(found)[:GLOB_FILES]]
+        return text_answer("No files found")
+    lines = [display_path(turn, path) for _, path in sorted(found)[:GLOB_FILES]]
     if len(found) > GLOB_FILES:
         lines.append("(Results are truncated. Consider using a more specific path or pattern.)")
-    return said("\n".join(lines))
+    return text_answer("\n".join(lines))
 
 
-def _rooted(pattern: str) -> tuple[str, str]:
+def _split_root(pattern: str) -> tuple[str, str]:
     parts = pattern.split("/")
     plain = 0
     while plain < len(parts) - 1 and not set("*?[{") & set(parts[plain]):
@@ -116,7 +121,7 @@ def by_glob(pattern: str) -> Callable[[str], bool]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _GrepRequest:
     """The arguments of `Grep`, read."""
 
     pattern: str
@@ -131,12 +136,12 @@ class _Asked:
     offset: int
 
     @classmethod
-    def of(cls, turn: ShellTurn, arguments: Mapping[str, Any]) -> _Asked:
+    def of(cls, turn: ShellTurn, arguments: Mapping[str, Any]) -> _GrepRequest:
         around = arguments.get("-C", arguments.get("context"))
         limit = arguments.get("head_limit")
         return cls(
             pattern=arguments["pattern"],
-            root=located(turn, arguments.get("path") or turn.cwd),
+            root=resolve_path(turn, arguments.get("path") or turn.cwd),
             mode=arguments.get("output_mode", "files_with_matches"),
             ignore_case=bool(arguments.get("-i")),
             multiline=bool(arguments.get("multiline")),
@@ -160,11 +165,11 @@ class _Asked:
 
 def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """`Grep`: contents by a regular expression."""
-    asked = _Asked.of(turn, arguments)
+    asked = _GrepRequest.of(turn, arguments)
     if not turn.live.files.exists(asked.root):
-        return refused(f"Path does not exist: {asked.root}. {here(turn)}")
+        return tool_use_error(f"Path does not exist: {asked.root}. {cwd_note(turn)}")
     try:
-        paths = _searched(turn, asked.root, arguments.get("glob"), arguments.get("type"))
+        paths = _paths_to_search(turn, asked.root, arguments.get("glob"), arguments.get("type"))
         hits = search(
             turn,
             asked.pattern,
@@ -173,38 +178,36 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
             multiline=asked.multiline,
         )
     except PatternRefused as error:
-        return failed(f"rg: {error}")
+        return error_answer(f"rg: {error}")
     except PatternTooBroad:
-        return said("No files found")
+        return text_answer("No files found")
     if asked.mode == "content":
-        return said(_contents(turn, asked, hits))
+        return text_answer(_contents(turn, asked, hits))
     if asked.mode == "count":
-        return said(_counts(turn, asked, hits))
-    return said(_files(turn, asked, hits))
+        return text_answer(_counts(turn, asked, hits))
+    return text_answer(_files(turn, asked, hits))
 
 
-def _searched(turn: ShellTurn, root: str, pattern: str | None, kind: str | None) -> list[str]:
+def _paths_to_search(
+    turn: ShellTurn, root: str, pattern: str | None, kind: str | None
+) -> list[str]:
     """The files that ripgrep would open."""
     files = turn.live.files
     if files.stat(root).kind != "directory":
         return [root]
-    ignored = GitIgnored(files, root)
-
-    def skip(path: str, is_directory: bool) -> bool:
-        if is_directory and path.rpartition("/")[2] in _REPOSITORIES:
-            return True
-        return ignored.covers(f"{root.rstrip('/')}/{path}", is_directory)
-
     # Several patterns may be given at once, separated by spaces or commas outside braces.
     wanted = [by_glob(one) for one in _patterns(pattern or "")]
     endings = tuple(f".{ending}" for ending in _TYPES.get(kind or "", kind or "").split())
-    return [
-        path
-        for inner, _ in files_below(files, root, skip=skip)
-        if (not wanted or any(fits(inner) for fits in wanted))
-        and (not endings or inner.endswith(endings))
-        and not is_binary(files.read(path := f"{root.rstrip('/')}/{inner}"))
-    ]
+
+    def skip(path: str, is_directory: bool) -> bool:
+        return is_directory and path.rpartition("/")[2] in _REPOSITORIES
+
+    def fits(path: str) -> bool:
+        return (not wanted or any(one(path) for one in wanted)) and (
+            not endings or path.endswith(endings)
+        )
+
+    return searched_files(files, root, skip=skip, fits=fits)
 
 
 def _patterns(text: str) -> list[str]:
@@ -213,22 +216,24 @@ def _patterns(text: str) -> list[str]:
     ]
 
 
-def _files(turn: ShellTurn, asked: _Asked, hits: Sequence[Hit]) -> str:
+def _files(turn: ShellTurn, asked: _GrepRequest, hits: Sequence[Hit]) -> str:
     paths = list(dict.fromkeys(hit.path for hit in hits))
     if not paths:
         return "No files found"
     times = {path: turn.live.files.stat(path).mtime_us for path in paths}
     newest = sorted(paths, key=lambda path: (-times[path], path))
-    lines, note = asked.page([shown(turn, path) for path in newest])
+    lines, note = asked.page([display_path(turn, path) for path in newest])
     word = "file" if len(lines) == 1 else "files"
     return "\n".join([f"Found {len(lines)} {word}{f' {note}' if note else ''}", *lines])
 
 
-def _counts(turn: ShellTurn, asked: _Asked, hits: Sequence[Hit]) -> str:
+def _counts(turn: ShellTurn, asked: _GrepRequest, hits: Sequence[Hit]) -> str:
     counts: dict[str, int] = {}
     for hit in hits:
         counts[hit.path] = counts.get(hit.path, 0) + 1
-    lines, note = asked.page([f"{shown(turn, path)}:{count}" for path, count in counts.items()])
+    lines, note = asked.page(
+        [f"{display_path(turn, path)}:{count}" for path, count in counts.items()]
+    )
     total = sum(int(line.rpartition(":")[2]) for line in lines)
     times = "occurrence" if total == 1 else "occurrences"
     word = "file" if len(lines) == 1 else "files"
@@ -237,7 +242,7 @@ def _counts(turn: ShellTurn, asked: _Asked, hits: Sequence[Hit]) -> str:
     return f"{listed}\n\nFound {total} total {times} across {len(lines)} {word}.{said_of}"
 
 
-def _contents(turn: ShellTurn, asked: _Asked, hits: Sequence[Hit]) -> str:
+def _contents(turn: ShellTurn, asked: _GrepRequest, hits: Sequence[Hit]) -> str:
     by_path: dict[str, dict[int, str]] = {}
     for hit in hits:
         by_path.setdefault(hit.path, {})[hit.line] = hit.text
@@ -262,7 +267,7 @@ def _contents(turn: ShellTurn, asked: _Asked, hits: Sequence[Hit]) -> str:
 
 
 def _around(
-    turn: ShellTurn, asked: _Asked, path: str, found: Mapping[int, str], *, alone: bool
+    turn: ShellTurn, asked: _GrepRequest, path: str, found: Mapping[int, str], *, alone: bool
 ) -> list[str]:
     """Matching lines and those about them; a line of dashes where some are left out."""
     text = turn.live.files.read(path).decode("utf-8", "replace")
@@ -285,9 +290,16 @@ def _around(
 
 
 def _line(
-    turn: ShellTurn, asked: _Asked, path: str, number: int, text: str, mark: str, *, alone: bool
+    turn: ShellTurn,
+    asked: _GrepRequest,
+    path: str,
+    number: int,
+    text: str,
+    mark: str,
+    *,
+    alone: bool,
 ) -> str:
-    start = "" if alone else shown(turn, path) + mark
+    start = "" if alone else display_path(turn, path) + mark
     count = f"{number}{mark}" if asked.numbers else ""
     if len(text) > COLUMNS:
         text = "[Omitted long matching line]" if mark == ":" else "[Omitted long context line]"

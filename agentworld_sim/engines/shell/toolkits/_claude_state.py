@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agentworld_sim.engines.shell.toolkits._answers import absolute, failed
+from agentworld_sim.engines.shell.toolkits._answers import absolute, error_answer
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import blob_id, parent_of
 from agentworld_sim.types.turns import Observation
@@ -15,44 +15,44 @@ SHELL = "claude-code"
 _READ = "claude-code/read"
 
 
-def refused(text: str) -> Observation:
+def tool_use_error(text: str) -> Observation:
     """The call was not carried out: its arguments do not fit the state of things."""
-    return failed(f"<tool_use_error>{text}</tool_use_error>")
+    return error_answer(f"<tool_use_error>{text}</tool_use_error>")
 
 
 def remember(turn: ShellTurn, path: str, data: bytes) -> None:
     """Notes that the agent knows this content of the file."""
-    known = _known(turn)
+    known = _read_contents(turn)
     known[path] = blob_id(data)
     turn.raw[_READ] = json.dumps(known, sort_keys=True).encode()
     turn.changed.add(_READ)
 
 
-def not_known(turn: ShellTurn, path: str, data: bytes) -> Observation | None:
+def refusal_if_unread(turn: ShellTurn, path: str, data: bytes) -> Observation | None:
     """Why the file may not be changed, or `None`: the agent has read what is there now."""
-    known = _known(turn).get(path)
+    known = _read_contents(turn).get(path)
     if known is None:
-        return refused("File has not been read yet. Read it first before writing to it.")
+        return tool_use_error("File has not been read yet. Read it first before writing to it.")
     if known != blob_id(data):
-        return refused(
+        return tool_use_error(
             "File has been modified since read, either by the user or by a linter. Read it again"
             " before attempting to write it."
         )
     return None
 
 
-def _known(turn: ShellTurn) -> dict[str, str]:
+def _read_contents(turn: ShellTurn) -> dict[str, str]:
     return json.loads(turn.raw.get(_READ, b"{}"))
 
 
-def here(turn: ShellTurn) -> str:
+def cwd_note(turn: ShellTurn) -> str:
     """The sentence that follows where something does not exist."""
     return f"Note: your current working directory is {turn.cwd}."
 
 
-def missing(turn: ShellTurn, path: str) -> str:
+def missing_file_text(turn: ShellTurn, path: str) -> str:
     """What is said of a file that does not exist; a file of the same name may be suggested."""
-    return f"File does not exist. {here(turn)}{_alike(turn, path)}"
+    return f"File does not exist. {cwd_note(turn)}{_alike(turn, path)}"
 
 
 def _alike(turn: ShellTurn, path: str) -> str:
@@ -68,13 +68,13 @@ def _alike(turn: ShellTurn, path: str) -> str:
     return ""
 
 
-def shown(turn: ShellTurn, path: str) -> str:
+def display_path(turn: ShellTurn, path: str) -> str:
     """A path in a list of results: relative to the shell's directory where it lies below it."""
     below = turn.cwd.rstrip("/") + "/"
     return path.removeprefix(below)
 
 
-def located(turn: ShellTurn, path: str) -> str:
+def resolve_path(turn: ShellTurn, path: str) -> str:
     """The absolute path; `~` is the home directory."""
     if path == "~" or path.startswith("~/"):
         path = turn.live.machine.home + path[1:]

@@ -74,12 +74,12 @@ def _syntax(line: int, said: str, script: str) -> str:
     if token is not None:
         last = line == script.rstrip("\n").count("\n") + 1
         return f"{_SHELL}: {line}: Syntax error: {'end of file' if last else 'newline'} unexpected"
-    wanted = _unclosed(script)
+    wanted = _missing_closer(script)
     expecting = f' (expecting "{wanted}")' if wanted else ""
     return f"{_SHELL}: {line - 1}: Syntax error: end of file unexpected{expecting}"
 
 
-def _unclosed(script: str) -> str:
+def _missing_closer(script: str) -> str:
     """What would close the innermost construct that `script` leaves open."""
     wanted: list[str] = []
     for found in _WORDS.finditer(script):

@@ -7,16 +7,15 @@ import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.shell._command import FileStat
-from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, located
-from agentworld_sim.engines.shell.toolkits._globs import PatternTooBroad
-from agentworld_sim.engines.shell.toolkits._minimatch import matches
+from agentworld_sim.engines.shell.glob_patterns import PatternTooBroad, minimatch
+from agentworld_sim.engines.shell.live_files import FileStat
+from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, resolve_path
 from agentworld_sim.engines.shell.toolkits._node import (
     NodeError,
     collation_key,
     date_text,
     node_error,
-    padded,
+    pad_end,
     size_text,
 )
 from agentworld_sim.engines.shell.turn import ShellTurn
@@ -24,13 +23,13 @@ from agentworld_sim.engines.shell.turn import ShellTurn
 
 def names(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`list_directory`: a line for each name."""
-    path = located(turn, arguments["path"])
+    path = resolve_path(turn, arguments["path"])
     return "\n".join(f"{_label(stat)} {name}" for name, stat in _entries(turn, path))
 
 
 def sizes(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`list_directory_with_sizes`: a table and its sums."""
-    path = located(turn, arguments["path"])
+    path = resolve_path(turn, arguments["path"])
     found = [
         (name, stat.kind == "directory", _size(turn, f"{path}/{name}"))
         for name, stat in _entries(turn, path)
@@ -40,7 +39,7 @@ def sizes(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     else:
         ordered = sorted(found, key=lambda one: collation_key(one[0]))
     lines = [
-        f"{'[DIR]' if is_directory else '[FILE]'} {padded(name, 30)}"
+        f"{'[DIR]' if is_directory else '[FILE]'} {pad_end(name, 30)}"
         f" {'' if is_directory else size_text(size).rjust(10)}"
         for name, is_directory, size in ordered
     ]
@@ -62,9 +61,9 @@ def tree(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
 
     def below(path: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
-        for name, stat in _entries(turn, located(turn, path)):
+        for name, stat in _entries(turn, resolve_path(turn, path)):
             inner = os.path.normpath(f"{path}/{name}" if path else name)
-            if _left_out(os.path.relpath(inner, root or "."), excluded):
+            if _is_excluded(os.path.relpath(inner, root or "."), excluded):
                 continue
             is_directory = stat.kind == "directory"
             entry: dict[str, Any] = {"name": name, "type": "directory" if is_directory else "file"}
@@ -78,7 +77,7 @@ def tree(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
 
 def search(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`search_files`: full paths, in the order of the walk."""
-    root = located(turn, arguments["path"])
+    root = resolve_path(turn, arguments["path"])
     pattern: str = arguments["pattern"]
     excluded: Sequence[str] = arguments.get("excludePatterns", ())
     found: list[str] = []
@@ -88,10 +87,10 @@ def search(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
             full = f"{path.rstrip('/')}/{name}"
             relative = full[len(root.rstrip("/")) + 1 :]
             try:
-                located(turn, full)
-                if any(matches(relative, one) for one in excluded):
+                resolve_path(turn, full)
+                if any(minimatch(relative, one) for one in excluded):
                     continue
-                if matches(relative, pattern):
+                if minimatch(relative, pattern):
                     found.append(full)
                 if stat.kind == "directory":
                     look(full)
@@ -104,7 +103,7 @@ def search(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
 
 def info(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`get_file_info`. The world keeps one time for a file, so its three times are the same."""
-    path = located(turn, arguments["path"])
+    path = resolve_path(turn, arguments["path"])
     try:
         stat = turn.live.files.stat(path)
     except OSError as error:
@@ -144,11 +143,11 @@ def _size(turn: ShellTurn, path: str) -> int:
         return 0
 
 
-def _left_out(relative: str, patterns: Sequence[str]) -> bool:
+def _is_excluded(relative: str, patterns: Sequence[str]) -> bool:
     for pattern in patterns:
         forms = [pattern] if "*" in pattern else [pattern, f"**/{pattern}", f"**/{pattern}/**"]
         try:
-            if any(matches(relative, form) for form in forms):
+            if any(minimatch(relative, form) for form in forms):
                 return True
         except PatternTooBroad:
             continue

@@ -29,7 +29,7 @@ def allowed_directories(turn: ShellTurn) -> Sequence[str]:
     return tuple(dict.fromkeys((machine.workdir, "/")))
 
 
-def located(turn: ShellTurn, path: str) -> str:
+def resolve_path(turn: ShellTurn, path: str) -> str:
     """The real path that `path` stands for; its last parts may not exist.
 
     Raises:
@@ -38,7 +38,7 @@ def located(turn: ShellTurn, path: str) -> str:
     """
     allowed = allowed_directories(turn)
     absolute = _absolute(turn, path, allowed)
-    if not _within(_normalised(absolute), allowed):
+    if not _within(_normalise(absolute), allowed):
         raise Refused(
             f"Access denied - path outside allowed directories: {absolute} not in"
             f" {', '.join(allowed)}"
@@ -80,11 +80,11 @@ def _absolute(turn: ShellTurn, path: str, allowed: Sequence[str]) -> str:
     if path.startswith("/"):
         return normal_path(path)
     candidates = [normal_path(f"{directory}/{path}") for directory in allowed]
-    inside = (one for one in candidates if _within(_normalised(one), allowed))
+    inside = (one for one in candidates if _within(_normalise(one), allowed))
     return next(inside, candidates[0])
 
 
-def _normalised(path: str) -> str:
+def _normalise(path: str) -> str:
     """Without the blanks and quotes that people copy along; only for the question who may."""
     return re.sub(r"""^["']|["']$""", "", path.strip(SPACE))
 
@@ -100,7 +100,7 @@ def _within(path: str, allowed: Sequence[str]) -> bool:
 
 
 def _require_inside(real: str, allowed: Sequence[str]) -> None:
-    if not _within(_normalised(real), allowed):
+    if not _within(_normalise(real), allowed):
         raise Refused(
             f"Access denied - symlink target outside allowed directories: {real} not in"
             f" {', '.join(allowed)}"
@@ -109,7 +109,7 @@ def _require_inside(real: str, allowed: Sequence[str]) -> None:
 
 def _not_yet(turn: ShellTurn, absolute: str, allowed: Sequence[str]) -> str:
     """Where a path would be made; names are found in either normal form of Unicode."""
-    above = [one for one in allowed if _within(_normalised(absolute), [one])]
+    above = [one for one in allowed if _within(_normalise(absolute), [one])]
     if not above:
         return absolute
     top = max(above, key=len)

@@ -9,12 +9,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.shell.toolkits._answers import absolute, failed, said
-from agentworld_sim.engines.shell.toolkits._gemini_files import outside, workspace
-from agentworld_sim.engines.shell.toolkits._globs import Glob, PatternTooBroad
+from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
+from agentworld_sim.engines.shell.toolkits._answers import absolute, error_answer, text_answer
+from agentworld_sim.engines.shell.toolkits._node import collation_key
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
-from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, is_binary
+from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, searched_files
 from agentworld_sim.engines.shell.turn import ShellTurn
+from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
 
 MAX_MATCHES = 20_000
@@ -26,20 +27,34 @@ _NOT_SEARCHED = frozenset({".git", "node_modules", "bower_components", "build", 
 _ENDINGS_NOT_SEARCHED = (".log", ".tmp")
 
 
+def workspace(turn: ShellTurn) -> str:
+    """The one workspace directory."""
+    return turn.live.machine.workdir
+
+
+def outside(turn: ShellTurn, path: str) -> bool:
+    """Whether a path lies outside the workspace."""
+    return not (normal_path(path) + "/").startswith(workspace(turn).rstrip("/") + "/")
+
+
 def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """`list_directory`."""
     path, files = str(arguments["path"]), turn.live.files
     if not path.startswith("/"):
-        return failed(f"Path must be absolute: {path}")
+        return error_answer(f"Path must be absolute: {path}")
     if outside(turn, path):
-        return failed(f"Path must be within one of the workspace directories: {workspace(turn)}")
+        return error_answer(
+            f"Path must be within one of the workspace directories: {workspace(turn)}"
+        )
     if not files.exists(path):
-        return failed(f"Error listing directory: ENOENT: no such file or directory, stat '{path}'")
+        return error_answer(
+            f"Error listing directory: ENOENT: no such file or directory, stat '{path}'"
+        )
     if files.stat(path).kind != "directory":
-        return failed(f"Error: Path is not a directory: {path}")
+        return error_answer(f"Error: Path is not a directory: {path}")
     names = files.listdir(path)
     if not names:
-        return said(f"Directory {path} is empty.")
+        return text_answer(f"Directory {path} is empty.")
     options: Mapping[str, Any] = arguments.get("file_filtering_options") or {}
     kept = _not_ignored(turn, path, names, respect=options.get("respect_git_ignore", True))
     hidden = len(names) - len(kept)
@@ -47,10 +62,10 @@ def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation
     kept = [name for name in kept if not any(one.fullmatch(name) for one in patterns)]
     folders = {name for name in kept if _kind(turn, f"{path}/{name}") == "directory"}
     kept = [name for name in kept if _kind(turn, f"{path}/{name}")]
-    kept.sort(key=lambda name: (name not in folders, collated(name)))
+    kept.sort(key=lambda name: (name not in folders, collation_key(name)))
     lines = [f"[DIR] {name}" if name in folders else name for name in kept]
     note = f"\n\n({hidden} git-ignored)" if hidden else ""
-    return said("\n".join([f"Directory listing for {path}:", *lines]) + note)
+    return text_answer("\n".join([f"Directory listing for {path}:", *lines]) + note)
 
 
 def _not_ignored(turn: ShellTurn, path: str, names: Sequence[str], *, respect: bool) -> list[str]:
@@ -77,24 +92,18 @@ def _simple(pattern: str) -> re.Pattern[str]:
     return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."))
 
 
-def collated(text: str) -> tuple[object, ...]:
-    """Sorts as JavaScript's `localeCompare` does: signs, digits, letters; case decides last."""
-    weights = [(1 if char.isdigit() else 2 if char.isalpha() else 0, char.lower()) for char in text]
-    return weights, text.swapcase()
-
-
 def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """`glob`."""
     files, pattern = turn.live.files, str(arguments["pattern"])
     root = absolute_in(turn, arguments.get("path") or ".")
     if refusal := _glob_refusal(turn, root, pattern):
-        return failed(refusal)
+        return error_answer(refusal)
     # A pattern that is a file's name means that file.
     literal = pattern if files.exists(f"{root}/{pattern}") else None
     try:
         wanted = Glob(pattern, ignore_case=not arguments.get("case_sensitive"))
     except PatternTooBroad:
-        return said(f'No files found matching pattern "{pattern}" within {root}')
+        return text_answer(f'No files found matching pattern "{pattern}" within {root}')
 
     def skip(path: str, is_directory: bool) -> bool:
         return is_directory and path.rpartition("/")[2] in _NOT_FOUND
@@ -111,10 +120,10 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     hidden = len(found) - len(kept)
     if not kept:
         note = f" ({hidden} files were git-ignored)" if hidden else ""
-        return said(f'No files found matching pattern "{pattern}" within {root}{note}')
+        return text_answer(f'No files found matching pattern "{pattern}" within {root}{note}')
     note = f" ({hidden} additional files were git-ignored)" if hidden else ""
     listed = "\n".join(_by_recency(kept, files.clock.now_us()))
-    return said(
+    return text_answer(
         f'Found {len(kept)} file(s) matching "{pattern}" within {root}{note}, sorted by modification'
         f" time (newest first):\n{listed}"
     )
@@ -142,7 +151,7 @@ def _by_recency(found: Sequence[tuple[str, int]], now_us: int) -> list[str]:
     recent = [(path, time) for path, time in found if now_us - time < RECENT_US]
     older = [path for path, time in found if now_us - time >= RECENT_US]
     recent.sort(key=lambda one: -one[1])
-    return [path for path, _ in recent] + sorted(older, key=collated)
+    return [path for path, _ in recent] + sorted(older, key=collation_key)
 
 
 def search_file_content(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -151,50 +160,42 @@ def search_file_content(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observ
     given: str | None = arguments.get("path")
     root = absolute_in(turn, given or ".")
     if given and outside(turn, root):
-        return failed(
+        return error_answer(
             f'Path validation failed: Attempted path "{given}" resolves outside the allowed workspace'
             f" directories: {workspace(turn)}"
         )
     if not files.exists(root):
         error = f"ENOENT: no such file or directory, stat '{root}'"
-        return failed(f"Failed to access path stats for {root}: Error: {error}")
+        return error_answer(f"Failed to access path stats for {root}: Error: {error}")
     if files.stat(root).kind != "directory":
         error = f"Path is not a directory: {root}"
-        return failed(f"Failed to access path stats for {root}: Error: {error}")
+        return error_answer(f"Failed to access path stats for {root}: Error: {error}")
     try:
-        paths = _searched(turn, root, include)
+        paths = _paths_to_search(turn, root, include)
         hits = search(turn, pattern, paths, ignore_case=True)[:MAX_MATCHES]
     except PatternRefused as error:
         code = f"ripgrep exited with code 2: rg: {error}\n"
-        return said(f"Error during grep search operation: {code}")
+        return text_answer(f"Error during grep search operation: {code}")
     where = f'in path "{given}"' if given else "in the workspace directory"
     what = f' for pattern "{pattern}" {where}' + (f' (filter: "{include}")' if include else "")
     if not hits:
-        return said(f"No matches found{what}.")
-    return said(_listed(root, hits, what))
+        return text_answer(f"No matches found{what}.")
+    return text_answer(_format_hits(root, hits, what))
 
 
-def _searched(turn: ShellTurn, root: str, include: str | None) -> list[str]:
-    files = turn.live.files
-    ignored = GitIgnored(files, root)
-    wanted = Glob(include) if include else None
-    fits = wanted and (wanted.matches if "/" in (include or "") else wanted.matches_name)
+def _paths_to_search(turn: ShellTurn, root: str, include: str | None) -> list[str]:
+    wanted = Glob(include or "**")
 
     def skip(path: str, is_directory: bool) -> bool:
         name = path.rpartition("/")[2]
-        if name.startswith(".") or name in _NOT_SEARCHED or name.endswith(_ENDINGS_NOT_SEARCHED):
-            return True
-        return ignored.covers(f"{root.rstrip('/')}/{path}", is_directory)
+        return name.startswith(".") or name in _NOT_SEARCHED or name.endswith(_ENDINGS_NOT_SEARCHED)
 
-    return [
-        path
-        for inner, _ in files_below(files, root, skip=skip)
-        if (fits is None or fits(inner))
-        and not is_binary(files.read(path := f"{root.rstrip('/')}/{inner}"))
-    ]
+    by_name = include and "/" not in include
+    fits = wanted.matches_name if by_name else wanted.matches
+    return searched_files(turn.live.files, root, skip=skip, fits=fits)
 
 
-def _listed(root: str, hits: Sequence[Hit], what: str) -> str:
+def _format_hits(root: str, hits: Sequence[Hit], what: str) -> str:
     by_path: dict[str, list[str]] = {}
     for hit in hits:
         inner = hit.path[len(root.rstrip("/")) + 1 :]

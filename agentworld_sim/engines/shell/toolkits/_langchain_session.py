@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentworld_sim.engines.shell.toolkits._answers import failed, said
+from agentworld_sim.engines.shell.toolkits._answers import error_answer, text_answer
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
@@ -24,7 +24,7 @@ COMMAND_SECONDS = 30.0
 MAX_LINES = 100
 
 MARKER = "__LC_SHELL_DONE__"
-_KEPT = "langchain/shell/stream"
+_STREAM = "langchain/shell/stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,17 @@ def in_session(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     )
     if arguments.get("restart"):
         if command is not None:
-            return failed("Specify only one of 'command' or 'restart'.")
+            return error_answer("Specify only one of 'command' or 'restart'.")
         return _restart(turn, arguments)
     if command is None:
-        return failed("Shell tool requires either 'command' or 'restart'.")
+        return error_answer("Shell tool requires either 'command' or 'restart'.")
     if not command:
-        return failed("Shell tool expects a 'command' string when restart is not requested.")
+        return error_answer("Shell tool expects a 'command' string when restart is not requested.")
     return _run(turn, command, limits)
 
 
 def _restart(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    _forget(turn)
+    _reset(turn)
     root: str | None = arguments.get("workspace_root")
     env: Mapping[str, str] = arguments.get("env") or {}
     script = [f"export {name}={shlex.quote(value)}" for name, value in env.items()]
@@ -87,7 +87,7 @@ def _restart(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
             return Observation(
                 text="Failed to restart shell session.", is_error=True, structured=told
             )
-    return said("Shell session restarted.")
+    return text_answer("Shell session restarted.")
 
 
 def _run(turn: ShellTurn, command: str, limits: SessionLimits) -> Observation:
@@ -98,18 +98,18 @@ def _run(turn: ShellTurn, command: str, limits: SessionLimits) -> Observation:
     before, marker, after = run.stdout.rpartition(MARKER)
     if run.ending == "timeout" or not marker or before[-1:] not in ("", "\n"):
         clock.sleep(give_up_us - clock.now_us())
-        _forget(turn)
+        _reset(turn)
         return Observation(
             text=f"Error: Command timed out after {limits.seconds:.1f} seconds.",
             is_error=True,
             structured={"timed_out": True, "exit_code": None},
         )
-    lines_read, held = _kept(turn)
+    lines_read, held = _load_stream(turn)
     pieces = run.written if run.stderr == "".join(err for _, err in run.written) else ()
     lines, half = _lines(pieces or ((before, run.stderr),), before, held)
-    _keep(turn, lines_read + payload.count("\n") + 1, half)
-    cut = _cut([_renumbered(line, lines_read) for line in lines], limits)
-    return _told(cut, int(after), limits)
+    _save_stream(turn, lines_read + payload.count("\n") + 1, half)
+    cut = _cut([_renumber(line, lines_read) for line in lines], limits)
+    return _observation(cut, int(after), limits)
 
 
 def _cut(lines: list[str], limits: SessionLimits) -> _Cut:
@@ -126,7 +126,7 @@ def _cut(lines: list[str], limits: SessionLimits) -> _Cut:
     return cut
 
 
-def _told(cut: _Cut, exit_code: int, limits: SessionLimits) -> Observation:
+def _observation(cut: _Cut, exit_code: int, limits: SessionLimits) -> Observation:
     text = "".join(cut.kept) or "<no output>"
     if cut.by_lines:
         text = (
@@ -154,7 +154,7 @@ def _told(cut: _Cut, exit_code: int, limits: SessionLimits) -> Observation:
 def without_details(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     """As the model reads it: `in_session` without what only the caller is told."""
     seen = in_session(turn, arguments)
-    return failed(seen.text) if seen.is_error else said(seen.text)
+    return error_answer(seen.text) if seen.is_error else text_answer(seen.text)
 
 
 def _lines(pieces: tuple[tuple[str, str], ...], stdout: str, held: str) -> tuple[list[str], str]:
@@ -173,7 +173,7 @@ def _lines(pieces: tuple[tuple[str, str], ...], stdout: str, held: str) -> tuple
     return lines, half[1]
 
 
-def _renumbered(line: str, lines_read: int) -> str:
+def _renumber(line: str, lines_read: int) -> str:
     """bash calls itself by its path here, and counts from the session's first line."""
     return re.sub(
         r"^(\[stderr\] )bash: (?:-c: )?line (\d+): ",
@@ -182,17 +182,17 @@ def _renumbered(line: str, lines_read: int) -> str:
     )
 
 
-def _kept(turn: ShellTurn) -> tuple[int, str]:
+def _load_stream(turn: ShellTurn) -> tuple[int, str]:
     """Lines that bash has read so far, and the unfinished error line."""
-    lines_read, held = json.loads(turn.raw.get(_KEPT, b'[0, ""]'))
+    lines_read, held = json.loads(turn.raw.get(_STREAM, b'[0, ""]'))
     return int(lines_read), str(held)
 
 
-def _keep(turn: ShellTurn, lines_read: int, held: str) -> None:
-    turn.raw[_KEPT] = json.dumps([lines_read, held]).encode()
-    turn.changed.add(_KEPT)
+def _save_stream(turn: ShellTurn, lines_read: int, held: str) -> None:
+    turn.raw[_STREAM] = json.dumps([lines_read, held]).encode()
+    turn.changed.add(_STREAM)
 
 
-def _forget(turn: ShellTurn) -> None:
+def _reset(turn: ShellTurn) -> None:
     turn.reset()
-    _keep(turn, 0, "")
+    _save_stream(turn, 0, "")

@@ -56,7 +56,7 @@ def date_text(moment_us: int) -> str:
     return f"{moment:%a %b %d %Y %H:%M:%S} GMT+0000 (Coordinated Universal Time)"
 
 
-def padded(text: str, width: int) -> str:
+def pad_end(text: str, width: int) -> str:
     """`padEnd`: it counts UTF-16 units."""
     return text + " " * (width - len(text.encode("utf-16-le", "surrogatepass")) // 2)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from agentworld_sim.engines.shell._command import FileStat, ShellFiles
+from agentworld_sim.engines.shell.live_files import FileStat, LiveFiles
 from agentworld_sim.ingest.ignore import IgnoreRules
 from agentworld_sim.types.files import parent_of
 
@@ -21,7 +21,7 @@ def nothing_skipped(path: str, is_directory: bool) -> bool:
 
 
 def files_below(
-    files: ShellFiles, top: str, *, skip: Skip = nothing_skipped, links: bool = False
+    files: LiveFiles, top: str, *, skip: Skip = nothing_skipped, links: bool = False
 ) -> Iterator[tuple[str, FileStat]]:
     """Every file below the directory `top`, by its path relative to it, in byte order.
 
@@ -35,7 +35,7 @@ def files_below(
 
 
 def _below(
-    files: ShellFiles, top: str, prefix: str, skip: Skip, links: bool
+    files: LiveFiles, top: str, prefix: str, skip: Skip, links: bool
 ) -> Iterator[tuple[str, FileStat]]:
     for name in files.listdir(f"{top}/{prefix}"):
         path = prefix + name
@@ -54,7 +54,7 @@ def _below(
 class GitIgnored:
     """What the `.gitignore` files of a repository leave out. Outside a repository: nothing."""
 
-    def __init__(self, files: ShellFiles, top: str) -> None:
+    def __init__(self, files: LiveFiles, top: str) -> None:
         """Finds the repository that the directory `top` lies in."""
         self._files = files
         self._rules = IgnoreRules()
@@ -97,6 +97,24 @@ class GitIgnored:
             return None
 
 
-def is_binary(data: bytes) -> bool:
-    """Whether search tools take the content for binary."""
-    return b"\0" in data[:BINARY_LOOK]
+def searched_files(
+    files: LiveFiles, root: str, *, skip: Skip, fits: Callable[[str], bool]
+) -> list[str]:
+    """The text files below `root` that a search opens: neither skipped nor ignored by git, and fitting.
+
+    Args:
+        files: Where to look.
+        root: An absolute path.
+        skip: What is left out, beside what git ignores.
+        fits: Whether a path, relative to `root`, is asked for.
+    """
+    ignored, top = GitIgnored(files, root), root.rstrip("/")
+
+    def skip_or_ignore(path: str, is_directory: bool) -> bool:
+        return skip(path, is_directory) or ignored.covers(f"{top}/{path}", is_directory)
+
+    return [
+        path
+        for inner, _ in files_below(files, root, skip=skip_or_ignore)
+        if fits(inner) and b"\0" not in files.read(path := f"{top}/{inner}")[:BINARY_LOOK]
+    ]

@@ -14,17 +14,26 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell.toolkits import _deepagents_grep as searching
-from agentworld_sim.engines.shell.toolkits import _deepagents_read as reading
+from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
+from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
 from agentworld_sim.engines.shell.toolkits._answers import (
     absolute,
 )
-from agentworld_sim.engines.shell.toolkits.deepagents import Refused, edited, executed, matched
+from agentworld_sim.engines.shell.toolkits._walking import files_below
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import parent_of
 from agentworld_sim.types.turns import Observation
 
-Result = Mapping[str, Any]
+EXECUTE_SECONDS = 120
+"""How long a command may take unless the call says otherwise."""
+
+MAX_GLOB_MATCHES = 10_000
+
+_NOT_WALKED = frozenset({"proc", "sys", "dev"})
+
+
+class _Refused(ValueError):
+    """What the machine says instead of a result."""
 
 
 def _answer(text: str, **result: Any) -> Observation:
@@ -42,10 +51,26 @@ def _error(text: str, *, said: str | None = None) -> Observation:
 
 
 def execute(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    output, exit_code = executed(turn, arguments["command"], arguments.get("timeout"))
+    output, exit_code = _run_command(turn, arguments["command"], arguments.get("timeout"))
     word = "failed" if exit_code else "succeeded"
     text = f"{output}\n[Command {word} with exit code {exit_code}]"
     return _answer(text, output=output, exit_code=exit_code)
+
+
+def _run_command(turn: ShellTurn, command: str, timeout: int | None) -> tuple[str, int]:
+    """What a command printed, and its exit code."""
+    seconds = timeout or EXECUTE_SECONDS
+    run = turn.run(command, merge=True, timeout_s=seconds)
+    output = run.stdout
+    if run.ending == "timeout":
+        advice = (
+            "(custom timeout). The command may be stuck or require more time."
+            if timeout
+            else "For long-running commands, re-run using the timeout parameter."
+        )
+        after = f"{seconds} seconds {advice}" if timeout else f"{seconds} seconds. {advice}"
+        output = f"Error: Command timed out after {after}"
+    return output, run.exit_code
 
 
 def ls(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -63,7 +88,7 @@ def ls(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         {"path": whole, "is_dir": kind == "directory"}
         for whole, kind in zip(paths, kinds, strict=True)
     ]
-    return _answer(searching.list_text(paths), entries=entries)
+    return _answer(texts.list_text(paths), entries=entries)
 
 
 def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -74,11 +99,11 @@ def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
             return _error(f"File '{path}': not_a_file")
         data = files.read(real)
         offset, limit = arguments.get("offset", 0), arguments.get("limit", 2000)
-        result = reading.result(path, data, offset, limit)
-        shown = reading.shown(path, data, offset, limit)
+        result = texts.result(path, data, offset, limit)
+        shown = texts.format_file(path, data, offset, limit)
     except OSError:
         return _error(f"File '{path}': file_not_found")
-    except reading.ReadRefused as refused:
+    except texts.ReadRefused as refused:
         return _error(f"File '{path}': {refused}")
     return _answer(shown if isinstance(shown, str) else f"[{shown['type']}: {path}]", **result)
 
@@ -117,11 +142,55 @@ def _put(turn: ShellTurn, path: str, data: bytes) -> Observation | None:
 def edit_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path = arguments["file_path"]
     try:
-        count = edited(turn, absolute(turn, path), path, arguments)
-    except Refused as refused:
+        count = _replace_in_file(turn, absolute(turn, path), path, arguments)
+    except _Refused as refused:
         return _error(str(refused), said=str(refused))
     text = f"Successfully replaced {count} instance(s) of the string in '{path}'"
     return _answer(text, path=path, occurrences=count)
+
+
+def _replace_in_file(turn: ShellTurn, real: str, path: str, arguments: Mapping[str, Any]) -> int:
+    """Replaces in the file `real`, which the agent calls `path`; gives how often.
+
+    Raises:
+        _Refused: the tool's own words.
+    """
+    old, new = str(arguments["old_string"]), str(arguments["new_string"])
+    if not old:
+        raise _Refused("Error: old_string cannot be empty. Provide the exact text to replace.")
+    files = turn.live.files
+    try:
+        if files.stat(real).kind != "file":
+            raise _Refused(f"Error: '{path}' is not a regular file")
+        text = files.read(real).decode()
+    except UnicodeDecodeError:
+        raise _Refused(f"Error: File '{path}' is not a text file") from None
+    except OSError:
+        raise _Refused(f"Error: File '{path}' not found") from None
+    found, wanted, count = _in_file_style(text, old, new)
+    if not count:
+        raise _Refused(f"Error: String not found in file: '{old}'")
+    if count > 1 and not arguments.get("replace_all", False):
+        raise _Refused(
+            f"Error: String '{old}' appears multiple times. Use replace_all=True to replace all"
+            " occurrences."
+        )
+    files.write(real, text.replace(found, wanted).encode())
+    turn.live.note_file_change()
+    return count
+
+
+def _in_file_style(text: str, old: str, new: str) -> tuple[str, str, int]:
+    """`old` and `new` with the line ends that `text` has around the match, and how often it matches.
+
+    Reading turns `\\r\\n` into `\\n`, so that is what an agent sends.
+    """
+    old_lf, new_lf = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    crlf = (old_lf.replace("\n", "\r\n"), new_lf.replace("\n", "\r\n"))
+    for found, wanted in ((old, new), crlf, (old_lf, new_lf)):
+        if count := text.count(found):
+            return found, wanted, count
+    return old, new, 0
 
 
 def delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -130,36 +199,79 @@ def delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     try:
         files.lstat(real)
     except OSError:
-        return _failed(f"Error: '{path}' not found")
+        return _error_as_said(f"Error: '{path}' not found")
     if real == "/":
-        return _failed(
+        return _error_as_said(
             "Error deleting file '/': rm: it is dangerous to operate recursively on '/'\n"
             "rm: use --no-preserve-root to override this failsafe"
         )
     try:
         files.remove(real, recursive=True)
     except OSError as error:
-        return _failed(
+        return _error_as_said(
             f"Error deleting file '{path}': rm: cannot remove '{path}': {error.strerror}"
         )
     turn.live.note_file_change()
     return _answer(f"Deleted {path}", path=path)
 
 
-def _failed(text: str) -> Observation:
+def _error_as_said(text: str) -> Observation:
     return _error(text, said=text)
 
 
 def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     root = arguments.get("path") or "/"
     try:
-        found, cut = matched(
+        found, cut = _find_files(
             turn, root if root.startswith("/") else f"/{root}", arguments["pattern"]
         )
-    except Refused as refused:
+    except _Refused as refused:
         return _error(str(refused))
     matches = [{"path": path, "is_dir": False} for path in found]
-    return _answer(searching.list_text(found), matches=matches, truncated=cut)
+    return _answer(texts.list_text(found), matches=matches, truncated=cut)
+
+
+def _find_files(turn: ShellTurn, root: str, pattern: str) -> tuple[list[str], bool]:
+    """The files below `root` that a pattern matches, and whether there are more.
+
+    Raises:
+        _Refused: the machine's own words.
+    """
+    files = turn.live.files
+    try:
+        if files.stat(root).kind != "directory":
+            raise _Refused(f"Path '{root}': not_a_directory")
+    except OSError:
+        raise _Refused(f"Path '{root}': path_not_found") from None
+    if ".." in pattern.replace("\\", "/").split("/"):
+        raise _Refused(f"Path '{root}': invalid_pattern")
+    try:
+        glob = Glob(pattern, dot=False)
+    except PatternTooBroad:
+        raise _Refused(f"Path '{root}': pattern_too_broad") from None
+    fits = glob.matches if "/" in pattern else glob.matches_name
+
+    def skip(inner: str, is_directory: bool) -> bool:
+        return root == "/" and is_directory and inner in _NOT_WALKED
+
+    found: list[str] = []
+    for inner, info in files_below(files, root, skip=skip, links=True):
+        whole = f"{root.rstrip('/')}/{inner}"
+        if fits(inner) and (info.kind == "file" or _leads_to_file(turn, root, whole)):
+            if len(found) == MAX_GLOB_MATCHES:
+                return sorted(found), True
+            found.append(whole)
+    return sorted(found), False
+
+
+def _leads_to_file(turn: ShellTurn, root: str, path: str) -> bool:
+    """Whether the symbolic link ends at a file inside the search root."""
+    files = turn.live.files
+    try:
+        inside = files.realpath(path).startswith(files.realpath(root).rstrip("/") + "/")
+        return inside and files.stat(path).kind == "file"
+    except OSError:
+        return False
 
 
 def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -167,7 +279,7 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     most: int | None = arguments.get("max_count")
     pattern, workdir = arguments["pattern"], turn.live.machine.workdir
     try:
-        found = searching.grep(
+        found = texts.grep(
             turn.live.files,
             workdir,
             pattern,
@@ -182,5 +294,5 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         for where, lines in found.matches.items()
         for number, text in lines
     ]
-    text = searching.rendered(found, "content", pattern)
+    text = texts.format_search(found, "content", pattern)
     return _answer(text, matches=matches, truncated=found.cut)

@@ -7,15 +7,23 @@ the server had been started with both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import base64
+import errno
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
+from agentworld_sim.engines.shell.line_differences import edit_script
 from agentworld_sim.engines.shell.toolkits import _filesystem_listing as listing
-from agentworld_sim.engines.shell.toolkits import _filesystem_reading as reading
-from agentworld_sim.engines.shell.toolkits import _filesystem_writing as writing
-from agentworld_sim.engines.shell.toolkits._answers import failed
-from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, allowed_directories
-from agentworld_sim.engines.shell.toolkits._node import NodeError
+from agentworld_sim.engines.shell.toolkits._answers import error_answer
+from agentworld_sim.engines.shell.toolkits._filesystem_paths import (
+    Refused,
+    allowed_directories,
+    resolve_path,
+)
+from agentworld_sim.engines.shell.toolkits._node import SPACE, NodeError, indentation, node_error
 from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.turns import Observation
 
@@ -27,7 +35,7 @@ def _answering(operation: Callable[[ShellTurn, Mapping[str, Any]], str]) -> Oper
         try:
             text = operation(turn, arguments)
         except (Refused, NodeError) as error:
-            return failed(str(error))
+            return error_answer(str(error))
         return Observation(text=text, structured={"content": text})
 
     return run
@@ -35,26 +43,334 @@ def _answering(operation: Callable[[ShellTurn, Mapping[str, Any]], str]) -> Oper
 
 def read_media_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     try:
-        block = reading.media(turn, arguments["path"])
+        block = _media(turn, arguments["path"])
     except (Refused, NodeError) as error:
-        return failed(str(error))
+        return error_answer(str(error))
     return Observation(text="", structured={"content": [block]}, content=(block,))
 
 
-def _allowed(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+def _list_allowed(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     return "\n".join(["Allowed directories:", *allowed_directories(turn)])
 
 
-read_file = _answering(reading.text)
+_TYPES = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "bmp": "image/bmp",
+    "svg": "image/svg+xml",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "ogg": "audio/ogg",
+    "flac": "audio/flac",
+}
+
+
+def _content(turn: ShellTurn, path: str) -> bytes:
+    """What the file at a real path holds.
+
+    Raises:
+        NodeError: it is a directory, or not there.
+    """
+    files = turn.live.files
+    try:
+        return files.read(path)
+    except IsADirectoryError as error:
+        # It is opened before it turns out to be none that can be read.
+        raise node_error(error, "read") from None
+    except OSError as error:
+        raise node_error(error, "open", path) from None
+
+
+def _text(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """`read_text_file`: all of a file, its first lines, or its last."""
+    path = resolve_path(turn, arguments["path"])
+    head, tail = arguments.get("head"), arguments.get("tail")
+    if head and tail:
+        raise Refused("Cannot specify both head and tail parameters simultaneously")
+    if tail and not turn.live.files.exists(path):
+        # Its size is asked before it is opened.
+        raise NodeError(errno.ENOENT, "stat", path)
+    whole = _content(turn, path).decode("utf-8", "replace")
+    if tail:
+        return _tail(whole, tail)
+    return _head(whole, head) if head else whole
+
+
+def _several(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """`read_multiple_files`: each under its name."""
+    shown: list[str] = []
+    for path in arguments["paths"]:
+        try:
+            data = _content(turn, resolve_path(turn, path))
+        except (Refused, NodeError) as error:
+            shown.append(f"{path}: Error - {error}")
+        else:
+            shown.append(f"{path}:\n{data.decode('utf-8', 'replace')}\n")
+    return "\n---\n".join(shown)
+
+
+def _media(turn: ShellTurn, path: str) -> dict[str, Any]:
+    """`read_media_file`: a content block."""
+    real = resolve_path(turn, path)
+    data = base64.b64encode(_content(turn, real)).decode()
+    stem, dot, suffix = real.rpartition("/")[2].rpartition(".")
+    kind = _TYPES.get(suffix.lower(), "") if stem and dot else ""
+    if kind:
+        return {"type": kind.partition("/")[0], "data": data, "mimeType": kind}
+    uri = "file://" + quote(real, safe="/!$&'()*+,;=:@~")
+    resource = {"uri": uri, "mimeType": "application/octet-stream", "blob": data}
+    return {"type": "resource", "resource": resource}
+
+
+def _head(whole: str, count: float) -> str:
+    if count < 0:
+        return ""
+    lines = whole.split("\n")
+    if not lines[-1]:
+        # What comes after the last newline is a line only if there is something.
+        lines.pop()
+    wanted = int(count) + (count % 1 > 0)
+    return "\n".join(lines[:wanted])
+
+
+def _tail(whole: str, count: float) -> str:
+    if count <= 0 or not whole:
+        return ""
+    lines = whole.replace("\r\n", "\n").split("\n")
+    return "\n".join(lines[-int(count) :] if int(count) else lines)
+
+
+def _write(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """`write_file`: a whole file. Directories are not made for it."""
+    path = resolve_path(turn, arguments["path"])
+    _put(turn, path, arguments["content"])
+    return f"Successfully wrote to {arguments['path']}"
+
+
+def _edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """`edit_file`: what changed, or would change, as a patch."""
+    path = resolve_path(turn, arguments["path"])
+    before = _plain(_content(turn, path).decode("utf-8", "replace"))
+    after = _apply_edits(before, arguments["edits"])
+    if not arguments.get("dryRun", False):
+        _put(turn, path, after)
+    return _patch_block(path, before, after)
+
+
+def _mkdir(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """`create_directory`: with all above it; one that is there is left as it is."""
+    path = resolve_path(turn, arguments["path"])
+    files = turn.live.files
+    if files.exists(path):
+        if files.stat(path).kind != "directory":
+            raise NodeError(errno.EEXIST, "mkdir", path)
+    else:
+        try:
+            files.mkdir(path, parents=True)
+        except OSError as error:
+            raise node_error(error, "mkdir", path) from None
+        turn.live.note_file_change()
+    return f"Successfully created directory {arguments['path']}"
+
+
+def _move(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """`move_file`: to a name that is free."""
+    source, target = (
+        resolve_path(turn, arguments["source"]),
+        resolve_path(turn, arguments["destination"]),
+    )
+    files = turn.live.files
+    try:
+        files.lstat(target)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise node_error(error, "lstat", target) from None
+    else:
+        raise Refused(f"Destination already exists: {target}")
+    try:
+        files.lstat(source)
+        files.lstat(target.rpartition("/")[0] or "/")
+        if target.startswith(source.rstrip("/") + "/"):
+            raise NodeError(errno.EINVAL, "rename", source, target)
+        files.rename(source, target)
+    except OSError as error:
+        raise node_error(error, "rename", source, target) from None
+    turn.live.note_file_change()
+    return f"Successfully moved {arguments['source']} to {arguments['destination']}"
+
+
+def _put(turn: ShellTurn, path: str, text: str) -> None:
+    files = turn.live.files
+    try:
+        if files.exists(path) and files.stat(path).kind == "directory":
+            # It writes another file first and puts that in place.
+            name = hashlib.sha256(f"{path}\0{files.clock.now_us()}".encode()).hexdigest()[:32]
+            raise NodeError(errno.EISDIR, "rename", f"{path}.{name}.tmp", path)
+        files.write(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise node_error(error, "open", path) from None
+    turn.live.note_file_change()
+
+
+def _apply_edits(text: str, edits: Sequence[Mapping[str, str]]) -> str:
+    """`text` after all edits. Lines end in `\\n` only.
+
+    Raises:
+        Refused: the text of an edit is not there.
+    """
+    for edit in edits:
+        old, new = _plain(edit["oldText"]), _plain(edit["newText"])
+        if old in text:
+            text = text.replace(old, new, 1)
+            continue
+        loosely = _replace_loosely(text.split("\n"), old.split("\n"), new.split("\n"))
+        if loosely is None:
+            raise Refused(f"Could not find exact match for edit:\n{edit['oldText']}")
+        text = loosely
+    return text
+
+
+def _plain(text: str) -> str:
+    """`text` with lines that end in `\\n`."""
+    return text.replace("\r\n", "\n")
+
+
+def _patch_block(path: str, before: str, after: str) -> str:
+    """The patch in a block of its own, fenced so that nothing in it ends the block."""
+    patch = two_files_patch(path, before, after)
+    fence = "```"
+    while fence in patch:
+        fence += "`"
+    return f"{fence}diff\n{patch}{fence}\n\n"
+
+
+def _replace_loosely(lines: list[str], old: Sequence[str], new: Sequence[str]) -> str | None:
+    """The text where lines are compared without the blanks around them."""
+    wanted = [line.strip(SPACE) for line in old]
+    bare = [line.strip(SPACE) for line in lines]
+    for at in range(len(lines) - len(old) + 1):
+        if bare[at : at + len(old)] == wanted:
+            indent = indentation(lines[at])
+            fitted = [_indent(number, line, indent, old) for number, line in enumerate(new)]
+            return "\n".join([*lines[:at], *fitted, *lines[at + len(old) :]])
+    return None
+
+
+def _indent(number: int, line: str, indent: str, old: Sequence[str]) -> str:
+    """One new line, moved as far as the matched text is from what the edit says."""
+    bare = line.lstrip(SPACE)
+    if number == 0:
+        return indent + bare
+    before = indentation(old[number]) if number < len(old) else ""
+    now = indentation(line)
+    if before and now:
+        return indent + " " * max(0, len(now) - len(before)) + bare
+    return line
+
+
+CONTEXT = 4
+"""Lines shown around a change."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """Neighbouring lines that are kept (` `), removed (`-`) or added (`+`)."""
+
+    sign: str
+    lines: list[str]
+
+
+@dataclass(slots=True)
+class _Hunk:
+    old_start: int
+    new_start: int
+    lines: list[str] = field(default_factory=list[str])
+
+
+def two_files_patch(path: str, before: str, after: str) -> str:
+    """The patch that makes `after` of `before`, both called `path`. Lines end in `\\n` only."""
+    parts = [f"Index: {path}", "=" * 67, f"--- {path}\toriginal", f"+++ {path}\tmodified"]
+    for hunk in _hunks(_runs(_lines(before), _lines(after))):
+        removed = sum(line[0] != "+" for line in hunk.lines)
+        added = sum(line[0] != "-" for line in hunk.lines)
+        # A side without lines is counted from the line before it.
+        old, new = hunk.old_start - (not removed), hunk.new_start - (not added)
+        parts.append(f"@@ -{old},{removed} +{new},{added} @@")
+        for line in hunk.lines:
+            parts.append(line.removesuffix("\n"))
+            if not line.endswith("\n"):
+                parts.append("\\ No newline at end of file")
+    return "\n".join(parts) + "\n"
+
+
+def _lines(text: str) -> list[str]:
+    lines = [line + "\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _hunks(runs: Sequence[_Run]) -> list[_Hunk]:
+    hunks: list[_Hunk] = []
+    current: _Hunk | None = None
+    old_line = new_line = 1
+    for number, run in enumerate(runs):
+        count = len(run.lines)
+        if run.sign == " ":
+            if current is not None:
+                if count <= CONTEXT * 2 and number < len(runs) - 1:
+                    current.lines += [f" {line}" for line in run.lines]
+                else:
+                    current.lines += [f" {line}" for line in run.lines[:CONTEXT]]
+                    current = None
+            old_line, new_line = old_line + count, new_line + count
+            continue
+        if current is None:
+            above = runs[number - 1].lines[-CONTEXT:] if number else []
+            shown = [f" {line}" for line in above]
+            current = _Hunk(old_line - len(above), new_line - len(above), shown)
+            hunks.append(current)
+        current.lines += [f"{run.sign}{line}" for line in run.lines]
+        if run.sign == "-":
+            old_line += count
+        else:
+            new_line += count
+    return hunks
+
+
+def _runs(old: Sequence[str], new: Sequence[str]) -> list[_Run]:
+    runs: list[_Run] = []
+
+    def append(sign: str, lines: Sequence[str]) -> None:
+        if runs and runs[-1].sign == sign:
+            runs[-1].lines += lines
+        elif lines:
+            runs.append(_Run(sign, list(lines)))
+
+    i = j = 0
+    for sign, count in edit_script(old, new):
+        if sign == "+":
+            append(sign, new[j : j + count])
+        else:
+            append(sign, old[i : i + count])
+        i += count * (sign != "+")
+        j += count * (sign != "-")
+    return runs
+
+
+read_file = _answering(_text)
 read_text_file = read_file
-read_multiple_files = _answering(reading.several)
-write_file = _answering(writing.write)
-edit_file = _answering(writing.edit)
-create_directory = _answering(writing.mkdir)
+read_multiple_files = _answering(_several)
+write_file = _answering(_write)
+edit_file = _answering(_edit)
+create_directory = _answering(_mkdir)
 list_directory = _answering(listing.names)
 list_directory_with_sizes = _answering(listing.sizes)
 directory_tree = _answering(listing.tree)
-move_file = _answering(writing.move)
+move_file = _answering(_move)
 search_files = _answering(listing.search)
 get_file_info = _answering(listing.info)
-list_allowed_directories = _answering(_allowed)
+list_allowed_directories = _answering(_list_allowed)

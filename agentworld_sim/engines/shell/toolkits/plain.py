@@ -1,17 +1,61 @@
-"""A shell with its streams apart: for the command line and for programs, not for agents."""
+"""Shells of no maker: a terminal that takes keystrokes, bash that takes a command, and a shell with its
+streams apart, which is for the command line and for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell._files import quoted
-from agentworld_sim.engines.shell._live import Keep, ShellRun
+from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.live_shell import Keep, ShellRun
+from agentworld_sim.engines.shell.toolkits._answers import text_answer
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
+SCREEN = "screen"
+"""The name under which the terminal's screen is kept."""
 
-def _observed(run: ShellRun) -> Observation:
+
+def keystrokes(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    # The emulator is needed by no other tool.
+    from agentworld_sim.engines.shell.terminal_emulator import Keystrokes, TerminalScreen, press
+
+    kept = turn.raw.get(SCREEN)
+    typed = [
+        Keystrokes(str(item["keystrokes"]), float(item.get("duration", 0.0)))
+        for item in arguments["keystrokes"]
+    ]
+    screen, session, text = press(
+        turn.live,
+        turn.session,
+        TerminalScreen() if kept is None else TerminalScreen.from_bytes(kept),
+        typed,
+    )
+    turn.raw[SCREEN] = screen.to_bytes()
+    turn.sessions[turn.shell] = session
+    turn.changed |= {SCREEN, turn.shell}
+    return text_answer(text)
+
+
+def bash(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    run = turn.run(arguments["command"], keep="all")
+    return text_answer(run.stdout + run.stderr)
+
+
+def bash_c(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+    run = turn.run(arguments["command"])
+    return text_answer(run.stdout + run.stderr)
+
+
+def failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    return text_answer(f"{error}\n")
+
+
+def screen_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+    return text_answer(error)
+
+
+def _observation(run: ShellRun) -> Observation:
     return Observation(
         text=run.stdout + run.stderr,
         structured={
@@ -24,7 +68,7 @@ def _observed(run: ShellRun) -> Observation:
     )
 
 
-def failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
+def streams_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
     stderr = f"{error}\n"
     result = {"stdout": "", "stderr": stderr, "exit_code": 1, "cwd": "", "ending": "finished"}
     return Observation(text=stderr, structured=result)
@@ -37,9 +81,9 @@ def run_script(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     if words:
         script = f"bash -c {' '.join(map(quoted, [script, *words]))}"
     stdin: str | None = arguments.get("stdin")
-    return _observed(turn.run(script, stdin=None if stdin is None else stdin.encode("latin-1")))
+    return _observation(turn.run(script, stdin=None if stdin is None else stdin.encode("latin-1")))
 
 
 def run_in_session(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     keep: Keep = "all"
-    return _observed(turn.run(arguments["command"], keep=keep))
+    return _observation(turn.run(arguments["command"], keep=keep))

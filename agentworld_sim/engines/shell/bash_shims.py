@@ -1,0 +1,407 @@
+"""Where the embedded shell would show itself and no command of ours can take its place.
+
+Beside the texts (see `bash_texts`), three means:
+
+* The script's own words: what bashkit would quietly not do is refused, or goes to a command of ours. A brace
+  expansion of more than 10,000 words stays as it is written there, a device gives its first megabyte and
+  ends, and some programs never end on a real machine where bashkit's do.
+* Functions: only when a script's text asks for it (`grep --version`, `command -v curl`, `awk` with
+  `srand()`), a shell function stands before a command for the length of the script. It can pass
+  bytes through, which a command written in Python cannot.
+* A DEBUG trap, only in scripts that read random devices: new bytes before every command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentworld_sim.engines.shell._command import HELPER
+from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
+from agentworld_sim.engines.shell.bash_texts import unfaithful
+
+TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_COMMENT = re.compile(r"#[^\n]*")
+_LOOPS = re.compile(r"\b(?:while|do|getline|function|func)\b")
+_FOR = re.compile(r"\bfor\s*\(")
+_COUNTS = re.compile(
+    r"\bfor\s*\(\s*(?:\w+\s+in\s+\w+|(\w+)\s*=[^;()]*;\s*\1\s*[<>]=?[^;()=]*(?:\([^()]*\))?[^;()=]*;"
+    r"\s*(?:\1\s*(?:\+\+|--)|(?:\+\+|--)\s*\1|\1\s*[+-]=\s*[1-9]\d*))\s*\)"
+)
+
+
+def surely_ends(program: str) -> bool:
+    """Whether an awk program ends on every finite input, as far as its text shows.
+
+    Loops over an array and loops that count with a variable nothing else changes end.
+    """
+    bare = _COMMENT.sub("", TEXT.sub('""', program))
+    if _LOOPS.search(bare):
+        return False
+    counting = list(_COUNTS.finditer(bare))
+    if len(counting) != len(_FOR.findall(bare)):
+        return False
+    rest = _COUNTS.sub("for()", bare)
+    return not any(_changes(found[1], rest) for found in counting if found[1])
+
+
+def _changes(variable: str, program: str) -> bool:
+    name = re.escape(variable)
+    return bool(
+        re.search(
+            rf"\b{name}\s*(?:[-+*/%^]?=(?!=)|\+\+|--)|(?:\+\+|--)\s*{name}\b|\b(?:sub|gsub)\s*\([^)]*\b{name}\b",
+            program,
+        )
+    )
+
+
+BRACES = 10_000
+"""Words up to which bashkit expands a range."""
+
+PRODUCT = 4_096
+"""Words up to which it surely expands several braces in one word."""
+
+DEVICE_BYTES = 65_536
+"""What the embedded random devices give in one piece."""
+
+YES_BYTES = 2 * 1024 * 1024
+"""What `yes` writes here at most."""
+
+DEVICE_DD = "/proc/self/dd"
+APART_AWK = "/proc/self/awk"
+ENDLESS = "/proc/self/endless"
+FORKS = "/proc/self/forks"
+"""Commands of ours that a script's own `dd` and `awk` become where the embedded ones would not do.
+They have names of their own because a command written in Python passes text, not any bytes."""
+
+_RANGE = re.compile(r"\{(-?\d{1,18})\.\.(-?\d{1,18})(?:\.\.(-?\d{1,18}))?\}")
+_GROUPS = re.compile(r"[^\s;|&]*\{[^\s;|&]*,[^\s;|&]*\}[^\s;|&]*")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_QUOTED_OR_LAST = re.compile(r"('[^']*'|\\.)|\$\{!\}", re.DOTALL)
+_HEAD_DEVICE = re.compile(
+    r"\bhead\s+(?:-c\s*|--bytes[= ])(?P<count>[^\s;|&<>()]+)\s+<?\s*(?P<device>/dev/(?:zero|u?random))(?=[\s;|&)]|$)"
+)
+_WHOLE = (
+    r"base64|cat|cksum|cp|cut|gzip|hexdump|md5sum|nl|od|rev|sha\d+sum|sort|tac|tee|tr|uniq|wc|xxd"
+)
+_DEVICE = re.compile(
+    rf"\b(?P<word>{_WHOLE})\b(?:[^|;&\n]*[\s<])/dev/(?:zero|u?random)\b(?P<rest>[^;&\n]*)"
+)
+_YES = re.compile(r"(?:^|[;&|(\n]|\b(?:do|then|else|sudo)\b)\s*(?P<word>yes)\b(?P<rest>[^;&\n]*)")
+_BOUNDED = re.compile(
+    r"^(?:od\b.*\s(?:-\w*N\s*|--read-bytes[= ])\d|xxd\b.*\s-l(?:en)?\s*\d|hexdump\b.*\s-\w*n\s*\d)"
+)
+_READS_ALL = re.compile(
+    rf"^\s*(?:{_WHOLE}|awk|grep|sed|paste|fold|fmt|column|shuf|split|strings|dd)\b"
+)
+_FOLLOW = re.compile(
+    r"\btail\b(?P<before>(?:[ \t]+[^\s|;&]+)*?)[ \t]+(?:-f|-F|--follow(?:=\w+)?|-(?P<count>\d+)f)"
+    r"(?P<after>(?:[ \t]+[^\s|;&<>]+)*)"
+)
+_DD = re.compile(
+    r"(?<![\w./-])dd(?P<operands>(?=[^|;&\n]*\bif=/dev/(?P<device>zero|u?random)\b)[^|;&\n]*)"
+)
+_AWK = re.compile(
+    r"(?P<before>(?:^|[;&|({\n]|\b(?:do|then|else|if|while|time|sudo|env|nice|nohup)\b"
+    r"|\btimeout\s+(?:-\S+\s+)*[\d.]+[smhd]?\b)\s*)[mgn]?awk(?=\s)"
+)
+_FORK_BOMB = re.compile(r"(?P<name>[\w:.]+)\s*\(\)\s*\{\s*(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}")
+_COUNT = re.compile(r"\bhead\b[^|]*?(?:-c|--bytes)[= ]*(\d+)([kKMG]?)")
+
+
+def make_ready(script: str) -> str:
+    """`script`, made ready.
+
+    Raises:
+        EngineFailure: it holds something that bashkit would quietly not do.
+    """
+    if "{" in script:
+        _check_braces(script)
+    if "/dev/" in script:
+        script = _DD.sub(_with_dd, _HEAD_DEVICE.sub(_through_dd, script))
+        script = _mark_endless(script, _DEVICE, DEVICE_BYTES // 4)
+    if "&" in script:
+        # bashkit would work it off, in a time that doubles with every level.
+        script = _FORK_BOMB.sub(rf"\g<name>() {{ {FORKS}; }}", script)
+    if "yes" in script:
+        script = _mark_endless(script, _YES, YES_BYTES // 2)
+    if "awk" in script:
+        script = _with_awk(script)
+    if "${!}" in script:
+        # bashkit does not know this spelling.
+        script = _QUOTED_OR_LAST.sub(lambda found: found[1] or "$!", script)
+    if "tail" in script:
+        script = _FOLLOW.sub(_follow_for_ever, script)
+    return script
+
+
+def _mark_endless(script: str, source: re.Pattern[str], most: int) -> str:
+    """`script` with a command of ours at each pipeline that never ends: it ends the turn there."""
+    bare = _QUOTED.sub(lambda found: "'" + "q" * (len(found[0]) - 2) + "'", script)
+    for found in reversed(list(source.finditer(bare))):
+        rest = found["rest"]
+        if source is _DEVICE and _BOUNDED.search(found[0]):
+            continue
+        if re.match(r"\s+--(?:help|version)", rest) or _ends(rest, most, script):
+            continue
+        start, end = found.start("word"), found.end()
+        if "|" in rest or ">" in rest or source is _DEVICE:
+            script = f"{script[:start]}{ENDLESS}; {script[start:]}"
+        else:
+            script = f"{script[:end]}; {ENDLESS}{script[end:]}"
+    return script
+
+
+def _with_dd(found: re.Match[str]) -> str:
+    if found["device"] == "zero" or " of=" in found[0]:
+        return f"{DEVICE_DD}{found['operands']}"
+    asked = re.search(r"\bcount=(\d+)", found[0])
+    block = re.search(r"\bbs=(\d+)(?=\s|$)", found[0])
+    if asked and int(asked[1]) * (int(block[1]) if block else 512) <= DEVICE_BYTES:
+        return found[0]
+    raise unfaithful(f"more than {DEVICE_BYTES:,} bytes of {found['device']}", found[0])
+
+
+def _with_awk(script: str) -> str:
+    def choose(found: re.Match[str]) -> str:
+        ends = surely_ends(found.string[found.end() :])
+        return found[0] if ends else f"{found['before']}{APART_AWK}"
+
+    return _AWK.sub(choose, script)
+
+
+def _check_braces(script: str) -> None:
+    bare = _QUOTED.sub("''", script)
+    for found in _RANGE.finditer(bare):
+        first, last, step = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
+        if abs(last - first) // step >= BRACES:
+            raise unfaithful(f"{found[0]} expands to more than {BRACES:,} words", script)
+    for word in _GROUPS.findall(bare):
+        count = 1
+        for group in re.findall(r"\{([^{}]*,[^{}]*)\}", word):
+            count *= group.count(",") + 1
+        if count > PRODUCT and "}{" in word:
+            raise unfaithful(f"{word[:60]} expands to more than {PRODUCT:,} words", script)
+
+
+def _through_dd(found: re.Match[str]) -> str:
+    count = found["count"]
+    if re.fullmatch(r"\d+", count) and int(count) <= DEVICE_BYTES:
+        return found[0]
+    if found["device"] == "/dev/zero":
+        return f"dd if=/dev/zero iflag=count_bytes count={count} status=none"
+    if re.fullmatch(r"\d+\w*", count):
+        raise unfaithful(f"{count} bytes of {found['device']}", found[0])
+    return found[0]
+
+
+def _ends(rest: str, most: int, script: str) -> bool:
+    """Whether a pipeline that starts with an endless source ends: its last stages are in `rest`."""
+    if "|" not in rest:
+        return False
+    if not re.search(r"\|\s*(?:head|sed\s+-?n?\s*\d*q|grep\s+-\w*m|read|dd)\b", rest):
+        return not _READS_ALL.match(rest.partition("|")[2])
+    asked = _COUNT.search(rest)
+    if asked:
+        unit = {"": 1, "k": 1024, "K": 1024, "M": 1 << 20, "G": 1 << 30}[asked[2]]
+        if int(asked[1]) * unit > most:
+            raise unfaithful(f"{asked[1]}{asked[2]} bytes of an endless source", script)
+    return True
+
+
+def _follow_for_ever(found: re.Match[str]) -> str:
+    count = f" -n {found['count']}" if found["count"] else ""
+    shown = f"tail{count}{found['before']}{found['after']}"
+    return f"bash -c '{shown}; exec sleep infinity'" if "'" not in shown else found[0]
+
+
+_NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if name != "[")
+_MISSING = "|".join(sorted(MISSING))
+
+_HINT = re.compile(
+    r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|--exclude-dir|\bcmp\s|\btee\s"
+    r"|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
+    r"|\)T|openssl\s+rand|kill\s+-l|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
+)
+"""Whether any rule can apply at all: one search for the usual script."""
+
+_ABOUT = re.compile(rf"(?<![\w./-])({_NAMES})\s+--(?:version|help)\b")
+_SHOWS_FUNCTIONS = re.compile(
+    r"\b(?:declare|typeset)\s+-\w*[fF]|\b(?:type|compgen)\s|command\s+-[vV]"
+)
+_STREAMS = frozenset({"cat", "grep", "seq", "tr"})
+"""In a pipeline, the embedded shell loses the input of a function with one of these names."""
+
+_LOOKS_UP = re.compile(r"command\s+-[vV]|\b(?:type|hash)\s")
+
+_ON_FILES = (
+    'local __a __n=0; for __a in "$@"; do case "$__a" in -|--stdout|--to-stdout|-c*|-[!-]*c*) __n=0; break;;'
+    " -*) ;; *) __n=1;; esac; done;"
+    f' if [ $__n = 1 ]; then {HELPER} %NAME% "$@"; elif [ "$*" = -t ]; then'
+    ' builtin command gzip -dc > /dev/null; else builtin command %NAME% "$@"; fi;'
+)
+"""For compressors: files only, and nothing to standard output."""
+
+_TEE = (
+    'local __a __ok=() __code=0; for __a in "$@"; do case "$__a" in -*|/dev/*) __ok+=("$__a");;'
+    ' *) if [ -d "$__a" ]; then echo "tee: $__a: Is a directory" >&2; __code=1;'
+    ' elif [ "$__a" != "${__a%/*}" ] && [ ! -d "${__a%/*}/" ]; then'
+    ' echo "tee: $__a: No such file or directory" >&2; __code=1; else __ok+=("$__a"); fi;; esac;'
+    ' done; builtin command tee "${__ok[@]}" || __code=1; return $__code;'
+)
+
+_FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "awk": (
+        re.compile(r"\bawk\b[\s\S]*(?:srand\s*\(\s*\)|systime|strftime)"),
+        f'eval "builtin command awk $({HELPER} awk "$@")";',
+    ),
+    "jq": (
+        re.compile(r"\bjq\b[\s\S]*\bnow\b"),
+        f'eval "builtin command jq $({HELPER} jq "$@")";',
+    ),
+    "printf": (
+        re.compile(r"printf[\s\S]*%[^%\s]*\([^)]*\)T"),
+        f'eval "builtin printf $({HELPER} printf "$@")";',
+    ),
+    "openssl": (
+        re.compile(r"openssl\s+rand"),
+        f'if [ "$1" = rand ]; then {HELPER} "$@"; else builtin command openssl "$@"; fi;',
+    ),
+    "sort": (
+        re.compile(r"\bsort\b.*(?:-\w*R|--random-sort)"),
+        (f'case " $* " in *" -"*R*|*random-sort*) {HELPER} sort "$@";;'
+        ' *) builtin command sort "$@";; esac;'),
+    ),
+    "compgen": (
+        re.compile(r"\bcompgen\s"),
+        f'builtin compgen "$@" | {HELPER} compgen "$@" -- @NAMES@;',
+    ),
+    # The embedded `dd` takes the host's entropy for a device of this very name.
+    "dd": (
+        re.compile(r"\bdd\b.*\bif=/dev/u?random\b"),
+        "builtin command dd \"${@/#if=\\/dev\\//if=\\/dev\\/.\\/}\";",
+    ),
+    "grep": (
+        re.compile(r"\bgrep\b[^|;&\n]*--exclude-dir"),
+        f'eval "builtin command grep $({HELPER} grep "$@")";',
+    ),
+    "cmp": (
+        re.compile(r"\bcmp\s"),
+        ('case " $* " in *" - "*) builtin command cmp "$@";; *" "[!-]*" "[!-]*)'
+         f' {HELPER} cmp "$@";; *) builtin command cmp "$@";; esac;'),
+    ),
+    "tee": (re.compile(r"\btee\s"), _TEE),
+    "umask": (
+        re.compile(r"\bumask\b"),
+        ('builtin umask "$@"; local __code=$?;'
+         f' {HELPER} umask "$BASH_SUBSHELL" "$(builtin umask)"; return $__code;'),
+    ),
+    # Archives that go through a pipe are bytes, which only the embedded command can pass on.
+    "tar": (
+        re.compile(r"\btar\b"),
+        ('case " $* " in *" - "*|*"f- "*|*=-\\ *) builtin command tar "$@";;'
+         ' " --"*|*" -"*f*|*" --file"*|" "[a-zA-Z]*f*|"  ")'
+         f' {HELPER} tar "$@";; *) builtin command tar "$@";; esac;'),
+    ),
+    "gzip": (re.compile(r"\bgzip\b"), _ON_FILES.replace("%NAME%", "gzip")),
+    "gunzip": (re.compile(r"\bgunzip\b"), _ON_FILES.replace("%NAME%", "gunzip")),
+    # A shell that nobody types into keeps no history.
+    "history": (re.compile(r"\bhistory\b"), ":;"),
+    "fc": (
+        re.compile(r"\bfc\s+-"),
+        'echo "bash: line 1: fc: history specification out of range" >&2; return 1;',
+    ),
+    "kill": (
+        re.compile(r"\bkill\s+-l\b"),
+        f'if [ "$*" = -l ]; then {HELPER} signals; else builtin kill "$@"; fi;',
+    ),
+    "sleep": (
+        re.compile(r"sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep"),
+        ("local __then=$EPOCHSECONDS; builtin command sleep \"$@\"; local __code=$?;"
+        f' eval "$({HELPER} clock)"; SECONDS=$((SECONDS + EPOCHSECONDS - __then));'
+        " return $__code;"),
+    ),
+}  # fmt: skip
+
+_BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask", "grep", "cmp", "tee"})
+"""Functions that are no use to a script which only looks at functions."""
+
+_LOOKUPS = {
+    "command": 'case "$1" in -[vV]) case " @ABSENT@ " in *" $2 "*)'
+    ' [ "$1" = -V ] && echo "bash: line 1: command: $2: not found" >&2; return 1;; esac;; esac;'
+    ' builtin command "$@";',
+    "type": 'case " @ABSENT@ " in *" ${!#} "*)'
+    ' case "$1" in -*) ;; *) echo "bash: line 1: type: ${!#}: not found" >&2;; esac; return 1;;'
+    ' esac; builtin type "$@";',
+    "hash": 'case " @ABSENT@ " in *" ${!#} "*)'
+    ' echo "bash: line 1: hash: ${!#}: not found" >&2; return 1;; esac; builtin hash "$@";',
+}
+
+_WORD = re.compile(r"[\w.-]+")
+
+_SRANDOM = re.compile(r"\$\{SRANDOM\}|\$?\bSRANDOM\b(?!=)")
+
+
+@dataclass(frozen=True, slots=True)
+class Shims:
+    """What one script needs."""
+
+    script: str
+    prelude: str = ""
+    """Runs first, on the script's own first line; ends in a separator."""
+    cleanup: str = ""
+    """Runs afterwards, before the session is kept."""
+
+
+def may_need_shims(script: str) -> bool:
+    """Whether `shims_for` may put a function before a command of `script`."""
+    return _HINT.search(script) is not None
+
+
+def shims_for(
+    script: str,
+    taken: frozenset[str] | set[str],
+    *,
+    chance: bool,
+    absent: frozenset[str] = MISSING,
+) -> Shims:
+    """Looks at `script` for what would show the embedded shell; functions in `taken` are the user's own."""
+    bodies: dict[str, str] = {}
+    if _HINT.search(script):
+        bodies = {name: body for name, body in _bodies(script, absent).items() if name not in taken}
+        script = _SRANDOM.sub(f"$({HELPER} srandom)", script)
+    parts = [f"{name}() {{ {body} }}" for name, body in bodies.items()]
+    cleanup = f"unset -f {' '.join(bodies)}" if bodies else ""
+    if "umask" in bodies and "(" in script and "DEBUG" not in script and not chance:
+        # Masks set in a subshell end with it: every command says how deep it runs.
+        parts.append(f"trap '{HELPER} umask \"$BASH_SUBSHELL\"' DEBUG")
+        cleanup = f"trap - DEBUG; {cleanup}"
+    if chance and "DEBUG" not in script:
+        parts.append(f"trap {HELPER} DEBUG")
+        cleanup = f"trap - DEBUG; {cleanup}"
+    return Shims(script, "".join(f"{part}; " for part in parts), cleanup)
+
+
+def _bodies(script: str, absent: frozenset[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    # A script that looks at functions would see ours; there the texts alone are put right.
+    abouts = () if _SHOWS_FUNCTIONS.search(script) else _ABOUT.finditer(script)
+    for match in abouts:
+        name = match[1]
+        if name in _STREAMS and re.search(rf"\|&?\s*{name}\b", script):
+            continue
+        found[name] = (
+            f'if [ $# = 1 ] && {{ [ "$1" = --version ] || [ "$1" = --help ]; }};'
+            f' then {HELPER} about {name} "$1"; else builtin command {name} "$@"; fi;'
+        )
+    if _LOOKS_UP.search(script) and absent & set(_WORD.findall(script)):
+        listed = " ".join(sorted(absent))
+        found |= {name: body.replace("@ABSENT@", listed) for name, body in _LOOKUPS.items()}
+    for name, (pattern, body) in _FUNCTIONS.items():
+        hidden = name in _BY_FILE and _SHOWS_FUNCTIONS.search(script)
+        if pattern.search(script) and not hidden:
+            found[name] = body
+    if "compgen" in found:
+        found["compgen"] = found["compgen"].replace("@NAMES@", " ".join(found))
+    return found

@@ -1,0 +1,156 @@
+"""`gzip` and `gunzip` where nothing compressed passes through a pipe (see `archives`)."""
+
+from __future__ import annotations
+
+import gzip as zipped
+import zlib
+
+from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
+from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
+
+_OPTIONS = Options(
+    "123456789cdfknNqt",
+    {
+        "stdout": "c", "to-stdout": "c", "decompress": "d", "uncompress": "d", "force": "f",
+        "keep": "k", "no-name": "n", "name": "N", "quiet": "q",
+        "test": "t", "fast": "1", "best": "9",
+    },
+)  # fmt: skip
+_KNOWN = (".gz", ".tgz", ".taz", ".z", ".Z", "-gz", "-z")
+
+
+class _Gzip:
+    def __init__(self, running: Tool, given: CommandLine, *, unpack: bool) -> None:
+        self.tool, self.given = running, given
+        self.unpack = unpack or any(name in given for name in ("d", "t"))
+
+    def warn(self, text: str) -> None:
+        # An error is never undone by a later warning.
+        self.tool.err.append(f"gzip: {text}\n")
+        self.tool.code = self.tool.code or 2
+
+    def fail(self, text: str) -> None:
+        self.tool.err.append(f"gzip: {text}\n")
+        self.tool.code = 1
+
+    def run(self) -> None:
+        for operand in self.given.operands:
+            self._operand(operand)
+
+    def _operand(self, operand: str) -> None:
+        files, path = self.tool.files, self.tool.path(operand)
+        try:
+            stat = files.stat(path) if files.exists(path) else files.lstat(path)
+        except OSError as error:
+            if self.unpack and not operand.endswith(_KNOWN):
+                operand += ".gz"
+                path = self.tool.path(operand)
+            if not files.exists(path):
+                self.fail(f"{operand}: {why(error)}")
+                return
+            stat = files.stat(path)
+        if stat.kind == "directory":
+            self.warn(f"{operand} is a directory -- ignored")
+            return
+        if files.lstat(path).kind == "symlink" and not any(n in self.given for n in "fct"):
+            self.fail(f"{operand}: Too many levels of symbolic links")
+            return
+        if self.unpack:
+            self._decompress(operand, path)
+        else:
+            self._compress_file(operand, path)
+
+    def _compress_file(self, operand: str, path: str) -> None:
+        if operand.endswith(_KNOWN) and "f" not in self.given:
+            suffix = next(suffix for suffix in _KNOWN if operand.endswith(suffix))
+            said = f"{operand} already has {suffix} suffix -- unchanged"
+            self.tool.err.append(f"gzip: {said}\n")
+            return
+        data = self.tool.files.read(path)
+        stat = self.tool.files.stat(path)
+        level = int(self.given.last(*"123456789") or "6")
+        mtime = 0 if "n" in self.given else stat.mtime_us // 1_000_000
+        name = b"" if "n" in self.given else operand.rpartition("/")[2].encode()
+        out = _compress(data, level, mtime, name)
+        self._replace(operand, path, operand + ".gz", out)
+
+    def _decompress(self, operand: str, path: str) -> None:
+        testing = "t" in self.given
+        if not operand.endswith(_KNOWN) and not testing:
+            self.warn(f"{operand}: unknown suffix -- ignored")
+            return
+        data = self.tool.files.read(path)
+        problem = ""
+        try:
+            out = zipped.decompress(data)
+            problem = "" if data else "unexpected end of file"
+        except zipped.BadGzipFile as error:
+            crc = "crc" in str(error).lower()
+            problem = "invalid compressed data--crc error" if crc else "not in gzip format"
+            out = b""
+        except EOFError:
+            problem, out = "unexpected end of file", b""
+        except zlib.error:
+            problem, out = "invalid compressed data--format violated", b""
+        if problem:
+            self.tool.err.append(f"\ngzip: {operand}: {problem}\n")
+            self.tool.code = 1
+            return
+        if testing:
+            return
+        target = _output_name(operand)
+        self._replace(operand, path, target, out)
+
+    def _replace(self, operand: str, path: str, target: str, data: bytes) -> None:
+        files = self.tool.files
+        if "c" in self.given:
+            self.tool.out.append(data.decode("utf-8", "surrogateescape"))
+            return
+        goal = self.tool.path(target)
+        if files.exists(goal) and "f" not in self.given:
+            self.warn(f"{target} already exists;\tnot overwritten")
+            return
+        stat = files.stat(path)
+        files.write(goal, data, mode=stat.mode)
+        files.chown(goal, stat.owner, stat.group)
+        files.set_mtime(goal, stat.mtime_us)
+        if "k" not in self.given:
+            files.remove(path)
+
+
+def _compress(data: bytes, level: int, mtime: int, name: bytes) -> bytes:
+    engine = zlib.compressobj(level, zlib.DEFLATED, -15, 8)
+    body = engine.compress(data) + engine.flush()
+    flag = 8 if name else 0
+    speed = 2 if level == 9 else 4 if level == 1 else 0
+    head = bytes((0x1F, 0x8B, 8, flag)) + (mtime & 0xFFFFFFFF).to_bytes(4, "little")
+    head += bytes((speed, 3)) + (name + b"\0" if name else b"")
+    tail = zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
+    return head + body + tail
+
+
+def _output_name(name: str) -> str:
+    for ending, plain in ((".tgz", ".tar"), (".taz", ".tar")):
+        if name.endswith(ending):
+            return name[: -len(ending)] + plain
+    return next((name.removesuffix(ending) for ending in _KNOWN if name.endswith(ending)), name)
+
+
+def _run(running: Tool, *, unpack: bool) -> None:
+    running.name = "gzip"
+    try:
+        given = _OPTIONS.parse("gzip", running.call.argv)
+    except UsageError as refused:
+        text = refused.result.stderr.replace("Try 'gzip", "Try `gzip")
+        raise UsageError(text, 1) from None
+    _Gzip(running, given, unpack=unpack).run()
+
+
+@tool
+def gzip(running: Tool) -> None:
+    _run(running, unpack=False)
+
+
+@tool
+def gunzip(running: Tool) -> None:
+    _run(running, unpack=True)

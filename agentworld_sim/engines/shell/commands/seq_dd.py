@@ -1,0 +1,158 @@
+"""`seq`, `yes` and `dd`: the embedded ones end early, without a failure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+
+from agentworld_sim.engines.shell._command import (
+    Command,
+    CommandCall,
+    CommandResult,
+    Endless,
+)
+from agentworld_sim.engines.shell.bash_shims import DEVICE_DD, ENDLESS, FORKS, YES_BYTES
+from agentworld_sim.engines.shell.bash_texts import FORK_BOMB, unfaithful
+
+SEQ_NATIVE = 100_000
+"""Lines that bashkit's own `seq` prints."""
+
+SEQ_MOST = 3_000_000
+
+DD_MOST = 9_000_000
+"""Bytes: the embedded file system holds no larger file."""
+
+DD_SPEED = 1_100_000_000
+"""Bytes per second that a transfer is said to take."""
+
+_UNITS = {
+    "": 1, "c": 1, "w": 2, "b": 512, "kB": 10**3, "K": 2**10, "k": 2**10, "KiB": 2**10,
+    "MB": 10**6, "M": 2**20, "MiB": 2**20, "GB": 10**9, "G": 2**30, "GiB": 2**30,
+}  # fmt: skip
+
+
+def seq(call: CommandCall) -> CommandResult:
+    numbers = [word for word in call.argv if re.fullmatch(r"[-+]?(?:\d+\.?\d*|\.\d+)", word)]
+    try:
+        first = Decimal(numbers[0]) if len(numbers) > 1 else Decimal(1)
+        step = Decimal(numbers[1]) if len(numbers) > 2 else Decimal(1)
+        last = Decimal(numbers[-1])
+        count = int((last - first) / step) + 1
+    except (IndexError, InvalidOperation, ArithmeticError):
+        return call.native()
+    plain = len(numbers) == len(call.argv) <= 3
+    whole = plain and all("." not in word for word in numbers)
+    if whole and not any(re.match(r"[-+]?0\d", word) for word in numbers) and count <= SEQ_MOST:
+        lines = range(int(first), int(last) + (1 if step > 0 else -1), int(step))
+        return CommandResult("\n".join(map(str, lines)) + "\n" if lines else "")
+    if count > SEQ_NATIVE:
+        raise unfaithful(f"seq prints {count:,} lines", " ".join(("seq", *call.argv)))
+    return call.native()
+
+
+def yes(call: CommandCall) -> CommandResult:
+    if call.argv[:1] in (["--help"], ["--version"]):
+        return call.native()
+    words = call.argv[1:] if call.argv[:1] == ["--"] else call.argv
+    line = (" ".join(words) or "y") + "\n"
+    return CommandResult(line * (YES_BYTES // len(line.encode()) + 1), "", 0)
+
+
+def dd(call: CommandCall) -> CommandResult:
+    """`dd` from `/dev/zero` or a random device; every other one is the embedded shell's."""
+    operands: dict[str, str] = {}
+    for word in call.argv:
+        name, _, value = word.partition("=")
+        operands[name] = value
+    said_block = operands.get("bs", operands.get("ibs", "512"))
+    block, count = _size(said_block), _size(operands.get("count", "0"))
+    if not block or count is None:
+        bad = operands.get("count", "") if block else said_block
+        return CommandResult("", f"dd: invalid number: \u2018{bad}\u2019\n", 1)
+    if "count" not in operands:
+        raise Endless
+    in_bytes = "count_bytes" in operands.get("iflag", "") or operands["count"].endswith("B")
+    total = count if in_bytes else block * count
+    if total > DD_MOST:
+        raise unfaithful(f"dd copies {total:,} bytes", " ".join(("dd", *call.argv)))
+    zeros = operands.get("if") == "/dev/zero"
+    return _write_output(
+        call, operands, bytes(total) if zeros else call.random.randbytes(total), block
+    )
+
+
+def _write_output(
+    call: CommandCall, operands: Mapping[str, str], data: bytes, block: int
+) -> CommandResult:
+    stdout = ""
+    target = operands.get("of")
+    if target is None:
+        stdout = data.decode("latin-1")
+    elif target != "/dev/null":
+        path = target if target.startswith("/") else f"{call.cwd.rstrip('/')}/{target}"
+        offset = (_size(operands.get("seek", "0")) or 0) * block
+        try:
+            before = call.files.read(path) if call.files.exists(path) else b""
+            tail = before[offset + len(data) :] if "notrunc" in operands.get("conv", "") else b""
+            head = before[:offset].ljust(offset, b"\0")
+            call.files.write(path, head + data + tail)
+        except OSError as error:
+            said = f"dd: failed to open '{target}': {error.strerror}\n"
+            return CommandResult("", said, 1)
+    return CommandResult(stdout, _summary(len(data), block, operands.get("status", "")), 0)
+
+
+def _summary(size: int, block: int, status: str) -> str:
+    if status == "none":
+        return ""
+    whole, part = divmod(size, block)
+    said = "".join(f"{whole}+{int(part > 0)} records {way}\n" for way in ("in", "out"))
+    if status == "noxfer":
+        return said
+    seconds = 0.0002 + size / DD_SPEED
+    speed = size / seconds
+    shown = f"{size} bytes"
+    if size >= 1000:
+        shown += f" ({_scale(size, 1000, 'kMGT', 'B')}"
+        shown += f", {_scale(size, 1024, 'KMGT', 'iB')})" if size >= 1024 else ")"
+    if size == 1:
+        shown = "1 byte"
+    rate = _scale(speed, 1000, "kMGT", "B") if speed >= 1000 else f"{speed:.1f} B"
+    return f"{said}{shown} copied, {seconds:.6g} s, {rate}/s\n"
+
+
+def _scale(size: float, base: int, letters: str, unit: str) -> str:
+    power = 0
+    while size >= base and power < len(letters):
+        size /= base
+        power += 1
+    number = f"{size:.1f}" if size < 10 else f"{size:.0f}"
+    return f"{number} {letters[power - 1] if power else ''}{unit}"
+
+
+def _size(text: str) -> int | None:
+    found = re.fullmatch(r"(\d+)([a-zA-Z]*)", text)
+    if not found:
+        return None
+    unit = _UNITS.get(found[2], 1 if found[2] == "B" else None)
+    return None if unit is None else int(found[1]) * unit
+
+
+def endless(call: CommandCall) -> CommandResult:
+    """Stands where a real machine would never come to an end."""
+    raise Endless
+
+
+def forks(call: CommandCall) -> CommandResult:
+    """Stands for processes that start each other until the machine can hold no more."""
+    return CommandResult("", FORK_BOMB.said, FORK_BOMB.exit_code)
+
+
+COMMANDS: Mapping[str, Command] = {
+    "seq": seq,
+    "yes": yes,
+    DEVICE_DD: dd,
+    ENDLESS: endless,
+    FORKS: forks,
+}

@@ -1,0 +1,544 @@
+"""The live files of a world: bashkit's virtual file system, seen with the world's clock and owners."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar, cast
+
+from bashkit import FileSystem
+
+from agentworld_sim.engines.shell.file_times import TurnClock, Umask, run_touch
+from agentworld_sim.engines.shell.stack_guard import call_deep
+from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id, normal_path, parent_of
+
+T = TypeVar("T")
+
+FileKind = Literal["file", "directory", "symlink", "fifo"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """What `lstat` says of one path. Times are microseconds since the epoch, on the world's clock."""
+
+    kind: FileKind
+    size: int
+    mode: int
+    """Permission bits only, for example `0o644`."""
+    mtime_us: int
+    owner: str = "root"
+    group: str = "root"
+    nlink: int = 1
+    inode: int = 0
+    """Stable for a path within one world; 0 when unknown."""
+
+
+Stamp = tuple[str, int, int, float, float]
+"""kind, size, mode, modified, created: what tells that a file changed."""
+
+SKIPPED_TOP = frozenset({"/dev"})
+"""bashkit makes these itself in every file system; they are no part of the world's content."""
+
+_OF_NOW = ("/proc", "/dev")
+"""Made by the kernel on request, so always as young as the present."""
+
+MADE_BY_BASHKIT = frozenset({"dev", "home", "tmp"})
+"""Directories that every new `FileSystem` holds, also one that is only a mount."""
+
+MAX_LINKS = 40
+"""Linux gives up (`ELOOP`) after this many symbolic links."""
+
+_ERRNO = (
+    ("not a directory", errno.ENOTDIR),
+    ("is a directory", errno.EISDIR),
+    ("directory not empty", errno.ENOTEMPTY),
+    ("not found", errno.ENOENT),
+    ("no such file", errno.ENOENT),
+    ("exists", errno.EEXIST),
+    ("over directory", errno.EISDIR),
+    ("read-only", errno.EROFS),
+    ("too large", errno.EFBIG),
+    ("limit", errno.ENOSPC),
+    ("permission", errno.EACCES),
+)
+
+
+def os_error(error: Exception, path: str) -> OSError:
+    """The `OSError` a real kernel would have raised."""
+    text = str(error).lower()
+    number = next((code for words, code in _ERRNO if words in text), errno.EIO)
+    return OSError(number, os.strerror(number), path)
+
+
+def iso_time(mtime_us: int) -> str:
+    """The form that the embedded `touch -d` reads exactly, to the microsecond."""
+    seconds, micro = divmod(mtime_us, 1_000_000)
+    moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=micro)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _time_option(mtime_us: int) -> str:
+    """The option of the embedded `touch` for a time. Reading a date takes it 0.3 ms, digits 8 µs."""
+    if mtime_us % 1_000_000 or not 0 <= mtime_us < 2**52:
+        return f"-d {iso_time(mtime_us)}"
+    return f"-t {datetime.fromtimestamp(mtime_us // 1_000_000, UTC):%Y%m%d%H%M.%S}"
+
+
+class LiveFiles:
+    """The live files of one world, over one `bashkit.FileSystem`.
+
+    Paths are absolute; relative ones are the caller's mistake. Failures raise `OSError` with a real `errno`
+    (`ENOENT`, `ENOTDIR`, `EISDIR`, `EEXIST`, `ENOSPC`, …), so that a command can print
+    `os.strerror(error.errno)`. Beside what bashkit keeps, it holds the owners of files and the times of symbolic links.
+    """
+
+    def __init__(self, mounts: Mapping[str, FileSystem] | None = None) -> None:
+        """An empty file system. What is mounted is shared by many worlds, and no part of their content."""
+        self.fs = FileSystem()
+        self._mounts = dict(mounts or {})
+        for name in ("/home", "/tmp"):
+            self.fs.remove(name, True)
+        self.clock = TurnClock(0)
+        self.mask = Umask()
+        self.passing: FileSystem | None = None
+        """The running interpreter's own view: it alone has the pipes of `<(…)`."""
+        self._owners: dict[str, tuple[str, str]] = {}
+        self._owners_before: dict[str, tuple[str, str]] = {}
+        self._link_times: dict[str, int] = {}
+        self._stamps: dict[str, Stamp] = {}
+        self._tree = FileTree({})
+
+    # What commands use
+
+    def lstat(self, path: str) -> FileStat:
+        path = self._place(path)
+        fs, inner = self._route(path)
+        return self._file_stat(path, self._do(path, lambda: fs.stat(inner)))
+
+    def _file_stat(self, path: str, info: dict[str, Any]) -> FileStat:
+        kind = cast("FileKind", info["file_type"])
+        modified = cast("float", info["modified"])
+        mtime_us = self.clock.world_time(modified)
+        if kind == "symlink" and path in self._link_times:
+            mtime_us = self._link_times[path]
+        elif path.startswith(_OF_NOW):
+            mtime_us = self.clock.now_us()
+        elif mtime_us is None:
+            mtime_us = round(modified * 1_000_000)
+        owner, group = self._owners.get(path, ("root", "root"))
+        return FileStat(
+            kind=kind,
+            size=4096 if kind == "directory" else cast("int", info["size"]),
+            mode=self._mode(path, info),
+            mtime_us=mtime_us,
+            owner=owner,
+            group=group,
+            nlink=self._links_of(path) if kind == "directory" else 1,
+            inode=131_072 + int(blob_id(path.encode())[:5], 16),
+        )
+
+    @property
+    def umask(self) -> int:
+        """What `umask` says in the running shell."""
+        return self.mask.now
+
+    def _mode(self, path: str, info: dict[str, Any]) -> int:
+        mode = cast("int", info["mode"])
+        if not self.mask.used or info["file_type"] != "file" or path in self._stamps:
+            return mode
+        return self.mask.mode_of(path, mode, cast("float", info["created"]))
+
+    def stat(self, path: str) -> FileStat:
+        """Follows symbolic links, as `lstat` does not."""
+        return self.lstat(self.realpath(path))
+
+    def exists(self, path: str) -> bool:
+        try:
+            self.stat(path)
+        except OSError:
+            return False
+        return True
+
+    def read(self, path: str) -> bytes:
+        target = self.realpath(path)
+        fs, inner = self._route(target)
+        return self._do(path, lambda: fs.read_file(inner))
+
+    def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        target = self._writable(path)
+        self._do(path, lambda: self.fs.write_file(target, data))
+        if mode is not None:
+            self.mask.explicit.add(target)
+            self._do(path, lambda: self.fs.chmod(target, mode))
+
+    def append(self, path: str, data: bytes) -> None:
+        target = self._writable(path)
+        self._do(path, lambda: self.fs.append_file(target, data))
+
+    def listdir(self, path: str) -> list[str]:
+        """Names in byte order, without `.` and `..`."""
+        return list(self._entries(path, self.realpath(path)))
+
+    def entries(self, path: str) -> list[tuple[str, FileStat]]:
+        """The same with what `lstat` says of each."""
+        target = self.realpath(path)
+        prefix = target.rstrip("/")
+        found: list[tuple[str, FileStat]] = []
+        for name, info in self._entries(path, target).items():
+            full = f"{prefix}/{name}"
+            mounted = full in self._mounts
+            found.append((name, self.lstat(full) if mounted else self._file_stat(full, info)))
+        return found
+
+    def _entries(self, path: str, target: str) -> dict[str, dict[str, Any]]:
+        """Names in byte order and what bashkit says of each."""
+        fs, inner = self._route(target)
+        entries = self._do(path, lambda: fs.read_dir(inner))
+        entries.sort(key=lambda entry: entry["name"].encode("utf-8", "replace"))
+        hidden = MADE_BY_BASHKIT if fs is not self.fs and inner == "/" else ()
+        return {
+            entry["name"]: entry["metadata"] for entry in entries if entry["name"] not in hidden
+        }
+
+    def mkdir(self, path: str, *, parents: bool = False, mode: int | None = None) -> None:
+        target = normal_path(path)
+        if parents:
+            if self.exists(target):
+                return
+            self.mkdir(parent_of(target), parents=True)
+        real = self.realpath(parent_of(target)).rstrip("/") + "/" + target.rpartition("/")[2]
+        self._do(path, lambda: self.fs.mkdir(real))
+        if mode is not None:
+            self._do(path, lambda: self.fs.chmod(real, mode))
+
+    def remove(self, path: str, *, recursive: bool = False) -> None:
+        target = normal_path(path)
+        self._do(path, lambda: self.fs.remove(target, recursive))
+        for held in (self._owners, self._link_times):
+            for gone in [p for p in held if p == target or p.startswith(target + "/")]:
+                del held[gone]
+
+    def rename(self, source: str, target: str) -> None:
+        source, target = normal_path(source), normal_path(target)
+        self._do(source, lambda: self.fs.rename(source, target))
+        if source in self.mask.explicit:
+            self.mask.explicit.add(target)
+        for held in (self._owners, self._link_times):
+            for path in [p for p in held if p == source or p.startswith(source + "/")]:
+                held[target + path[len(source) :]] = held.pop(path)  # pyright: ignore[reportArgumentType]
+
+    def symlink(self, target: str, path: str) -> None:
+        # bashkit replaces whatever is there, a whole directory included; the kernel refuses.
+        try:
+            self.lstat(path)
+        except FileNotFoundError:
+            self._do(path, lambda: self.fs.symlink(target, normal_path(path)))
+            return
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+
+    def readlink(self, path: str) -> str:
+        if self.lstat(path).kind != "symlink":
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+        parent, _, name = normal_path(path).rpartition("/")
+        fs, inner = self._route(f"{self.realpath(parent or '/').rstrip('/')}/{name}")
+        return self._do(path, lambda: fs.read_link(inner))
+
+    def realpath(self, path: str) -> str:
+        """Symbolic links resolved; the last part may be missing, its parents may not."""
+        if path.startswith("/dev/fd/"):
+            return path
+        done, todo, hops = "", normal_path(path).strip("/").split("/"), 0
+        while todo and todo != [""]:
+            step = f"{done}/{todo.pop(0)}"
+            fs, inner = self._route(step)
+            try:
+                info = fs.stat(inner)
+            except RuntimeError as error:
+                if todo:
+                    raise os_error(error, path) from None
+                return step
+            if info["file_type"] != "symlink":
+                done = step
+                continue
+            hops += 1
+            if hops > MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            target = fs.read_link(inner)
+            base = target if target.startswith("/") else f"{done}/{target}"
+            done, todo = "", [*normal_path(base).strip("/").split("/"), *todo]
+        return done or "/"
+
+    def chmod(self, path: str, mode: int) -> None:
+        target = self.realpath(path)
+        self.mask.explicit.add(target)
+        self._do(path, lambda: self.fs.chmod(target, mode))
+
+    def chown(
+        self, path: str, owner: str | None, group: str | None, *, follow: bool = True
+    ) -> None:
+        target = self.realpath(path) if follow else self._place(path)
+        self._info(target)
+        old_owner, old_group = self._owners.get(target, ("root", "root"))
+        self._owners[target] = (owner or old_owner, group or old_group)
+
+    def set_mtime(self, path: str, mtime_us: int, *, follow: bool = True) -> None:
+        target = self.realpath(path) if follow else self._place(path)
+        if self._info(target)["file_type"] == "symlink":
+            self._link_times[target] = mtime_us
+        else:
+            # Inside a callback of an interpreter, which blocks others on its thread.
+            script = f"touch -d {iso_time(mtime_us)} -- {quoted(target)}"
+            call_deep(lambda: run_touch(self.fs, script))
+
+    def walk(self, top: str) -> Iterator[tuple[str, FileStat]]:
+        """`top` itself and all below it, parents first, names in byte order; links not followed."""
+        info = self.lstat(top)
+        yield top, info
+        if info.kind == "directory":
+            for name in self.listdir(top):
+                yield from self.walk(f"{top.rstrip('/')}/{name}")
+
+    # What the engine uses
+
+    def materialise(self, tree: FileTree, blobs: Blobs) -> None:
+        """Makes the files those of `tree`, times included. What is there already is not written again."""
+        changes = self._tree.changes_to(tree)
+        for path, entry in reversed(changes.items()):
+            before = self._tree.get(path)
+            self._owners.pop(path, None)
+            self._link_times.pop(path, None)
+            if before is not None and (entry is None or entry.kind != before.kind):
+                self.fs.remove(path, True)
+        for path, entry in changes.items():
+            if entry is not None and path != "/":
+                self._make(path, entry, blobs)
+        by_time: dict[int, list[str]] = {}
+        for path, entry in changes.items():
+            if entry is not None and entry.kind != "symlink":
+                by_time.setdefault(entry.mtime_us, []).append(path)
+        self._set_times(by_time)
+        for path in changes:
+            self._stamps.pop(path, None)
+            if path in tree and path not in SKIPPED_TOP:
+                self._stamps[path] = _stamp(self.fs.stat(path))
+        self._tree = tree
+        self._owners_before = dict(self._owners)
+
+    def _make(self, path: str, entry: FileEntry, blobs: Blobs) -> None:
+        if entry.kind == "directory":
+            self.fs.mkdir(path, True)
+        elif entry.kind == "symlink":
+            self.fs.symlink(entry.content, path)
+            self._link_times[path] = entry.mtime_us
+        else:
+            self.fs.write_file(path, blobs.get(entry.content) if entry.content else b"")
+        usual = 0o755 if entry.kind == "directory" else 0o644
+        if entry.kind != "symlink" and (entry.mode != usual or path in self._tree):
+            self.fs.chmod(path, entry.mode)
+        if (entry.owner, entry.group) != ("root", "root"):
+            self._owners[path] = (entry.owner, entry.group)
+
+    def collect(self, blobs: Blobs, *, suspicious: bool) -> dict[str, FileEntry | None]:
+        """What changed since the last `collect` or `materialise`, with world times set.
+
+        With `suspicious`, contents are compared too and not only stamps: for commands that can keep a
+        file's time while changing its bytes (`cp -p`, `touch -d`, `tar -x`).
+        """
+        self._apply_umask()
+        stamps = dict(self._scan("/"))
+        noted = self._owners.keys() | self._owners_before.keys() | self._link_times.keys()
+        moved = {path for path in noted if self._owner_moved(path) or self._link_moved(path)}
+        before = self._stamps
+        touched = [
+            path for path, stamp in stamps.items() if before.get(path) != stamp or path in moved
+        ]
+        if suspicious:
+            known = set(touched)
+            touched += [
+                path
+                for path, stamp in stamps.items()
+                if path not in known and stamp[0] == "file" and self._content_moved(path)
+            ]
+        gone = [path for path in self._stamps if path not in stamps]
+        if not touched and not gone:
+            return {}
+        for path in gone:
+            self._owners.pop(path, None)
+            self._link_times.pop(path, None)
+        changes: dict[str, FileEntry | None] = dict.fromkeys(gone)
+        by_time: dict[int, list[str]] = {}
+        rank: dict[int, int] = {}
+        for path in sorted(touched, key=lambda p: (stamps[p][3], p)):
+            kind, _, mode, modified, _ = stamps[path]
+            mtime_us = self.clock.world_time(modified)
+            if mtime_us is None:
+                mtime_us = round(modified * 1_000_000)
+            else:
+                # Files written at the same world moment keep the order in which they were written.
+                rank[mtime_us] = rank.get(mtime_us, -1) + 1
+                mtime_us += rank[mtime_us]
+                if kind != "symlink":
+                    by_time.setdefault(mtime_us, []).append(path)
+            if kind == "symlink":
+                mtime_us = self._link_times.setdefault(path, mtime_us)
+            changes[path] = self._entry(path, kind, mode, mtime_us, blobs)
+        self._set_times(by_time)
+        for path in touched:
+            stamps[path] = _stamp(self.fs.stat(path))
+        self._stamps = stamps
+        self._owners_before = dict(self._owners)
+        changes = {
+            path: entry for path, entry in sorted(changes.items()) if self._tree.get(path) != entry
+        }
+        self._tree = self._tree.replaced(changes)
+        return changes
+
+    @property
+    def tree(self) -> FileTree:
+        """The files as they were at the last `collect` or `materialise`."""
+        return self._tree
+
+    def pending(self, *, suspicious: bool) -> dict[str, FileEntry | None]:
+        """What `collect` would find, without times and without storing anything."""
+        found: dict[str, FileEntry | None] = {}
+        stamps = dict(self._scan("/"))
+        for path, stamp in stamps.items():
+            kind, size, mode, _, created = stamp
+            same = self._stamps.get(path) == stamp and not self._owner_moved(path)
+            if same and not (suspicious and kind == "file" and self._content_moved(path)):
+                continue
+            content = ""
+            if kind == "file":
+                content = blob_id(self.fs.read_file(path))
+                if self.mask.used and path not in self._stamps:
+                    mode = self.mask.mode_of(path, mode, created)
+            elif kind == "symlink":
+                content = self.fs.read_link(path)
+            size = size if kind == "file" else 0
+            owner, group = self._owners.get(path, ("root", "root"))
+            found[path] = FileEntry(cast("FileKind", kind), mode, 0, content, size, owner, group)
+        found.update((path, None) for path in self._stamps if path not in stamps)
+        return found
+
+    def _apply_umask(self) -> None:
+        """Gives the files that redirections made the mode they should have."""
+        if not self.mask.used:
+            return
+        for path, (kind, _, mode, _, created) in list(self._scan("/")):
+            if kind == "file" and path not in self._stamps:
+                right = self.mask.mode_of(path, mode, created)
+                if right != mode:
+                    self.fs.chmod(path, right)
+
+    def _entry(self, path: str, kind: str, mode: int, mtime_us: int, blobs: Blobs) -> FileEntry:
+        owner, group = self._owners.get(path, ("root", "root"))
+        content, size = "", 0
+        if kind == "file":
+            data = self.fs.read_file(path)
+            content, size = blobs.put(data), len(data)
+        elif kind == "symlink":
+            content = self.fs.read_link(path)
+        return FileEntry(cast("FileKind", kind), mode, mtime_us, content, size, owner, group)
+
+    def _owner_moved(self, path: str) -> bool:
+        entry = self._tree.get(path)
+        held = (entry.owner, entry.group) if entry else ("root", "root")
+        return self._owners.get(path, ("root", "root")) != held
+
+    def _link_moved(self, path: str) -> bool:
+        entry = self._tree.get(path)
+        return (
+            path in self._link_times
+            and entry is not None
+            and (entry.mtime_us != self._link_times[path])
+        )
+
+    def _content_moved(self, path: str) -> bool:
+        entry = self._tree.get(path)
+        return entry is None or entry.content != blob_id(self.fs.read_file(path))
+
+    def _set_times(self, by_time: dict[int, list[str]]) -> None:
+        if by_time:
+            run_touch(
+                self.fs,
+                "\n".join(
+                    f"touch {_time_option(moment)} -- {' '.join(map(quoted, paths))}"
+                    for moment, paths in by_time.items()
+                ),
+            )
+
+    def _scan(self, top: str) -> Iterator[tuple[str, Stamp]]:
+        if top == "/":
+            yield "/", _stamp(self.fs.stat("/"))
+        prefix = "" if top == "/" else top
+        for entry in self.fs.read_dir(top):
+            path = f"{prefix}/{entry['name']}"
+            if path in SKIPPED_TOP:
+                continue
+            info = entry["metadata"]
+            yield path, _stamp(info)
+            if info["file_type"] == "directory":
+                yield from self._scan(path)
+
+    def _links_of(self, path: str) -> int:
+        try:
+            entries = self.fs.read_dir(path)
+        except RuntimeError:
+            return 2
+        return 2 + sum(entry["metadata"]["file_type"] == "directory" for entry in entries)
+
+    def _info(self, path: str) -> dict[str, Any]:
+        fs, inner = self._route(self._place(path))
+        return self._do(path, lambda: fs.stat(inner))
+
+    def _place(self, path: str) -> str:
+        """The parents' links are followed, the last part's is not."""
+        if path.startswith("/dev/fd/"):
+            return path
+        parent, _, name = normal_path(path).rpartition("/")
+        return f"{self.realpath(parent or '/').rstrip('/')}/{name}" if name else "/"
+
+    def _route(self, path: str) -> tuple[FileSystem, str]:
+        if path.startswith("/dev/fd/") and self.passing is not None:
+            return self.passing, path
+        for point, fs in self._mounts.items():
+            if path == point:
+                return fs, "/"
+            if path.startswith(point + "/"):
+                return fs, path[len(point) :]
+        return self.fs, path
+
+    def _writable(self, path: str) -> str:
+        target = self.realpath(path)
+        # What is written to a device is gone; bashkit's own `/dev` lies under the mounted one.
+        if self._route(target)[0] is not self.fs and not target.startswith("/dev/"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        parent = parent_of(target)
+        if self._do(path, lambda: self.fs.stat(parent))["file_type"] != "directory":
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+        return target
+
+    @staticmethod
+    def _do(path: str, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except RuntimeError as error:
+            raise os_error(error, path) from None
+
+
+def _stamp(info: dict[str, Any]) -> Stamp:
+    return (
+        info["file_type"],
+        info["size"],
+        info["mode"],
+        info["modified"],
+        info["created"],
+    )
+
+
+def quoted(word: str) -> str:
+    """`word` as one shell word."""
+    return "'" + word.replace("'", "'\\''") + "'"

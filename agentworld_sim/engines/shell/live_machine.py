@@ -1,0 +1,536 @@
+"""One live machine: its files, its interpreters, and our commands inside them.
+
+Everything here is blocking and belongs to one world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import TypeVar, cast
+from weakref import ref
+
+from bashkit import (
+    Bash,
+    BuiltinContext,
+    BuiltinResult,
+    CommandContext,
+    CommandStatus,
+    ExecResult,
+    ExecutionProfile,
+    FileSystem,
+)
+
+from agentworld_sim.engines.shell import bash_texts
+from agentworld_sim.engines.shell._command import (
+    HELPER,
+    IMAGINE,
+    Command,
+    CommandCall,
+    CommandResult,
+    Endless,
+)
+from agentworld_sim.engines.shell.bash_shims import Shims
+from agentworld_sim.engines.shell.bash_texts import (
+    FORK_BOMB,
+    OVERFLOW,
+    faithful,
+    unfaithful,
+    verdict_on,
+)
+from agentworld_sim.engines.shell.commands import IN_ORDER
+from agentworld_sim.engines.shell.execution import Execution, SideWatch
+from agentworld_sim.engines.shell.file_times import (
+    USUAL,
+    DeadlinePassed,
+    TurnClock,
+    Umask,
+)
+from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
+from agentworld_sim.engines.shell.machine import Machine, ShellLimits
+from agentworld_sim.engines.shell.proc_files import VolatileFiles
+from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
+from agentworld_sim.engines.shell.session import ShellSession
+from agentworld_sim.engines.shell.session_capture import Commit, capture
+from agentworld_sim.engines.shell.stack_guard import call_deep
+from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
+from agentworld_sim.errors import EngineFailure
+from agentworld_sim.types.files import Blobs, FileEntry, FileTree
+
+LiveCallback = Callable[[BuiltinContext], CommandResult]
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What `BuiltinContext` tells, of a call that has none."""
+
+    name: str
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    fs: FileSystem
+    stdin: str | None = None
+
+
+def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
+    """A live command of `callback`: with `2>&1`, messages and output come as they were written.
+
+    It must not wait for its input: bashkit's synchronous call runs one live command at a time, so
+    a pipeline of two would stand still.
+    """
+
+    async def live(context: CommandContext) -> CommandStatus:
+        given = CallContext(context.name, context.argv, context.env, context.cwd, context.fs)
+        result = callback(cast("BuiltinContext", given))
+        pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
+        try:
+            for name, text in pieces:
+                if text:
+                    output = context.stdout if name == "out" else context.stderr
+                    await output.write(text.encode("utf-8", "surrogateescape"))
+        except BrokenPipeError:
+            # The reader of a pipe has gone: a real tool dies of SIGPIPE.
+            return CommandStatus(141)
+        return CommandStatus(result.exit_code)
+
+    return live
+
+
+R = TypeVar("R")
+
+STDIN_MOUNT = "/proc/self/fd"
+"""Where a turn's standard input lies, under its real name."""
+
+STDOUT, STDERR = 250, 251
+"""Descriptors that keep a script's own standard output and standard error."""
+
+FD = STDIN_MOUNT.removeprefix("/proc")
+"""The same below the mount."""
+
+MOST_NESTED = 32
+"""Commands that run each other through ours (`timeout`, `env`), before the machine has enough."""
+
+
+class LiveMachine:
+    """Files, clock, random source and interpreters of one world."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        commands: Mapping[str, Command],
+        *,
+        mounts: Mapping[str, FileSystem] | None = None,
+        limits: ShellLimits | None = None,
+        unknown: UnknownCommands | None = None,
+    ) -> None:
+        """`unknown` answers commands that the shell does not have; without it they are not found."""
+        self.machine = machine
+        self.limits = limits or ShellLimits()
+        self._commands = commands
+        self._volatile = VolatileFiles(machine)
+        self._stdin = self._volatile.proc
+        self._mounts = {**(mounts or {}), **self._volatile.mounts}
+        # One for all callbacks: there are hundreds, and each machine makes its own.
+        self._self = ref(self)
+        self.files = LiveFiles(self._mounts)
+        self._natives: dict[str, Bash] = {}
+        call, folders = (
+            type(self)._call,
+            # A machine with programs reaches our commands through them.
+            ("",) if "/usr/bin" in self._mounts else ("", "/bin/", "/usr/bin/"),
+        )
+        self._own_callbacks: dict[str, Callable[[BuiltinContext], BuiltinResult]] = {
+            folder + name: self._weakly(call, name, command)
+            for name, command in commands.items()
+            for folder in folders
+        }
+        self.unknown = unknown
+        """Those of the world that it works for."""
+        self._script = ""
+        self._learned: frozenset[str] = frozenset()
+        """The words that the interpreter knows beside its own."""
+        self._renew()
+        self._seed = 0
+        self._random: Random | None = None
+        self._failure: BaseException | None = None
+        self._look = False
+        self._suspicious = False
+        self._running: Execution | None = None
+        self._sides: list[tuple[Bash, SideWatch]] = []
+        self._stopping = False
+        self._opaque = False
+        self._shims = Shims("")
+        self._deadlines: list[int | None] = []
+        self._overdue = False
+        self._depth = 0
+        self._in_turn = False
+        self._reusable = True
+
+    def _weakly(self, method: Callable[..., R], *arguments: object) -> Callable[..., R]:
+        """`method` of this machine with its first arguments, holding the machine weakly.
+
+        An interpreter holds its callbacks, and Python's collector does not see into it: held strongly,
+        no machine would ever be freed.
+        """
+        machine = self._self
+
+        # A plain function: of anything else the interpreter finds out at length what it is.
+        def call(*more: object) -> R:
+            found = machine()
+            if found is None:
+                raise EngineFailure("the machine is gone while something runs on it")
+            return method(found, *arguments, *more)
+
+        return call
+
+    def _renew(self) -> None:
+        """A new interpreter on the same files, that knows the commands there are now."""
+        handed: set[str] = set()
+        if self.unknown is not None:
+            handed = {*self.unknown.names.overridden, *self.unknown.words}
+            self._learned = frozenset(self.unknown.words)
+        self._callbacks = {
+            **self._own_callbacks,
+            **{name: self._weakly(type(self)._call_unknown, name) for name in sorted(handed)},
+        }
+        in_order = {
+            name: self._weakly(type(self)._answer, name, self._commands[name.rpartition("/")[2]])
+            for name in self._callbacks
+            if name.rpartition("/")[2] in IN_ORDER and name not in handed
+        }
+        others = {name: c for name, c in self._callbacks.items() if name not in in_order}
+        self._natives.clear()
+        self._bash = self._new_bash(others, in_order)
+        # What `exec` redirects outlives a restored commit; the prelude puts these two back.
+        self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
+        self._fresh = capture(self._bash)
+        # A commit fits interpreters with the same commands only.
+        self._commits: dict[bytes, Commit] = {}
+        self._pristine: bool | None = None
+        self._used = False
+        """Whether a script has run in it."""
+        self._open: set[str] = set()
+
+    # The turn
+
+    def materialise(self, tree: FileTree, blobs: Blobs) -> None:
+        """Makes the machine's files those of `tree`. Between two turns."""
+        self.files.materialise(tree, blobs)
+
+    def retire(self, unknown: UnknownCommands | None) -> bool:
+        """Makes the machine ready for another world, whose unknown commands `unknown` answers.
+
+        False where something may be left of this one that no later turn looks at: a process, a file in
+        `/dev`, a script that was stopped in the middle.
+        """
+        if self._in_turn or not self._reusable or self._volatile.has_foreign_files():
+            return False
+        self._natives.clear()
+        self._commits.clear()
+        self._script, self._running, self.unknown, self.files.passing = "", None, unknown, None
+        return True
+
+    def _umask_of(self, session: ShellSession) -> int:
+        if session.memory is None or b"_UMASK" not in session.memory:
+            return USUAL
+        return int(self._bash.shell_state().variables.get("_UMASK", "022"), 8)
+
+    def start_turn(self, clock_us: int, seed: int) -> None:
+        """Sets the world's clock (µs since the epoch) and random source for the coming turn."""
+        self.files.clock = TurnClock(clock_us)
+        self.files.mask = Umask()
+        self._seed, self._random = seed, None
+        self._look = self._suspicious = False
+        self._in_turn = True
+
+    @property
+    def random(self) -> Random:
+        """The turn's random source, made when something is drawn: most scripts draw nothing."""
+        if self._random is None:
+            self._random = Random(self._seed)
+        return self._random
+
+    def note_file_change(self) -> None:
+        """Says that files were changed by other means than `run`."""
+        self._look = True
+
+    def collect(self, blobs: Blobs) -> dict[str, FileEntry | None]:
+        """The turn's changes to files; `{}` for none."""
+        self._in_turn = False
+        if not self._look:
+            return {}
+        return self.files.collect(blobs, suspicious=self._suspicious)
+
+    def cancel(self) -> None:
+        """Stops a running script at its next command. Thread-safe."""
+        self._stopping = True
+        self._bash.cancel()
+        for bash in list(self._natives.values()):
+            bash.cancel()
+
+    def close(self) -> None:
+        """Frees the interpreters. Nothing may be running, and nothing can be run any more.
+
+        Without it they live for ever: an interpreter holds its callbacks, which hold this object,
+        and Python's collector does not see into the interpreter.
+        """
+        self._callbacks = {}
+        self._own_callbacks = {}
+        self._natives.clear()
+        self._running = None
+        # What a callback was given of an interpreter keeps its threads and descriptors.
+        self.files.passing = None
+        del self._bash
+
+    def _seconds_left(self) -> float:
+        if self._stopping or self._running is None:
+            return 0.0
+        left = [watch.seconds_left() for _, watch in self._sides]
+        return min([self._running.seconds_left(), *left])
+
+    def _clear_cancel(self) -> None:
+        self._stopping = False
+        self._bash.clear_cancel()
+        for bash in self._natives.values():
+            bash.clear_cancel()
+
+    # Commands
+
+    def _new_bash(
+        self,
+        callbacks: Mapping[str, Callable[[BuiltinContext], BuiltinResult]],
+        in_order: Mapping[str, LiveCallback] | None = None,
+    ) -> Bash:
+        machine = self.machine
+        bash = Bash(
+            username=machine.user,
+            hostname=machine.hostname,
+            cwd=machine.workdir,
+            env=environment(machine),
+            max_commands=self.limits.commands,
+            max_loop_iterations=self.limits.loop_iterations,
+            max_memory=self.limits.memory_bytes,
+            timeout_seconds=self.limits.wall_seconds,
+            custom_builtins=callbacks,
+            profile=ExecutionProfile.Interactive,
+        )
+        for name, callback in (in_order or {}).items():
+            bash.add_command(name, live_command(callback))
+        bash.mount("/", self.files.fs)
+        for point, fs in self._mounts.items():
+            # Everybody may write to `/dev/null`.
+            bash.mount(point, fs, read_only=point != "/dev")
+        bash.execute_sync(f"declare +x UID EUID; BASH_VERSINFO[5]={machine.arch}-pc-linux-gnu")
+        return bash
+
+    def _call(self, name: str, command: Command, context: BuiltinContext) -> BuiltinResult:
+        result = self._answer(name, command, context)
+        return BuiltinResult(result.stdout, result.stderr, result.exit_code)
+
+    def _call_unknown(self, name: str, context: BuiltinContext) -> BuiltinResult:
+        return self._call(name, self._ask, context)
+
+    def _ask(self, call: CommandCall) -> CommandResult:
+        """A command that the shell does not have."""
+        assert self.unknown is not None
+        self._look = True
+        answer = partial(
+            self.unknown.answer,
+            call,
+            self.files,
+            script=self._script,
+            suspicious=self._suspicious,
+        )
+        # Looking at a file takes 0.2 ms inside a callback, and 5 µs on another thread.
+        return call_deep(answer)
+
+    def _answer(self, name: str, command: Command, context: BuiltinContext) -> CommandResult:
+        if name == HELPER and not context.argv:
+            self._volatile.draw(self.random)
+            return CommandResult()
+        if name == HELPER and context.argv[0] == IMAGINE and self.unknown is not None:
+            command = self._ask
+        self.files.passing = context.fs
+        call = CommandCall(
+            name=context.name,
+            argv=context.argv,
+            stdin=context.stdin,
+            env=context.env,
+            cwd=context.cwd,
+            files=self.files,
+            clock=self.files.clock,
+            random=self.random,
+            machine=self.machine,
+            native=partial(self._native, name, context),
+            seconds_left=self._seconds_left,
+        )
+        try:
+            result = command(call)
+            if name == HELPER and context.argv[0] == "compgen" and self.unknown is not None:
+                lines = [x for x in result.stdout.splitlines() if x not in self._learned]
+                listed = "".join(f"{line}\n" for line in lines)
+                return CommandResult(listed, "", 0 if lines else 1)
+            return result
+        except RecursionError:
+            self._failure = unfaithful("arguments nested too deeply", f"{name} …")
+            self._bash.cancel()
+            return CommandResult("", "", 1)
+        except BaseException as failure:  # noqa: BLE001 -- raised again when the script has ended
+            if self._deadlines and isinstance(failure, (DeadlinePassed, Endless)):
+                self._overdue = True
+                for bash in list(self._natives.values()):
+                    bash.cancel()
+                return CommandResult("", "", 143)
+            # bashkit would print the exception into the session and go on.
+            self._failure = self._failure or failure
+            for bash in [self._bash, *self._natives.values()]:
+                bash.cancel()
+            return CommandResult("", "", 1)
+
+    def _native(
+        self,
+        name: str,
+        context: BuiltinContext,
+        argv: Sequence[str] | None = None,
+        stdin: str | None = None,
+        *,
+        program: str | None = None,
+        limit_us: int | None = None,
+    ) -> CommandResult:
+        """bashkit's own `name`, in an interpreter beside the running one, on the same files."""
+        bare = name.rpartition("/")[2]
+        words = [program or bare, *(context.argv if argv is None else argv)]
+        text = context.stdin if stdin is None else stdin
+        script = f"cd {quoted(context.cwd)} && {self._exports(context.env)}"
+        script += " ".join(map(quoted, words))
+        if program is not None or bare in RUNS_OTHERS:
+            script = f"RANDOM={self.random.randrange(32768)}; {script}"
+        # A program may run the command that runs it; it needs an interpreter of its own each time.
+        side = bare if program is None else f"{bare}#{self._depth}"
+        if text is not None:
+            self._stdin.write_file(f"{FD}/{side}", text.encode("utf-8", "surrogateescape"))
+            script += f" < {STDIN_MOUNT}/{quoted(side)}"
+        # Whatever bashkit does inside a bashkit callback must come from another thread.
+        pieces: list[tuple[str, str]] = []
+        if self._depth > MOST_NESTED:
+            return CommandResult("", FORK_BOMB.said, FORK_BOMB.exit_code)
+        deadline_us = self._own_deadline(limit_us)
+        bash = self._natives.get(side) or call_deep(lambda: self._native_bash(side))
+        watch = SideWatch(limit_us, partial(self._stop_sides, self._depth))
+        self._sides.append((bash, watch))
+        self._depth += 1
+        try:
+            result = call_deep(
+                lambda: bash.execute_sync(script, lambda out, err: pieces.append((out, err))),
+                watch=watch,
+            )
+        finally:
+            self._depth -= 1
+            self._sides.pop()
+            if watch.stopped and not self._stopping:
+                for each in self._natives.values():
+                    each.clear_cancel()
+            if text is not None:
+                self._stdin.remove(f"{FD}/{side}")
+        if self._failure is not None:
+            raise self._failure
+        if watch.deep:
+            result, pieces = None, [*pieces, ("", OVERFLOW.said)]
+        self._overdue |= watch.late and deadline_us is not None
+        stdout, stderr = ("", "") if result is None else (result.stdout, result.stderr)
+        late = deadline_us is not None and self._is_over(deadline_us, result)
+        if late or result is None:
+            # A cancelled run forgets its output; the sink has seen it.
+            stdout = "".join(out for out, _ in pieces)
+            stderr = "".join(err for _, err in pieces)
+        elif result.error is not None and "timeout" not in result.error:
+            verdict_on(result.error, script)
+        if self.unknown is not None:
+            self.unknown.note(stderr)
+        return CommandResult(
+            bash_texts.plain(stdout),
+            bash_texts.plain(faithful(stderr, script=script, said=self._said)),
+            OVERFLOW.exit_code if result is None else result.exit_code,
+            timed_out=late,
+        )
+
+    @property
+    def _said(self) -> Container[str]:
+        """Lines that imagined commands wrote: what they say is no report of the embedded shell."""
+        return () if self.unknown is None else self.unknown.said
+
+    def _stop_sides(self, depth: int) -> None:
+        """Cancels the side interpreters from `depth` on."""
+        for bash, _ in self._sides[depth:]:
+            bash.cancel()
+
+    def _own_deadline(self, limit_us: int | None) -> int | None:
+        """Sets the clock's deadline for a command with a time limit, unless one comes earlier."""
+        clock = self.files.clock
+        if limit_us is None:
+            return None
+        mine = clock.now_us() + limit_us
+        if clock.deadline_us is not None and clock.deadline_us <= mine:
+            return None
+        self._deadlines.append(clock.deadline_us)
+        clock.deadline_us = mine
+        return mine
+
+    def _is_over(self, deadline_us: int, result: ExecResult | None) -> bool:
+        """Takes the deadline away; whether it had passed."""
+        clock = self.files.clock
+        clock.deadline_us = self._deadlines.pop()
+        late = self._overdue or "timeout" in ((result and result.error) or "")
+        self._overdue = False
+        if late:
+            clock.sleep(deadline_us - clock.now_us())
+            for bash in self._natives.values():
+                bash.clear_cancel()
+        return late
+
+    def _exports(self, env: Mapping[str, str]) -> str:
+        """Assignments that give a side interpreter's command the environment of the running one."""
+        usual = {**environment(self.machine), "PWD": env.get("PWD", "")}
+        return "".join(
+            f"{name}={quoted(value)} "
+            for name, value in env.items()
+            if usual.get(name) != value and name.isidentifier()
+        )
+
+    def embedded(self, name: str, argv: Sequence[str]) -> ExecResult:
+        """bashkit's own command `name` on this world's files, beside the shell.
+
+        For tools that bring a program of their own, for example a bundled `rg`.
+        """
+        return self._native_bash(name).execute_sync(" ".join(map(quoted, (name, *argv))))
+
+    def _native_bash(self, bare: str) -> Bash:
+        bash = self._natives.get(bare)
+        if bash is None:
+            others = {
+                other: callback
+                for other, callback in self._callbacks.items()
+                if other.rpartition("/")[2] != bare
+            }
+            bash = self._natives[bare] = self._new_bash(others)
+        return bash
+
+
+def environment(machine: Machine) -> dict[str, str]:
+    """The variables of a fresh login shell."""
+    return {
+        "HOME": machine.home,
+        "LANG": "C.UTF-8",
+        "LOGNAME": machine.user,
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "SHELL": "/bin/bash",
+        "SHLVL": "1",
+        "TERM": "xterm-256color",
+        "USER": machine.user,
+        # bashkit's own are 1000 and cannot be assigned later; `env` and `export -p` hide these two.
+        "UID": "0" if machine.user == "root" else "1000",
+        "EUID": "0" if machine.user == "root" else "1000",
+        **dict(machine.env),
+    }

@@ -1,0 +1,374 @@
+"""How deepagents shows a file (a page of source lines under a status header), and how it searches (literal
+text, with GNU grep's view of what a file is).
+
+Source: deepagents 0.7, `backends/sandbox.py` and `backends/utils.py` (pages, matches) and
+`middleware/filesystem.py` (texts).
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import mimetypes
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agentworld_sim.engines.shell.glob_patterns import Glob
+from agentworld_sim.engines.shell.live_files import LiveFiles
+from agentworld_sim.engines.shell.toolkits._walking import files_below
+
+PAGE_BYTES = 500 * 1024
+"""What one page may hold."""
+
+PREVIEW_BYTES = 500 * 1024
+"""The largest image, sound, video or document that is shown."""
+
+COUNTED_BYTES = 1024 * 1024
+"""Lines of larger files are not counted unless the page reaches the end."""
+
+SHOWN_CHARS = 80_000
+"""What one answer may hold: 20,000 tokens at four characters each."""
+
+EMPTY = "System reminder: File exists but has empty contents"
+
+_NO_LINES = (
+    "System reminder: no lines were read because `limit` was {limit}. The file was not inspected and"
+    " may have contents; retry with `limit` >= 1 to read it."
+)
+
+_PAGE_CUT = (
+    "\n\n[Output was truncated due to size limits. This paginated read result exceeded the sandbox"
+    " stdout limit. Continue reading with a larger offset or smaller limit to inspect the rest of the"
+    " file.]"
+)
+
+_SHOWN_CUT = (
+    "[Output was truncated due to size limits. The file content is very large. Consider reformatting"
+    " the file to make it easier to navigate. For example, if this is JSON, use execute(command='jq ."
+    " {path}') to pretty-print it with line breaks. For other formats, you can use appropriate"
+    " formatting tools to split long lines.]"
+)
+
+_CLAMPED = "[Requested offset {offset} is before the start of the file; read from line 1 instead.]"
+
+_KINDS = {
+    "image": ".png .jpeg .jpg .webp .gif .heic .heif",
+    "video": ".mp4 .mpeg .mov .avi .flv .mpg .webm .wmv .3gpp .mkv",
+    "audio": ".wav .mp3 .aiff .aac .ogg .flac",
+    "file": ".pdf .ppt .pptx",
+}
+_KIND_OF = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes.split()}
+# Without the video extra, this container is shown as a file.
+_SHOWN_AS = {**_KIND_OF, ".mkv": "file"}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some lines of a file."""
+
+    body: str
+    start: int
+    """Its first line, from 1."""
+    end: int
+    total: int | None
+    next_offset: int | None
+
+    def fields(self) -> list[str]:
+        span = f"lines {self.start}-{self.end}"
+        if self.total is not None:
+            span += f" of {self.total}"
+        if self.next_offset is not None and (self.total is None or self.end < self.total):
+            return [span, f"next offset {self.next_offset}"]
+        return [span]
+
+
+class ReadRefused(ValueError):
+    """The file cannot be shown; the text is the reason."""
+
+
+def result(path: str, data: bytes, offset: int, limit: int) -> Mapping[str, Any]:
+    """What a backend gives for `path`: deepagents' `ReadResult`, without what is not set.
+
+    Raises:
+        ReadRefused: too large, or the offset lies beyond the end.
+    """
+    if not data:
+        return {"file_data": {"content": EMPTY, "encoding": "utf-8"}}
+    if is_preview(path, data):
+        content = base64.b64encode(data).decode()
+        return {"file_data": {"content": content, "encoding": "base64"}}
+    if limit <= 0:
+        return {"file_data": {"content": "", "encoding": "utf-8"}, "no_lines_requested": True}
+    page = page_of(data, max(offset, 0), limit)
+    window = {
+        "total_lines": page.total,
+        "start_line": page.start,
+        "end_line": page.end,
+        "next_offset": page.next_offset,
+    }
+    return {
+        "file_data": {"content": page.body, "encoding": "utf-8"},
+        **{name: value for name, value in window.items() if value is not None},
+    }
+
+
+def is_preview(path: str, data: bytes) -> bool:
+    """Whether the file is shown as a whole, because it is not text.
+
+    Raises:
+        ReadRefused: it is too large for that.
+    """
+    known = _suffix(path) in _KIND_OF
+    if known and len(data) > PREVIEW_BYTES:
+        raise ReadRefused(f"Binary file exceeds maximum preview size of {PREVIEW_BYTES} bytes")
+    return known or not _is_text(data)
+
+
+def format_file(path: str, data: bytes, offset: int, limit: int) -> str | dict[str, Any]:
+    """The text for `path`, or the content block for what is not text.
+
+    Raises:
+        ReadRefused: too large, or the offset lies beyond the end.
+    """
+    suffix = _suffix(path)
+    notices = [_CLAMPED.format(offset=offset)] if offset < 0 else []
+    if not data:
+        # The reminder comes as the file's content here, so that it gets a header.
+        first = max(offset, 0) + 1
+        return _assemble(EMPTY, [f"lines {first}-{first}"], notices)
+    if is_preview(path, data):
+        return {
+            "type": _SHOWN_AS.get(suffix, "file"),
+            "base64": base64.b64encode(data).decode(),
+            "mime_type": mimetypes.guess_type("file" + suffix)[0] or "application/octet-stream",
+        }
+    if limit <= 0:
+        return _NO_LINES.format(limit=limit)
+    page = page_of(data, max(offset, 0), limit)
+    if not page.body.strip() and page.start == 1 and page.total == page.end:
+        return EMPTY
+    return _fit(page, path, notices)
+
+
+def page_of(data: bytes, offset: int, limit: int) -> Page:
+    """`limit` lines from line `offset` (from 0) on.
+
+    Raises:
+        ReadRefused: the file is shorter.
+    """
+    text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.removesuffix("\n").split("\n")
+    if offset >= len(lines):
+        raise ReadRefused(f"Line offset {offset} exceeds file length ({len(lines)} lines)")
+    wanted = lines[offset : offset + limit]
+    body, count = _within(wanted, PAGE_BYTES - len(_PAGE_CUT))
+    if count < len(wanted):
+        body += _PAGE_CUT
+        # A first line that does not fit at all is passed over, or reading would never go on.
+        count = max(count, 1)
+    end = offset + count
+    whole = end == len(lines) and count == len(wanted)
+    total = len(lines) if whole or len(data) <= COUNTED_BYTES else None
+    return Page(body, offset + 1, end, total, None if end == total else end)
+
+
+def _within(lines: list[str], budget: int) -> tuple[str, int]:
+    """As much of `lines` as `budget` bytes hold, and how many whole ones that is."""
+    text = "\n".join(lines)
+    if len(text) * 4 <= budget:
+        return text, len(lines)
+    data = text.encode("utf-8", "surrogateescape")
+    if len(data) <= budget:
+        return text, len(lines)
+    kept = data[:budget]
+    whole = kept.count(b"\n") + (data[budget : budget + 1] == b"\n")
+    return kept.decode("utf-8", "ignore"), whole
+
+
+def _fit(page: Page, path: str, notices: list[str]) -> str:
+    """The page's text; with fewer lines where it would be too long."""
+    text = _assemble(page.body, page.fields(), notices)
+    if len(text) < SHOWN_CHARS:
+        return text
+    notices = [*notices, _SHOWN_CUT.format(path=path)]
+    rows = page.body.split("\n")[: page.end - page.start + 1]
+    length = -1
+    ends = [length := length + 1 + len(row) for row in rows]
+    for count in range(len(rows), 0, -1):
+        end = page.start + count - 1
+        smaller = replace(page, end=end, next_offset=end)
+        fields = [*smaller.fields(), "truncated due to size"]
+        if ends[count - 1] < SHOWN_CHARS:
+            candidate = _assemble(page.body[: ends[count - 1]], fields, notices)
+            if len(candidate) <= SHOWN_CHARS:
+                return candidate
+    return _cut_in_line(replace(page, end=page.start, next_offset=None), len(rows[0]), notices)
+
+
+def _cut_in_line(page: Page, length: int, notices: list[str]) -> str:
+    def fields(count: int) -> list[str]:
+        return [*page.fields(), "truncated mid-line", f"{count} of {length} chars"]
+
+    reserved = len(_assemble("", fields(length), notices))
+    count = max(0, min(length, SHOWN_CHARS - reserved))
+    return _assemble(page.body[:count], fields(count), notices)
+
+
+def _assemble(body: str, fields: list[str], notices: list[str]) -> str:
+    return "\n".join([*notices, f"@@ {' | '.join(fields)} @@", body])
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data[:8192], final=len(data) <= 8192)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _suffix(path: str) -> str:
+    name = path.rpartition("/")[2]
+    stem, dot, suffix = name.rpartition(".")
+    return f".{suffix.lower()}" if dot and stem.strip(".") and suffix else ""
+
+
+EXCLUDED = ".git"
+"""A directory that is not searched, unless the search starts there."""
+
+CUT = "... [results truncated, try being more specific with your parameters]"
+
+STOPPED_EARLY = (
+    "Note: the search stopped early (it hit its time limit or the maximum match count). The matches"
+    " above are valid but incomplete. Narrow the search (a more specific pattern or a narrower path),"
+    " or raise max_count, to see the rest."
+)
+
+_HINT = (
+    "Note: grep matches literal text, not regex, so characters like `|`, `.*`, and `\\.` are searched"
+    " verbatim. Search for the literal text you need instead; for `|` alternation, run a separate"
+    " search per alternative."
+)
+_LOOKS_LIKE_REGEX = re.compile(r"\||\.\*|\.\+|\\[.wWdDsSbB(){}\[\]|+*?^$]")
+
+_LOOK = 32 * 1024
+"""GNU grep looks for a NUL in its first buffer."""
+
+
+@dataclass(slots=True)
+class SearchResult:
+    """What a search found."""
+
+    matches: dict[str, list[tuple[int, str]]] = field(
+        default_factory=dict[str, list[tuple[int, str]]]
+    )
+    cut: bool = False
+    """Whether there is more than was asked for."""
+
+
+def grep(
+    files: LiveFiles, cwd: str, pattern: str, path: str | None, glob: str | None, most: int
+) -> SearchResult:
+    """Searches for `pattern`, of which every line is an alternative.
+
+    Raises:
+        ValueError: the glob leaves the search root.
+    """
+    found, count = SearchResult(), 0
+    needles = pattern.split("\n")
+    for shown, real in _targets(files, cwd, path, glob):
+        try:
+            data = files.read(real)
+        except OSError:
+            continue
+        for number, text in _matching(data, needles):
+            if count == most:
+                found.cut = True
+                return found
+            found.matches.setdefault(shown, []).append((number, text))
+            count += 1
+    return found
+
+
+def _targets(
+    files: LiveFiles, cwd: str, path: str | None, glob: str | None
+) -> Iterator[tuple[str, str]]:
+    """Files to search: as they are shown, and where they lie."""
+    shown = path or "."
+    real = path or cwd
+    by_path = glob is not None and "/" in glob
+    if not files.exists(real):
+        return
+    name_glob = Glob(glob, braces=False) if glob and not by_path else None
+    if files.stat(real).kind != "directory":
+        if name_glob is None or name_glob.matches_name(real):
+            yield shown, real
+        return
+    if by_path and ".." in (glob or "").replace("\\", "/").split("/"):
+        raise ValueError("exit code 2")
+    path_glob = Glob(glob or "", braces=False, dot=False) if by_path else None
+    start = shown.rpartition("/")[2]
+
+    def skip(inner: str, is_directory: bool) -> bool:
+        return is_directory and inner.rpartition("/")[2] == EXCLUDED != start
+
+    for inner, _ in files_below(files, real, skip=skip):
+        if (name_glob and not name_glob.matches_name(inner)) or (
+            path_glob and not path_glob.matches(inner)
+        ):
+            continue
+        yield f"{shown.rstrip('/')}/{inner}", f"{real.rstrip('/')}/{inner}"
+
+
+def _matching(data: bytes, needles: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Matching lines by number, until the file turns out to be binary: then grep says no more."""
+    wanted = [needle.encode("utf-8", "surrogateescape") for needle in needles]
+    if b"\0" in data[:_LOOK]:
+        return
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
+        if any(needle in line for needle in wanted):
+            try:
+                yield number, line.decode()
+            except UnicodeDecodeError:
+                return
+
+
+def format_search(found: SearchResult, mode: str, pattern: str) -> str:
+    """The tool's text."""
+    text = within(_format_matches(found, mode)) if found.matches else "No matches found"
+    if found.cut:
+        return f"{text}\n\n{STOPPED_EARLY}"
+    if not found.matches and _LOOKS_LIKE_REGEX.search(pattern):
+        return f"{text}\n\n{_HINT}"
+    return text
+
+
+def _format_matches(found: SearchResult, mode: str) -> str:
+    paths = sorted(found.matches)
+    if mode == "count":
+        return "\n".join(f"{path}: {len(found.matches[path])}" for path in paths)
+    if mode != "content":
+        return "\n".join(paths)
+    lines: list[str] = []
+    for path in paths:
+        lines.append(f"{path}:")
+        lines += [f"  {number}: {text}" for number, text in found.matches[path]]
+    return "\n".join(lines)
+
+
+def within(text: str) -> str:
+    """`text`, cut to what an answer may hold."""
+    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - len(CUT) - 1]}\n{CUT}"
+
+
+def list_text(paths: Sequence[str]) -> str:
+    """Paths as `ls` and `glob` show them, cut to what an answer may hold."""
+    if not paths:
+        return "No files found"
+    budget, used = SHOWN_CHARS - len(repr(CUT)) - 2, 0
+    for kept, path in enumerate(paths):
+        used += len(repr(path)) + 2
+        if used > budget:
+            return str([*paths[:kept], CUT])
+    return str(list(paths))

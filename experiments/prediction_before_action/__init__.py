@@ -1,0 +1,1 @@
+"""Does predicting observations before acting help a small agent?"""
