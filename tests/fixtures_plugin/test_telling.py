@@ -179,3 +179,24 @@ def check_records(suite: Suite) -> None:
     (tried,) = records["test_it.py::test_b"].violations
     assert "started a program: ['ls']" in tried
     assert repeated.seconds > 0
+
+
+def test_the_lines_of_the_library_are_not_shown_beneath_an_error_of_the_agent(suite: Suite) -> None:
+    suite.tests("""
+        def get_order(id: int) -> str:
+            "An order by its number."
+
+        def agent(tools):
+            try:
+                return tools[0].invoke({"id": 2})
+            except Exception as error:
+                raise RuntimeError("the agent failed") from error
+
+        @pytest.mark.sim(access={"get_order": "refuse"})
+        def test_it(sim_tools): agent(sim_tools([get_order]))
+    """)
+    text = said(suite.run())
+    assert "'get_order' is refused" in text
+    assert "the direct cause" in text
+    assert "_simulate.py" not in text
+    assert len(text.splitlines()) < 70
