@@ -74,6 +74,7 @@ def test_the_session_ends_with_one_line_about_all_answers(suite: Suite) -> None:
     )
 
 
+@pytest.mark.slow
 def test_workers_tell_the_same_and_fail_a_test_with_a_wrong_marker_before_it_begins(
     suite: Suite,
 ) -> None:

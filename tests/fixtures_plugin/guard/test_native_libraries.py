@@ -55,7 +55,8 @@ def loaded() -> Any:
         "duckdb": {"connect": connect},
     }.items():
         module: Any = types.ModuleType(name)
-        vars(module).update(content)
+        for key, value in content.items():
+            setattr(module, key, value)
         if "DataFrame" in content:
             for missing in ("write_parquet", "write_ipc", "write_json", "write_ndjson"):
                 setattr(module.DataFrame, missing, DataFrame.write_csv)
