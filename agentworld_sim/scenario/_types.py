@@ -43,6 +43,8 @@ class Strict(BaseModel):
         strict=True,
         populate_by_name=True,
         hide_input_in_errors=True,
+        # Built when it is first used, which for most parts is within the whole.
+        defer_build=True,
     )
 
     @classmethod
