@@ -50,7 +50,9 @@ def _imported_when_called(module: str, name: str) -> Command:
 
 
 COMMANDS: Mapping[str, Command] = {
-    name: _imported_when_called(module, name) for module, names in _MODULES.items() for name in names
+    name: _imported_when_called(module, name)
+    for module, names in _MODULES.items()
+    for name in names
 }
 
 _IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"
