@@ -54,7 +54,7 @@ class UpstreamProcess:
         self.stray: deque[str] = deque(maxlen=REMEMBERED_LINES)
         """The last lines on standard output that were no messages."""
         self._said: deque[str] = deque(maxlen=REMEMBERED_LINES)
-        self._process = _started(self.command, {**_inherited(), **(env or {})})
+        self._process = _started(self.command, {**inherited_environment(), **(env or {})})
         self._closing: threading.Thread | None = None
         self._read = False
         self._ended = threading.Event()
@@ -171,7 +171,7 @@ class _Writing:
         pass
 
 
-def _inherited() -> dict[str, str]:
+def inherited_environment() -> dict[str, str]:
     """The environment without what is meant for us alone."""
     from agentworld_sim.redaction.environment import is_secret
 

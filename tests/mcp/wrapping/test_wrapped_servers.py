@@ -184,10 +184,10 @@ async def test_variables_meant_for_a_python_server_do_not_reach_the_python_of_th
 
 
 def test_the_kept_entry_is_not_given_to_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    from agentworld_mcp_shim._process import _inherited
+    from agentworld_mcp_shim._process import inherited_environment
 
     monkeypatch.setenv("AGENTWORLD_WRAPPED", '{"env": {"TOKEN": "s3cret"}}')
-    assert "AGENTWORLD_WRAPPED" not in _inherited()
+    assert "AGENTWORLD_WRAPPED" not in inherited_environment()
 
 
 @pytest.mark.parametrize(
