@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
-from agentworld_sim.controls.declared import DECLARED
+from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import BindsTogether, Engine, EngineSession, Imaginer, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore

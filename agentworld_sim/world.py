@@ -15,7 +15,7 @@ from typing import Literal, Self, Unpack
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
-from agentworld_sim.controls.declared import ControlList, offered
+from agentworld_sim.controls.control_list import ControlList, offered_tools
 from agentworld_sim.diff.patch import patch_text
 from agentworld_sim.diff.state_diff import StateDiff
 from agentworld_sim.errors import (
@@ -244,7 +244,7 @@ class World:
     async def listing(self, at: WorldRef | None = None) -> Mapping[str, ToolSpec]:
         """The tools that an agent is offered at a point, here by default; controls may change them."""
         state = await self.state(at)
-        return offered(self._controls.at(state), self.tools, state)
+        return offered_tools(self._controls.at(state), self.tools, state)
 
     def add_tools(self, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
         """Adds tools and binds them; gives them back as bound, in order.

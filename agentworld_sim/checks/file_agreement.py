@@ -11,11 +11,11 @@ from typing import Any, Literal, cast
 from agentworld_sim.checks.file_calls import (
     FILTER_ARGUMENTS,
     RANGE_ARGUMENTS,
+    absolute_paths,
     act_of,
     clean_path,
     content_at,
     content_of,
-    named_paths,
     path_of,
     replacement_of,
     unusual_arguments,
@@ -282,7 +282,7 @@ class KnownFiles:
         if act == "anything":
             self._facts, self._default = {}, "unsure"
         elif act == "touch" or path is None or tells_failure(said.text):
-            for named in (path, *map(clean_path, named_paths(turn.call))):
+            for named in (path, *map(clean_path, absolute_paths(turn.call))):
                 if named is not None:
                     self._facts[named] = "unsure"
         elif act == "delete":

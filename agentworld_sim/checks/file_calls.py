@@ -44,7 +44,7 @@ def clean_path(path: str) -> str:
     return normal_path(path)[1:] or "."
 
 
-def linked_paths(files: FileTree, path: str) -> Iterator[str]:
+def follow_links(files: FileTree, path: str) -> Iterator[str]:
     """A path, and where its symbolic links lead."""
     for _ in range(_LINKS):
         yield path
@@ -57,7 +57,7 @@ def linked_paths(files: FileTree, path: str) -> Iterator[str]:
 
 def content_at(state: WorldState, blobs: Blobs, path: str) -> bytes | None:
     """What the world's file holds, through symbolic links; `None` when there is no such file."""
-    *_, last = linked_paths(state.files, path)
+    *_, last = follow_links(state.files, path)
     entry = state.files.get(last)
     if entry is None or entry.kind != "file":
         return None
@@ -67,7 +67,7 @@ def content_at(state: WorldState, blobs: Blobs, path: str) -> bytes | None:
         return None
 
 
-def named_texts(given: CheckInput) -> Iterator[str]:
+def texts_of_files(given: CheckInput) -> Iterator[str]:
     """The text of each file of the world that the call's arguments name, by absolute path."""
     for value in given.call.arguments.values():
         if isinstance(value, str) and value.startswith(("/", "file://")):
@@ -149,7 +149,7 @@ def act_of(call: ToolCall) -> FileAct:
         return "look"
     if words & _FAR or _SCRIPTS & call.arguments.keys():
         return "anything"
-    return "elsewhere" if path is None and not named_paths(call) else "touch"
+    return "elsewhere" if path is None and not absolute_paths(call) else "touch"
 
 
 def _words(call: ToolCall) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def replacement_of(call: ToolCall) -> tuple[str, str, bool] | None:
     return None
 
 
-def named_paths(call: ToolCall) -> list[str]:
+def absolute_paths(call: ToolCall) -> list[str]:
     """Everything in the arguments that is an absolute path."""
     return [
         value

@@ -67,7 +67,7 @@ def disagreement(shown: str, content: str, *, part: bool) -> str | None:
     if any(_stands_in(form, seen) for form in _forms(body, seen)):
         return None
     rows = seen.split("\n")
-    numbered = _numbered_problem(rows, held, part=part)
+    numbered = _line_number_problem(rows, held, part=part)
     if numbered == "":
         return None
     partly = part or len(rows) >= _PAGE_LINES or _is_cut(rows, held)
@@ -124,7 +124,7 @@ def _is_cut(rows: Sequence[str], held: Sequence[str]) -> bool:
     return bool(marked) and not set(marked) <= set(held)
 
 
-def _numbered_problem(rows: Sequence[str], held: Sequence[str], *, part: bool) -> str | None:
+def _line_number_problem(rows: Sequence[str], held: Sequence[str], *, part: bool) -> str | None:
     """What is wrong with numbered lines; empty when nothing, `None` when they are not numbered."""
     run = _longest_run(rows)
     if not run or len(run) * 10 < 6 * sum(bool(row.strip()) for row in rows):

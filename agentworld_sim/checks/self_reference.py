@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import ClassVar, Literal
 
-from agentworld_sim.checks.file_calls import named_texts
+from agentworld_sim.checks.file_calls import texts_of_files
 from agentworld_sim.ports.checks import CheckInput
 from agentworld_sim.types.turns import Observation
 
@@ -76,5 +76,5 @@ def known_words(given: CheckInput) -> str:
     parts.append(json.dumps(dict(given.call.arguments), ensure_ascii=False, default=str))
     for turn in given.history:
         parts += [turn.action.text, all_text(turn.observation)]
-    parts += named_texts(given)
+    parts += texts_of_files(given)
     return "\n".join(parts)

@@ -78,7 +78,7 @@ class IdentityCheck:
             if not now:
                 return None
             if not _reads(turn.call) or _is_opaque(turn.call):
-                now = _unchanged_by(now, turn.call, family)
+                now = _untouched_objects(now, turn.call, family)
                 continue
             said = turn.observation
             if (
@@ -132,7 +132,7 @@ def _is_opaque(call: ToolCall) -> bool:
     return bool({"run", "execute", "exec", "bash", "shell", "terminal", "python"} & set(words))
 
 
-def _unchanged_by(
+def _untouched_objects(
     now: Mapping[Identity, _Object], call: ToolCall, family: frozenset[str]
 ) -> dict[Identity, _Object]:
     """The objects that a call which may write has left alone."""

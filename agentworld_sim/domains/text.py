@@ -106,7 +106,7 @@ def _clean(value: Any, depth: int) -> Any:
     return value
 
 
-def fenced(text: str, language: str = "") -> str:
+def fence(text: str, language: str = "") -> str:
     """`text` in a fence that it cannot close."""
     fence = "```"
     while re.search(rf"^[^\S\n]*{fence}", text, re.MULTILINE):

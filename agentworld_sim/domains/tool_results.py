@@ -40,11 +40,11 @@ def read_result(text: str, tool: ToolSpec) -> Observation:
     if envelope is not None:
         return _from_envelope(envelope, tool)
     if _ERROR.match(text):
-        return _imagined_observation(text, is_error=True)
+        return _imagined_result(text, is_error=True)
     if tool.output_schema is None:
-        return _imagined_observation(text)
+        return _imagined_result(text)
     structured, text = _structured_content(text, tool)
-    return _imagined_observation(text, structured=structured)
+    return _imagined_result(text, structured=structured)
 
 
 def read_answer(text: str, call: ToolCall, tool: ToolSpec) -> Observation:
@@ -57,7 +57,7 @@ def write_result(observation: Observation) -> str:
     text = sendable(observation.text)
     structured = observation.structured
     if not observation.is_error:
-        if structured is None and not _misread(text):
+        if structured is None and not _is_ambiguous(text):
             return text
         if structured is not None and _says(text, structured):
             return text
@@ -74,16 +74,14 @@ _PLAIN = ToolSpec(name="")
 _ENVELOPE_SIGNS = ('"type"', '"content"', '"isError"', '"structuredContent"', "\\u00")
 
 
-def _misread(text: str) -> bool:
+def _is_ambiguous(text: str) -> bool:
     """Whether the text alone would be read as something else."""
     if text.lstrip()[:1] in ("{", "[") and any(sign in text for sign in _ENVELOPE_SIGNS):
-        return read_result(text, _PLAIN) != _imagined_observation(text)
+        return read_result(text, _PLAIN) != _imagined_result(text)
     return _ERROR.match(text) is not None
 
 
-def _imagined_observation(
-    text: str, *, structured: Any = None, is_error: bool = False
-) -> Observation:
+def _imagined_result(text: str, *, structured: Any = None, is_error: bool = False) -> Observation:
     return Observation(text=text, structured=structured, is_error=is_error, provenance="imagined")
 
 
@@ -142,13 +140,13 @@ def _from_envelope(envelope: Mapping[str, Any], tool: ToolSpec) -> Observation:
     text = "\n".join(parts)
     # A lone block has no flag: then its text tells, as in a plain answer.
     if envelope.get("isError", bool(_ERROR.match(text))) is True:
-        return _imagined_observation(text, is_error=True)
+        return _imagined_result(text, is_error=True)
     structured = envelope.get("structuredContent")
     if tool.output_schema is not None and structured is None:
         structured, text = _structured_content(text, tool)
     elif structured is not None and not parts:
         text = _server_text(structured)
-    return _imagined_observation(text, structured=structured)
+    return _imagined_result(text, structured=structured)
 
 
 def _block_text(block: Mapping[str, Any]) -> str:

@@ -122,7 +122,7 @@ class CallQuestion:
         return QuestionKey(kind="tool", name=self.call.name, about=self.call.arguments)
 
     @cached_property
-    def _shown(self) -> str:
+    def _records_text(self) -> str:
         """The records that the model is shown."""
         if self.records is None or domain_of(self.tool).name != "mcp":
             return ""
@@ -130,11 +130,11 @@ class CallQuestion:
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        return _schema_with_operations(self.tool) if self._shown else enforceable(self.tool)
+        return _schema_with_operations(self.tool) if self._records_text else enforceable(self.tool)
 
     @property
     def streams(self) -> bool:
-        return not self._shown and self.schema is None
+        return not self._records_text and self.schema is None
 
     def prompt(self) -> Prompt:
         return call_prompt(
@@ -142,14 +142,14 @@ class CallQuestion:
             self.tool,
             tools=self.context.tools,
             history=self.history,
-            records=self._shown,
+            records=self._records_text,
             memory=self.memory,
         )
 
     def read(self, text: str) -> Answer:
         own, operations = domain_of(self.tool), list[Mapping[str, Any]]()
-        if self._shown:
-            text, operations = _parted(text)
+        if self._records_text:
+            text, operations = _split_operations(text)
         observation = own.read(text, self.call, self.tool)
         return self._answer(observation, self._changes(observation, operations))
 
@@ -286,7 +286,7 @@ def _schema_with_operations(tool: ToolSpec) -> Mapping[str, Any] | None:
     }
 
 
-def _parted(text: str) -> tuple[str, list[Mapping[str, Any]]]:
+def _split_operations(text: str) -> tuple[str, list[Mapping[str, Any]]]:
     """The result's own text, and the operations. A model may answer without any, as it was trained."""
     try:
         value: object = json.loads(text)

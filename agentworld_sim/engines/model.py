@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from agentworld_sim.engines.call_question import CallQuestion, Records
-from agentworld_sim.engines.model_binding import bound, refusal
+from agentworld_sim.engines.model_binding import bind_any, refusal
 from agentworld_sim.ports import Answer, Imaginer, TurnContext, whole_answer
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
@@ -30,7 +30,7 @@ class ModelEngine:
         self._records = records
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        return bound(tool)
+        return bind_any(tool)
 
     def refusal(self, tool: ToolSpec) -> str:
         return refusal(tool)

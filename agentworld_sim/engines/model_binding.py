@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import get_args
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.toolkits import binding_for, inferred_domain
+from agentworld_sim.toolkits import binding_for, infer_domain
 from agentworld_sim.types.tools import DomainName, ToolSpec
 
 TURN_US = 1_000_000
@@ -16,7 +16,7 @@ PREFIX = "model/"
 """Of the bindings to a domain: `model/search`."""
 
 
-def bound(tool: ToolSpec) -> ToolSpec | None:
+def bind_any(tool: ToolSpec) -> ToolSpec | None:
     """Any tool that does not ask for another binding. What it says of its domain is kept.
 
     Raises:
@@ -24,7 +24,7 @@ def bound(tool: ToolSpec) -> ToolSpec | None:
     """
     if tool.binds_to is None:
         own = None if tool.domain == "mcp" else tool.domain
-        name = own or _known_domain(tool) or tool.domain or inferred_domain(tool)
+        name = own or _known_domain(tool) or tool.domain or infer_domain(tool)
         return replace(tool, domain=name, binds_to=PREFIX + name)
     if not tool.binds_to.startswith(PREFIX):
         name = _known_domain(tool) or tool.domain
@@ -40,7 +40,7 @@ def bound(tool: ToolSpec) -> ToolSpec | None:
 
 
 def refusal(tool: ToolSpec) -> str:
-    """Why `bound` gave `None`."""
+    """Why `bind_any` gave `None`."""
     return (
         f"The language world model answers tools that bind to nothing else, and {tool.name!r}"
         f" asks for {tool.binds_to!r}. Leave binds_to out, or write 'model/mcp'."

@@ -98,14 +98,14 @@ class StubEngine:
                 _require_no_misspelling(name, others)
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        return self.answered(tool) if tool.name in self._answers else None
+        return self.bind_stub(tool) if tool.name in self._answers else None
 
-    def answered(self, tool: ToolSpec) -> ToolSpec:
+    def bind_stub(self, tool: ToolSpec) -> ToolSpec:
         """A tool that has an answer, as bound."""
         # Imported late: nobody needs the toolkits before a tool is bound.
-        from agentworld_sim.toolkits import inferred_domain
+        from agentworld_sim.toolkits import infer_domain
 
-        name = tool.domain or inferred_domain(tool)
+        name = tool.domain or infer_domain(tool)
         return replace(tool, domain=name, binds_to=f"{self.name}/{tool.name}")
 
     def refusal(self, tool: ToolSpec) -> str:
@@ -128,13 +128,13 @@ class StubSession:
     async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
         data = self._answers[call.name]
         if "function" in data:
-            observation = await self._called(data["function"], call, tool)
+            observation = await self._call_function(data["function"], call, tool)
         else:
             observation = _observation(data, tool)
         clock_us = context.state.clock_us + TURN_US
         return Answer(observation, StateChange(clock_us=clock_us))
 
-    async def _called(self, reference: str, call: ToolCall, tool: ToolSpec) -> Observation:
+    async def _call_function(self, reference: str, call: ToolCall, tool: ToolSpec) -> Observation:
         function = self._functions.get(call.name)
         if function is None:
             raise AccessRefused(

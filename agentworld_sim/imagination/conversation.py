@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from agentworld_sim.domains import Domain, domain
-from agentworld_sim.domains.text import fenced
+from agentworld_sim.domains.text import fence
 from agentworld_sim.imagination.prompt_set import COMMAND, PromptSet, escape_markers
 from agentworld_sim.llm.chat import ChatMessage
 from agentworld_sim.ports import Part, Prompt, PromptContext
@@ -77,7 +77,7 @@ class Conversation:
                 it fits.
             correction: Why an earlier answer to this very turn was refused.
         """
-        records = f"**Records:**\n{fenced(escape_markers(self.records))}" if self.records else ""
+        records = f"**Records:**\n{fence(escape_markers(self.records))}" if self.records else ""
         budget_tokens = max(1, budget_tokens - tokens(records))
         digest_tokens = int(budget_tokens * DIGEST_SHARE)
         first = self._first_kept(budget_tokens, digest_tokens)
@@ -125,7 +125,7 @@ class Conversation:
         if state:
             sections.append(f"**Current State:**\n{state}\n")
         action, language = part.action.text, self.domain.fence
-        sections.append(f"**Action:**\n{fenced(action, language) if language else action}")
+        sections.append(f"**Action:**\n{fence(action, language) if language else action}")
         return "\n".join(sections)
 
     def _state(self, place: int, digest_tokens: int) -> str:

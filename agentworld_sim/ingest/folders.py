@@ -93,7 +93,7 @@ _MAX_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedFile:
     """One thing of the folder that is not in the world."""
 
     path: str
@@ -105,11 +105,11 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
+class IngestResult:
     """The files of a folder, and what was left out of them."""
 
     tree: FileTree
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
     files: int = 0
     total_bytes: int = 0
 
@@ -140,7 +140,7 @@ def tree_from_directory(
     clock_us: int = 0,
     limits: IngestLimits | None = None,
     include_secrets: bool = False,
-) -> Ingested:
+) -> IngestResult:
     """Read `directory` into a tree that starts at `at`.
 
     Left out and reported: `.git`, what `.gitignore` and `.agentworldignore` name (nested, in git's
@@ -163,7 +163,7 @@ def tree_from_directory(
     root = Path(directory)
     limits = limits or IngestLimits()
     base = normal_path(at)
-    skipped: list[Skipped] = []
+    skipped: list[SkippedFile] = []
     with _open_root(root) as root_fd:
         walk = _Walk(root, IgnoreRules(), include_secrets, limits.files, skipped)
         found = list(walk.listing(root_fd, ""))
@@ -180,7 +180,7 @@ def tree_from_directory(
             files += entry.kind == "file"
             total += size
     tree = FileTree.from_entries(entries.items(), directory_mtime_us=clock_us)
-    return Ingested(tree, tuple(sorted(skipped, key=lambda s: s.path)), files, total)
+    return IngestResult(tree, tuple(sorted(skipped, key=lambda s: s.path)), files, total)
 
 
 def read_inside(base: str | os.PathLike[str], relative: str, *, limit: int) -> HostFile:
@@ -201,7 +201,7 @@ class _Walk:
     rules: IgnoreRules
     include_secrets: bool
     file_limit: int
-    skipped: list[Skipped]
+    skipped: list[SkippedFile]
     files: int = 0
 
     def listing(self, fd: int, prefix: str, depth: int = 0) -> Iterator[_ListedPath]:
@@ -222,7 +222,7 @@ class _Walk:
             shown = path + "/" if is_directory else path
             if reason := self._reason_to_skip(name, path, status):
                 printable = shown.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-                self.skipped.append(Skipped(printable, reason))
+                self.skipped.append(SkippedFile(printable, reason))
             elif is_directory:
                 yield _ListedPath(path, status)
                 with _as_usage_errors(self.root / path), _open(name, _DIRECTORY, fd) as below:
@@ -231,7 +231,7 @@ class _Walk:
                 with _as_usage_errors(self.root / path):
                     target = os.readlink(name, dir_fd=fd)
                 if reason := _link_leaves(path, target):
-                    self.skipped.append(Skipped(path, reason))
+                    self.skipped.append(SkippedFile(path, reason))
                 else:
                     yield _ListedPath(path, status, target)
             else:

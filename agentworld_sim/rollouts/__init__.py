@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentworld_sim.rollouts.engine import RolloutEngine, RolloutFailed
     from agentworld_sim.rollouts.hermes import tool_objects, write_call
     from agentworld_sim.rollouts.http_policy import HttpPolicy, HttpPolicySettings
     from agentworld_sim.rollouts.policies import (
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     )
     from agentworld_sim.rollouts.prediction_task import UNFINISHED, PredictionTask, opening_tag
     from agentworld_sim.rollouts.rollout import Progress, RolloutSettings, seed_of
+    from agentworld_sim.rollouts.rollout_engine import RolloutEngine, RolloutFailed
     from agentworld_sim.rollouts.rollout_log import (
         RolloutLog,
         RolloutRecord,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from agentworld_sim.rollouts.world_task import WorldTask, WorldTaskSettings
 
 _MODULES = """
-engine: RolloutEngine RolloutFailed
+rollout_engine: RolloutEngine RolloutFailed
 hermes: tool_objects write_call
 http_policy: HttpPolicy HttpPolicySettings
 policies: Completion Policy PolicyDrifted ScriptedPolicy verify_policy

@@ -29,19 +29,19 @@ FORM = '{"name": "tool name", "arguments": {"argument": "value"}}'
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedCall:
     """A call that cannot be read."""
 
     problem: str
     """What the policy is told of it."""
 
 
-def parse_calls(text: str) -> list[ToolCall | Malformed]:
+def parse_calls(text: str) -> list[ToolCall | MalformedCall]:
     """The calls of a turn, in order. What is said in thinking is no call."""
     thought = _THINKING_END.match(text)
     said = text[thought.end() :] if thought else _THINKING.split(text, maxsplit=1)[0]
     if CLOSE in said and OPEN not in said:
-        return [Malformed(f"Error: {CLOSE} without {OPEN} before it. {_step()}")]
+        return [MalformedCall(f"Error: {CLOSE} without {OPEN} before it. {_step()}")]
     return [_call(found[1], closed=found[0].endswith(CLOSE)) for found in _CALL.finditer(said)]
 
 
@@ -70,21 +70,21 @@ def response_text(content: str) -> str:
     return f"<tool_response>\n{content}\n</tool_response>"
 
 
-def _call(text: str, *, closed: bool) -> ToolCall | Malformed:
+def _call(text: str, *, closed: bool) -> ToolCall | MalformedCall:
     if not closed:
-        return Malformed(f"Error: the tool call is not closed with {CLOSE}. {_step()}")
+        return MalformedCall(f"Error: the tool call is not closed with {CLOSE}. {_step()}")
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return Malformed(f"Error: the tool call is not valid JSON ({error}). {_step()}")
+        return MalformedCall(f"Error: the tool call is not valid JSON ({error}). {_step()}")
     if not isinstance(value, dict):
-        return Malformed(f"Error: the tool call is not a JSON object. {_step()}")
+        return MalformedCall(f"Error: the tool call is not a JSON object. {_step()}")
     given = cast("dict[str, Any]", value)
     name, arguments = given.get("name"), given.get("arguments", {})
     if not isinstance(name, str) or not name:
-        return Malformed(f"Error: the tool call has no name. {_step()}")
+        return MalformedCall(f"Error: the tool call has no name. {_step()}")
     if not isinstance(arguments, dict):
-        return Malformed(f"Error: the arguments are not a JSON object. {_step()}")
+        return MalformedCall(f"Error: the arguments are not a JSON object. {_step()}")
     return ToolCall(name, cast("dict[str, Any]", arguments))
 
 

@@ -50,7 +50,7 @@ class RolloutSettings:
 
 
 @dataclass(slots=True, eq=False)
-class UnderWay:
+class RunningRollout:
     """A rollout that has begun and not ended."""
 
     task: str
@@ -62,7 +62,7 @@ class UnderWay:
     """When it began to wait for that."""
     turns: int = 0
 
-    def waiting(self, what: Literal["environment", "policy"]) -> None:
+    def note_wait(self, what: Literal["environment", "policy"]) -> None:
         """Notes what it waits for from now on."""
         self.waits_for = what
         self.since = time.monotonic()
@@ -95,7 +95,7 @@ OnHeartbeat = Callable[[Progress], None]
 _SHOWN = 3
 
 
-def slowest_of(under_way: list[UnderWay]) -> tuple[str, ...]:
+def slowest_of(under_way: list[RunningRollout]) -> tuple[str, ...]:
     """Those that have been waiting longest."""
     now = time.monotonic()
     return tuple(
@@ -155,7 +155,7 @@ class Rollout:
         self, plan: RolloutPlan, policy: Policy, tokens: TurnTokens, settings: RolloutSettings
     ) -> None:
         self.plan = plan
-        self.under_way = UnderWay(plan.name, plan.index)
+        self.under_way = RunningRollout(plan.name, plan.index)
         self._policy = policy
         self._tokens = tokens
         self._settings = settings
@@ -178,7 +178,7 @@ class Rollout:
         with `env_error`. So is a mistake in their code, which is logged with its trace as well.
 
         Raises:
-            CancelledError: the environment is closed; `cancelled()` is the record.
+            CancelledError: the environment is closed; `cancelled_record()` is the record.
             UsageError: the task, its opening or its reward is set up wrongly: the next rollout would
                 fail in the same way.
         """
@@ -193,7 +193,7 @@ class Rollout:
         finally:
             await self._close()
 
-    def cancelled(self) -> RolloutRecord:
+    def cancelled_record(self) -> RolloutRecord:
         """The record of what was played when its batch was cancelled."""
         return self._record("cancelled", None, "the rollout was cancelled")
 
@@ -284,7 +284,7 @@ class Rollout:
     async def _wait_for(self, what: Literal["environment", "policy"], answer: Awaitable[T]) -> T:
         """The answer. Counts the time, and ends the wait at the deadline."""
         timed = what == "environment" or self._policy_is_timed
-        self.under_way.waiting(what)
+        self.under_way.note_wait(what)
         began = time.monotonic()
         limit = asyncio.timeout(max(self._left, 0.0) if timed else None)
         try:

@@ -9,7 +9,7 @@ from typing import Self
 
 from agentworld_sim.episode import offered_tools, remove_world, unknown_tool, wrong_arguments
 from agentworld_sim.errors import ArgumentsError, UnknownToolError
-from agentworld_sim.rollouts.hermes import Malformed, parse_calls, tool_objects
+from agentworld_sim.rollouts.hermes import MalformedCall, parse_calls, tool_objects
 from agentworld_sim.rollouts.tasks import EnvironmentReply, Opening
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward
@@ -167,9 +167,9 @@ class WorldEnvironment:
     async def close(self) -> None:
         await remove_world(self.world)
 
-    async def _answer_call(self, call: ToolCall | Malformed) -> tuple[str, bool]:
+    async def _answer_call(self, call: ToolCall | MalformedCall) -> tuple[str, bool]:
         """What the agent reads, and whether the call was one."""
-        if isinstance(call, Malformed):
+        if isinstance(call, MalformedCall):
             return call.problem, False
         names = self._settings.tools
         offered = await offered_tools(self.world)

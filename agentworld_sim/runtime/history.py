@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from agentworld_sim.controls.declared import DECLARED
+from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import AgentworldError, StoreError, UsageError
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS

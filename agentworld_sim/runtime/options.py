@@ -20,3 +20,4 @@ class WorldOptions(TypedDict, total=False):
     checks: Sequence[Check]
     controls: Sequence[Control]
     access: Mapping[str, Access] | None
+    answers: Mapping[str, object] | None

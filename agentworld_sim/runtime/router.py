@@ -33,7 +33,7 @@ class Router:
         bound = dict(tools)
         for name, (tool, engine) in tools.items():
             if name in answers or (engine is not None and engine is self._stubs):
-                bound[name] = stubs.answered(replace(tool, access="simulate")), stubs
+                bound[name] = stubs.bind_stub(replace(tool, access="simulate")), stubs
         return router, bound
 
     def require_answers_named(self, tools: Collection[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from agentworld_sim.checks import Check, CheckInput, judge_all, require_accepted
 from agentworld_sim.controls import Control, Step, control_values, failure_of
-from agentworld_sim.controls.declared import control_failure, instruction_of, offered
+from agentworld_sim.controls.control_list import control_failure, instruction_of, offered_tools
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import AgentworldError, ObservationRejected, UnknownToolError
 from agentworld_sim.ports import (
@@ -86,7 +86,7 @@ class Pipeline:
         """
         self._listing = context.tools
         if controls:
-            self._listing = offered(controls, context.tools, context.state)
+            self._listing = offered_tools(controls, context.tools, context.state)
         # What is not offered may still be called: a control says what becomes of it.
         tool = self._listing.get(call.name)
         self._own: tuple[ToolSpec, Engine] | None = None

@@ -24,7 +24,7 @@ from pydantic import (
 
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import ScenarioError, nearest
-from agentworld_sim.ingest.folders import Ingested
+from agentworld_sim.ingest.folders import IngestResult
 from agentworld_sim.runtime.access import access_problem
 from agentworld_sim.scenario._answers import AnswerSpec
 from agentworld_sim.scenario._content import FileSpec, Goal
@@ -287,7 +287,7 @@ class Scenario(Strict):
         """The world's first moment, in microseconds since the epoch."""
         return to_us(self.clock)
 
-    def initial_files(self, blobs: Blobs) -> Ingested:
+    def initial_files(self, blobs: Blobs) -> IngestResult:
         """The files of the world's first moment, and what of the named folders was left out.
 
         Raises:

@@ -11,9 +11,9 @@ from typing import assert_never
 
 from agentworld_sim.errors import ScenarioError, UsageError, nearest
 from agentworld_sim.ingest.folders import (
-    Ingested,
     IngestLimits,
-    Skipped,
+    IngestResult,
+    SkippedFile,
     read_inside,
     tree_from_directory,
 )
@@ -60,7 +60,7 @@ class TreeSource:
     files_from: str | None
     limits: Limits
 
-    def build(self, blobs: Blobs) -> Ingested:
+    def build(self, blobs: Blobs) -> IngestResult:
         """All files, with their parents and the working directory.
 
         Raises:
@@ -68,7 +68,7 @@ class TreeSource:
         """
         workdir = self.machine.workdir_path
         entries = {workdir: self._with_owner(workdir, FileEntry("directory", 0o755))}
-        skipped: list[Skipped] = []
+        skipped: list[SkippedFile] = []
         if self.files_from is not None:
             entries.update(self._folder("files_from", self.files_from, workdir, blobs, skipped))
         for path, spec in sorted(self.files.items()):
@@ -79,10 +79,10 @@ class TreeSource:
             raise ScenarioError(f"{self.source}: files: {error}. Move one of the two.") from error
         sizes = [entry.size for entry in tree.values() if entry.kind == "file"]
         self._check(sizes)
-        return Ingested(tree, tuple(skipped), len(sizes), sum(sizes))
+        return IngestResult(tree, tuple(skipped), len(sizes), sum(sizes))
 
     def _entries(
-        self, path: str, spec: FileSpec, blobs: Blobs, skipped: list[Skipped]
+        self, path: str, spec: FileSpec, blobs: Blobs, skipped: list[SkippedFile]
     ) -> Iterator[tuple[str, FileEntry]]:
         match spec:
             case TextFile():
@@ -101,7 +101,7 @@ class TreeSource:
         yield path, self._with_owner(path, entry, spec)
 
     def _copy(
-        self, path: str, spec: CopiedFile, blobs: Blobs, skipped: list[Skipped]
+        self, path: str, spec: CopiedFile, blobs: Blobs, skipped: list[SkippedFile]
     ) -> Iterator[tuple[str, FileEntry]]:
         key = f"files.{path}.from"
         try:
@@ -121,7 +121,7 @@ class TreeSource:
             yield path, self._with_owner(path, _file(host.data, mode, blobs), spec)
 
     def _folder(
-        self, key: str, relative: str, at: str, blobs: Blobs, skipped: list[Skipped]
+        self, key: str, relative: str, at: str, blobs: Blobs, skipped: list[SkippedFile]
     ) -> Iterator[tuple[str, FileEntry]]:
         """A folder beside the scenario file. Times and modes are made plain, as in a git checkout:
         the same scenario is the same world on every machine."""

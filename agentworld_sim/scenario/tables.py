@@ -58,11 +58,11 @@ Names = Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_names)
 
 
 def _expression(text: str) -> str:
-    from agentworld_sim.engines.table.expressions import parsed
+    from agentworld_sim.engines.table.expressions import parse_expression
     from agentworld_sim.errors import UsageError
 
     try:
-        parsed(text)
+        parse_expression(text)
     except UsageError as error:
         raise mismatch(f"an arithmetic expression; {error}") from None
     return text

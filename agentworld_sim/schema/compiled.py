@@ -30,7 +30,7 @@ _LEFT_TO_JSONSCHEMA = frozenset(
 
 def certainly_fits(schema: Mapping[str, Any], value: Any) -> bool:
     """Whether it is certain that `value` fits `schema`, which must not change; `False` says nothing."""
-    validator = _compiled(_ById(schema))
+    validator = _compile(_ById(schema))
     if validator is None:
         return False
     try:
@@ -56,20 +56,29 @@ class _ById:
 
 
 @lru_cache(maxsize=4096)
-def _compiled(key: _ById) -> Any:
+def _compile(key: _ById) -> Any:
     """The compiled validator; `None` for schemas that are left to jsonschema."""
     try:
-        if not isinstance(key.schema, dict) or _expanded(key.schema, key.schema, ()) > MAX_EXPANDED:
+        if (
+            not isinstance(key.schema, dict)
+            or _expanded_size(key.schema, key.schema, ()) > MAX_EXPANDED
+        ):
             return None
         # Imported late: a process that computes one command needs no schema.
         import jsonschema_rs
 
-        return jsonschema_rs.validator_for(key.schema, validate_formats=False, offline=True)
+        return jsonschema_rs.validator_for(
+            key.schema, validate_formats=False, retriever=_refuse_document
+        )
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
 
-def _expanded(part: Any, root: Mapping[str, Any], inside: tuple[str, ...]) -> int:
+def _refuse_document(uri: str) -> Any:
+    raise ValueError(f"{uri} is never fetched")
+
+
+def _expanded_size(part: Any, root: Mapping[str, Any], inside: tuple[str, ...]) -> int:
     """How many subschemas there are with every reference written out.
 
     Raises:
@@ -82,9 +91,9 @@ def _expanded(part: Any, root: Mapping[str, Any], inside: tuple[str, ...]) -> in
         if key == "$ref":
             if not isinstance(below, str) or below in inside:
                 raise ValueError("it refers to itself")
-            count += _expanded(_target(root, below), root, (*inside, below))
+            count += _expanded_size(_target(root, below), root, (*inside, below))
         else:
-            count += _expanded(below, root, inside)
+            count += _expanded_size(below, root, inside)
         if count > MAX_EXPANDED:
             raise ValueError("it is too large")
     return count

@@ -37,7 +37,7 @@ class TooComplex(Exception):
     """Holding the value against the schema would take too long, or go too deep."""
 
 
-def limited(kind: type[Validator]) -> type[Validator]:
+def limit_validator(kind: type[Validator]) -> type[Validator]:
     """The same dialect of JSON Schema, for `errors_of`.
 
     Args:
@@ -53,12 +53,12 @@ def limited(kind: type[Validator]) -> type[Validator]:
         "uniqueItems": _unique_items,
     }
     for name in ("$ref", "$dynamicRef", "$recursiveRef"):
-        changed[name] = _counted(known.get(name))
+        changed[name] = _count_steps(known.get(name))
     for name in ("unevaluatedProperties", "unevaluatedItems"):
         changed[name] = _after_the_others(known.get(name))
     extend: Any = vars(validators)["extend"]
     made = extend(kind, {name: check for name, check in changed.items() if name in known})
-    made.evolve = _evolved
+    made.evolve = _evolve
     return made
 
 
@@ -66,7 +66,7 @@ def errors_of(validator: Validator, value: Any, *, most: int = MAX_ERRORS) -> li
     """The faults of a value, at most so many.
 
     Args:
-        validator: Of a class that `limited` gave.
+        validator: Of a class that `limit_validator` gave.
         value: What is held against its schema.
         most: How many faults are looked for.
 
@@ -156,7 +156,7 @@ def _fits_looking_around(pattern: str, text: str) -> bool:
         return True
 
 
-def _evolved(validator: Any, **changes: Any) -> Any:
+def _evolve(validator: Any, **changes: Any) -> Any:
     """As `evolve`, which would take the class without limits for a part that names its dialect."""
     import attrs
 
@@ -185,7 +185,7 @@ def _pattern_properties(
 
 
 def _additional_properties(check: Any) -> Any:
-    def checked(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
+    def run_check(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
         patterns = schema.get("patternProperties", {})
         if not patterns or not validator.is_type(instance, "object"):
             yield from check(validator, wanted, instance, schema)
@@ -198,7 +198,7 @@ def _additional_properties(check: Any) -> Any:
         plain = {key: one for key, one in schema.items() if key != "patternProperties"}
         yield from check(validator, wanted, instance, {**plain, "properties": known})
 
-    return checked
+    return run_check
 
 
 def _unique_items(
@@ -223,23 +223,23 @@ def _identity(value: Any) -> Any:
     return "plain", value
 
 
-def _counted(check: Any) -> Any:
-    def checked(*arguments: Any) -> Any:
+def _count_steps(check: Any) -> Any:
+    def run_check(*arguments: Any) -> Any:
         _left.references -= 1
         if _left.references < 0:
             raise TooComplex(f"more than {MAX_REFERENCES} references would be followed")
         yield from check(*arguments)
 
-    return checked
+    return run_check
 
 
 def _after_the_others(check: Any) -> Any:
     """What looks through all other keywords, which count what they follow, only after them."""
 
-    def checked(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
+    def run_check(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
         others = {key: one for key, one in schema.items() if not key.startswith("unevaluated")}
         for _ in validator.evolve(schema=others).iter_errors(instance):
             pass
         yield from check(validator, wanted, instance, schema)
 
-    return checked
+    return run_check

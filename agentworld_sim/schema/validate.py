@@ -139,14 +139,14 @@ def schema_problem(schema: Mapping[str, Any], value: Any) -> str | None:
 
     # Of alternatives none of which fits, the one that came closest says what is wrong.
     nearer = cast("ValidationError", best_match([error]))
-    message = _shortened(nearer.message)
+    message = _shorten(nearer.message)
     if nearer.validator in ("anyOf", "oneOf"):
         wanted = canonical_json(cast("object", nearer.validator_value))
-        message += f"; wanted one of {_shortened(wanted)}"
+        message += f"; wanted one of {_shorten(wanted)}"
     return message + (f" (at {nearer.json_path})" if nearer.absolute_path else "")
 
 
-def _shortened(message: str) -> str:
+def _shorten(message: str) -> str:
     """Without the middle when long: a message quotes the value, which may be megabytes."""
     return message if len(message) <= 400 else f"{message[:200]} … {message[-180:]}"
 
@@ -172,7 +172,7 @@ def _validator(schema_text: str) -> Validator:
     from jsonschema.validators import validator_for
     from referencing import Registry
 
-    from agentworld_sim.schema.limits import check_schema, limited
+    from agentworld_sim.schema.limits import check_schema, limit_validator
 
     schema = cast("dict[str, Any]", json.loads(schema_text))
     kind = validator_for(schema)
@@ -183,4 +183,4 @@ def _validator(schema_text: str) -> Validator:
     except RecursionError:
         raise UsageError("malformed JSON schema: it is nested too deeply") from None
     # An empty registry: the default one fetches remote `$ref`s over the network.
-    return limited(kind)(schema, registry=Registry())
+    return limit_validator(kind)(schema, registry=Registry())

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check, CheckInput
-from agentworld_sim.checks.file_calls import clean_path, linked_paths, path_of
+from agentworld_sim.checks.file_calls import clean_path, follow_links, path_of
 from agentworld_sim.domains import domain
 from agentworld_sim.engines.model_binding import TURN_US
 from agentworld_sim.imagination.conversation import MARKER
@@ -217,14 +217,14 @@ def _near(
     files: FileTree, call: ToolCall, history: Sequence[Turn]
 ) -> tuple[dict[str, FileEntry], set[BlobId]]:
     """The entries that a check may look at, and the contents it may read."""
-    named = set(_named_paths(call))
+    named = set(_paths_in(call))
     for turn in history:
         if turn.observation.provenance not in ("computed", "enforced") and not turn.change.files:
-            named.update(_named_paths(turn.call))
+            named.update(_paths_in(turn.call))
     contents: set[BlobId] = set()
     wanted: set[str] = {path for turn in history for path in turn.change.files}
     for path in named:
-        for one in linked_paths(files, path):
+        for one in follow_links(files, path):
             wanted.add(one)
             entry = files.get(one)
             if entry is not None and entry.kind == "file" and entry.content:
@@ -247,7 +247,7 @@ def _near(
     return near, contents
 
 
-def _named_paths(call: ToolCall) -> Iterator[str]:
+def _paths_in(call: ToolCall) -> Iterator[str]:
     """The absolute paths among a call's arguments."""
     path = path_of(call.arguments)
     if path is not None and path.startswith("/"):

@@ -49,7 +49,7 @@ reach no judge: one that overflows the judge's context would not be judged at al
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """Why a text earns nothing."""
 
     name: str
@@ -60,7 +60,7 @@ class Refused:
         return f"{self.name}: {self.why}"
 
 
-def answer_of(sample: PredictionSample, text: str) -> str | Refused:
+def answer_of(sample: PredictionSample, text: str) -> str | Refusal:
     """The text inside the answer's tag, the last one that was opened.
 
     Stricter than a world is: the tag must be there and closed, and thinking must have ended before it.
@@ -71,19 +71,19 @@ def answer_of(sample: PredictionSample, text: str) -> str | Refused:
         text: What the policy wrote, thinking included.
     """
     if _is_lost_in_thought(text):
-        return Refused("cut", "the thinking does not end")
+        return Refusal("cut", "the thinking does not end")
     known = "\n".join(one["content"] for one in sample.messages if one["role"] != "system")
     parsed = parse_reply(text, known=known)
     if not parsed.tagged:
-        return Refused("no-tag", f"nothing stands inside <{ANSWER_TAG}>")
+        return Refusal("no-tag", f"nothing stands inside <{ANSWER_TAG}>")
     if not parsed.closed:
-        return Refused("cut", f"<{ANSWER_TAG}> is not closed")
+        return Refusal("cut", f"<{ANSWER_TAG}> is not closed")
     fault = reply_fault(ChatReply(content=text, finish_reason="stop"), parsed, known=known)
     if fault is not None:
-        return Refused("unreadable", fault)
+        return Refusal("unreadable", fault)
     most = LENGTH_FACTOR * len(sample.observation) + LENGTH_FLOOR
     if len(parsed.text) > most:
-        return Refused("too-long", f"{len(parsed.text)} characters, and {most} are enough")
+        return Refusal("too-long", f"{len(parsed.text)} characters, and {most} are enough")
     return parsed.text
 
 
@@ -92,12 +92,12 @@ def _is_lost_in_thought(text: str) -> bool:
     return lowered == f"<{THINKING_TAG}>" and f"</{THINKING_TAG}>" not in text.lower()
 
 
-def observation_of(sample: PredictionSample, text: str) -> Observation | Refused:
+def observation_of(sample: PredictionSample, text: str) -> Observation | Refusal:
     """A text as the domain reads it: its normalisation is the one that a world's answers get."""
     try:
         return read_observation(sample, text)
     except ValueError as error:
-        return Refused("form", str(error))
+        return Refusal("form", str(error))
 
 
 def last_observation(sample: PredictionSample) -> str | None:
@@ -178,14 +178,14 @@ class PredictionReward:
     def _rule_reward(self, sample: PredictionSample, text: str) -> tuple[Reward, str | None]:
         """The rule's reward, and the text for a judge if one is to be asked."""
         prediction = answer_of(sample, text)
-        if isinstance(prediction, Refused):
-            return _nothing(prediction), None
+        if isinstance(prediction, Refusal):
+            return _zero_reward(prediction), None
         answer = observation_of(sample, prediction)
-        if isinstance(answer, Refused):
-            return _nothing(answer), None
+        if isinstance(answer, Refusal):
+            return _zero_reward(answer), None
         truth = observation_of(sample, sample.observation)
         known = "\n".join(one["content"] for one in sample.messages)
-        if isinstance(truth, Refused):
+        if isinstance(truth, Refusal):
             # A recorded answer that breaks its tool's own promise can only be repeated as it was.
             exact = prediction == sample.observation
         else:
@@ -194,19 +194,19 @@ class PredictionReward:
             return Reward(FULL, {"form": 1.0, "exact": 1.0, "agreement": 1.0}, "exact"), prediction
         refused = self._refusal(sample, answer, prediction)
         if refused is not None:
-            return _nothing(refused), None
+            return _zero_reward(refused), None
         share = agreement(prediction, sample.observation, last_observation(sample))
         parts = {"form": 1.0, "exact": 0.0, "agreement": share}
         return Reward(0.0, parts, "not what the environment said"), prediction
 
     def _refusal(
         self, sample: PredictionSample, answer: Observation, prediction: str
-    ) -> Refused | None:
+    ) -> Refusal | None:
         if not prediction.strip() and sample.observation.strip():
-            return Refused("empty", "the environment said something")
+            return Refusal("empty", "the environment said something")
         before = last_observation(sample)
         if before is not None and before.strip() and prediction.strip() == before.strip():
-            return Refused("copied", "it is the observation before")
+            return Refusal("copied", "it is the observation before")
         checks = (*(self._checks or checks_of(sample.domain)), NoAppealCheck())
         return _first_refusal(checks, sample, answer) or _first_refusal(
             _SPEAKING, sample, answer, folds=True
@@ -231,13 +231,13 @@ class PredictionReward:
         return Reward(self._weight * rubric + rule, parts, reason)
 
 
-def _nothing(refused: Refused) -> Reward:
+def _zero_reward(refused: Refusal) -> Reward:
     return Reward(0.0, {"form": 0.0, "exact": 0.0, "agreement": 0.0}, str(refused))
 
 
 def _first_refusal(
     checks: Sequence[Check], sample: PredictionSample, answer: Observation, *, folds: bool = False
-) -> Refused | None:
+) -> Refusal | None:
     """What the first check that refuses says, unless it refuses the truth as well."""
     truth = observation_of(sample, sample.observation)
     if folds:
@@ -247,14 +247,14 @@ def _first_refusal(
         for verdict in judge_all((check,), given):
             if verdict.accepted or _refuses_truth(check, given, truth, folds=folds):
                 continue
-            return Refused(verdict.check, verdict.reason)
+            return Refusal(verdict.check, verdict.reason)
     return None
 
 
 def _refuses_truth(
-    check: Check, given: CheckInput, truth: Observation | Refused, *, folds: bool
+    check: Check, given: CheckInput, truth: Observation | Refusal, *, folds: bool
 ) -> bool:
-    if isinstance(truth, Refused):
+    if isinstance(truth, Refusal):
         return False
     told = replace(truth, text=fold_text(truth.text)) if folds else truth
     return check.judge(replace(given, observation=told)) is not None

@@ -57,7 +57,7 @@ async def check_engine(
         WorldFailure: the engine gave no answer.
     """
     offered = [tools] if isinstance(tools, ToolSpec) else list(tools)
-    suite = _Suite(engine, _bound(engine, offered), calls, scenario or empty_scenario())
+    suite = _Suite(engine, _bind_tools(engine, offered), calls, scenario or empty_scenario())
     suite.check_refusals(offered[0])
     await suite.check_answers()
     await suite.check_reopening()
@@ -72,7 +72,7 @@ def _require(engine: Engine, holds: bool, rule: str, seen: object = "") -> None:
         raise AssertionError(f"the engine {engine.name!r} breaks a rule: {rule}.{detail}")
 
 
-def _bound(engine: Engine, offered: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
+def _bind_tools(engine: Engine, offered: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
     """The tools as bound, by name."""
     _require(engine, engine.route in ("compute", "imagine"), "`route` is 'compute' or 'imagine'")
     before = copy.deepcopy(offered)

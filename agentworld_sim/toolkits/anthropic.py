@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agentworld_sim.toolkits.known_tool import KnownTool, Maker
+from agentworld_sim.toolkits.known_tool import KnownTool, ToolkitMaker
 
-_tool = Maker(
+_tool = ToolkitMaker(
     toolkit="claude-code",
     domain="swe",
     operations="agentworld_sim.engines.shell.toolkits.claude_code",

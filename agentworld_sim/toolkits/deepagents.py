@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from agentworld_sim.toolkits.known_tool import KnownTool, Maker
+from agentworld_sim.toolkits.known_tool import KnownTool, ToolkitMaker
 
-_tool = Maker(
+_tool = ToolkitMaker(
     toolkit="deepagents",
     domain="swe",
     operations="agentworld_sim.engines.shell.toolkits.deepagents",
 )
-_backend_tool = Maker(
+_backend_tool = ToolkitMaker(
     toolkit="deepagents-backend",
     domain="swe",
     operations="agentworld_sim.engines.shell.toolkits.deepagents_backend",

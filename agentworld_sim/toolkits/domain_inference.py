@@ -44,7 +44,7 @@ _PHONE_ACTIONS = frozenset("open_app navigate_home navigate_back keyboard_enter 
 _DESKTOP = frozenset("computer computer_use computeruse".split())
 
 
-def inferred_domain(tool: ToolSpec) -> DomainName:
+def infer_domain(tool: ToolSpec) -> DomainName:
     """What kind of environment a tool belongs to; `mcp` unless its name and its schema are plain."""
     name = snake_case(tool.name.rpartition("__")[2])
     words, arguments = set(name.split("_")), set(properties(tool.input_schema))

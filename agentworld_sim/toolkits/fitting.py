@@ -91,7 +91,7 @@ def require_fit(tool: ToolSpec, known: KnownTool) -> None:
     problems = _problems(tool, known, names, constants) if given else []
     if not problems:
         return
-    missing, lost = _unmatched(tool, known, names, constants)
+    missing, lost = _unmatched_arguments(tool, known, names, constants)
     pairs = [f"{one}={another}" for one, another in zip(missing, lost, strict=False)]
     form = ", ".join([*pairs, *(f"-{name}" for name in lost[len(missing) :])])
     advice = f", or say which argument is which and what may be left out: '{known.id}({form})'"
@@ -101,7 +101,7 @@ def require_fit(tool: ToolSpec, known: KnownTool) -> None:
     )
 
 
-def _unmatched(
+def _unmatched_arguments(
     tool: ToolSpec, known: KnownTool, names: Names, constants: Mapping[str, Any]
 ) -> tuple[list[str], list[str]]:
     """What the binding needs and is not given, and what the tool has and the binding would ignore."""
@@ -116,9 +116,11 @@ def _problems(
 ) -> list[str]:
     """Why calls of the tool could not be answered by the binding."""
     given, mine = properties(tool.input_schema), properties(known.input_schema)
-    missing, lost = _unmatched(tool, known, names, constants)
+    missing, lost = _unmatched_arguments(tool, known, names, constants)
     other = [
-        name for name in given if not _agree(given[name], mine.get(str(names.get(name, name)), {}))
+        name
+        for name in given
+        if not _share_type(given[name], mine.get(str(names.get(name, name)), {}))
     ]
     found = [
         f"that binding needs {', '.join(missing)}" if missing else "",
@@ -138,7 +140,7 @@ def schema_fits(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
     mine, given = properties(ours), properties(theirs)
     if not set(ours.get("required", ())) <= set(given) <= set(mine):
         return False
-    return all(_agree(given[name], mine[name]) for name in given)
+    return all(_share_type(given[name], mine[name]) for name in given)
 
 
 def properties(schema: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -196,7 +198,7 @@ def _constant(binds_to: str, text: str) -> Any:
         ) from None
 
 
-def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _share_type(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two schemas of an argument have a type in common, or one does not say."""
     first, second = types(one), types(other)
     return not first or not second or bool(_widen(first) & _widen(second))

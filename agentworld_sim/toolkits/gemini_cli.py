@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agentworld_sim.toolkits.known_tool import KnownTool, Maker
+from agentworld_sim.toolkits.known_tool import KnownTool, ToolkitMaker
 
 _MODULE = "agentworld_sim.engines.shell.toolkits.gemini_cli"
-_gemini = Maker(toolkit="gemini-cli", domain="swe", operations=_MODULE)
-_qwen = Maker(toolkit="qwen-code", domain="swe", operations=_MODULE)
+_gemini = ToolkitMaker(toolkit="gemini-cli", domain="swe", operations=_MODULE)
+_qwen = ToolkitMaker(toolkit="qwen-code", domain="swe", operations=_MODULE)
 
 _SHELL = "Runs a command as `bash -c` does and reports its output, exit code and processes."
 _READ = "Reads a file; at most 2000 lines unless asked otherwise, counted from 0."

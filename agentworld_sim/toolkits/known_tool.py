@@ -68,7 +68,7 @@ class KnownTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Maker:
+class ToolkitMaker:
     """Makes the tools of one toolkit, which have most in common."""
 
     toolkit: str

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from agentworld_sim.toolkits.known_tool import KnownTool, Maker
+from agentworld_sim.toolkits.known_tool import KnownTool, ToolkitMaker
 from agentworld_sim.toolkits.schemas import STRING, STRINGS, arguments
 
 _MODULE = "agentworld_sim.engines.shell.toolkits.langchain"
-_shell_tool = Maker(toolkit="langchain", domain="terminal", operations=_MODULE)
-_file_tool = Maker(toolkit="langchain", domain="swe", operations=_MODULE, failing="file_failing")
-_browser_tool = Maker(
+_shell_tool = ToolkitMaker(toolkit="langchain", domain="terminal", operations=_MODULE)
+_file_tool = ToolkitMaker(
+    toolkit="langchain", domain="swe", operations=_MODULE, failing="file_failing"
+)
+_browser_tool = ToolkitMaker(
     toolkit="playwright-toolkit", domain="web", operations="browser", engine="browser"
 )
 

@@ -94,7 +94,7 @@ def known_tool(binds_to: str | None) -> KnownTool | None:
     return None if binds_to is None else known_tools().get(binding_id(binds_to))
 
 
-def bound_to(tool: ToolSpec, engine: str) -> ToolSpec | None:
+def bind_to(tool: ToolSpec, engine: str) -> ToolSpec | None:
     """`tool` as bound to the well-known tool that it is, if that is one of the engine `engine`.
 
     Raises:
@@ -121,19 +121,23 @@ def _binding(tool: ToolSpec) -> tuple[KnownTool, str] | None:
     if tool.binds_to is not None:
         named = _by_id(tool, tool.binds_to)
         return named and (named, tool.binds_to)
-    found = _fitting(tool)
+    found = _best_fit(tool)
     if found is not None:
         return found, found.id
     # A tool of an MCP server has its server's words; one's own has no other.
     if tool.domain not in (None, "terminal", "swe"):
         return None
     usual = usual_binding(tool, known_tools())
-    if usual is None or usual[1] or (tool.domain is None and _fitting(replace(tool, domain="mcp"))):
+    if (
+        usual is None
+        or usual[1]
+        or (tool.domain is None and _best_fit(replace(tool, domain="mcp")))
+    ):
         return None
     return known_tools()[binding_id(usual[0])], usual[0]
 
 
-def _fitting(tool: ToolSpec) -> KnownTool | None:
+def _best_fit(tool: ToolSpec) -> KnownTool | None:
     """The one that fits best by name and schema."""
     fitting = [
         known
@@ -207,11 +211,11 @@ def failure_of(tool: ToolSpec, error: str, arguments: Mapping[str, Any], seed: i
     known = known_tool(tool.binds_to)
     if known is None or known.failing is None:
         return Observation(text=error, is_error=True)
-    return resolved(known.failing)(error, arguments_of(tool.binds_to, arguments), seed)
+    return resolve_function(known.failing)(error, arguments_of(tool.binds_to, arguments), seed)
 
 
 @lru_cache(maxsize=1024)
-def resolved(reference: str) -> Callable[..., Any]:
+def resolve_function(reference: str) -> Callable[..., Any]:
     """The function that a `module:function` names.
 
     Raises:

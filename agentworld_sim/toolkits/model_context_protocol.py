@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.toolkits.known_tool import KnownTool, Maker
+from agentworld_sim.toolkits.known_tool import KnownTool, ToolkitMaker
 from agentworld_sim.toolkits.schemas import BOOLEAN, STRINGS, arguments, objects
 
 _EDITS = objects("oldText newText")
@@ -18,18 +18,20 @@ _MEDIA = {
 _MEDIA_OUTPUT = arguments("content", content={"type": "array", "items": _MEDIA})
 
 
-_file_tool = Maker(
+_file_tool = ToolkitMaker(
     toolkit="filesystem",
     domain="mcp",
     operations="agentworld_sim.engines.shell.toolkits.filesystem",
     output_schema=arguments("content"),
 )
 _SERVERS = "agentworld_sim.engines.toolkits"
-_memory = Maker(toolkit="memory", domain="mcp", operations=f"{_SERVERS}.memory", engine="toolkits")
-_sqlite = Maker(
+_memory = ToolkitMaker(
+    toolkit="memory", domain="mcp", operations=f"{_SERVERS}.memory", engine="toolkits"
+)
+_sqlite = ToolkitMaker(
     toolkit="sqlite", domain="mcp", operations=f"{_SERVERS}.sqlite", engine="toolkits", slow=True
 )
-_time = Maker(toolkit="time", domain="mcp", operations=f"{_SERVERS}.time", engine="toolkits")
+_time = ToolkitMaker(toolkit="time", domain="mcp", operations=f"{_SERVERS}.time", engine="toolkits")
 
 _READ = "path tail?:number head?:number"
 

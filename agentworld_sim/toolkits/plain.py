@@ -3,23 +3,23 @@ which is for the command line and for programs, and what many agents have beside
 
 from __future__ import annotations
 
-from agentworld_sim.toolkits.known_tool import KnownTool, Maker
+from agentworld_sim.toolkits.known_tool import KnownTool, ToolkitMaker
 from agentworld_sim.toolkits.schemas import STRING, STRINGS, arguments, objects
 
-_terminal = Maker(
+_terminal = ToolkitMaker(
     toolkit="terminal",
     domain="terminal",
     operations="agentworld_sim.engines.shell.toolkits.plain",
     failing="failing",
 )
-_shell = Maker(
+_shell = ToolkitMaker(
     toolkit="shell",
     domain="terminal",
     operations="agentworld_sim.engines.shell.toolkits.plain",
     failing="streams_failing",
 )
 
-_common = Maker(
+_common = ToolkitMaker(
     toolkit="common",
     domain="mcp",
     operations="agentworld_sim.engines.toolkits.common",

@@ -38,11 +38,11 @@ def with_domain(tool: ToolSpec) -> ToolSpec:
     """`tool` with the domain that its name and its schema show, unless it is a well-known tool of a shell
     or a browser, or has a domain. Only tools of the domain `mcp` are answered from tables."""
     # Imported late: nobody needs the toolkits before a tool is bound.
-    from agentworld_sim.toolkits import binding_for, inferred_domain
+    from agentworld_sim.toolkits import binding_for, infer_domain
 
     if tool.domain is not None or binding_for(tool):
         return tool
-    return replace(tool, domain=inferred_domain(tool))
+    return replace(tool, domain=infer_domain(tool))
 
 
 def chat_tool(tool: ToolSpec) -> dict[str, Any]:

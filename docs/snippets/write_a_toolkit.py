@@ -2,8 +2,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentworld_sim import Observation
-from agentworld_sim.engines.toolkits import Kept, ServerTurn
-from agentworld_sim.toolkits import KnownTool, resolved
+from agentworld_sim.engines.toolkits import ServerTurn, ServerValues
+from agentworld_sim.toolkits import KnownTool, resolve_function
 
 
 def remember(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -29,6 +29,8 @@ TOOLS = (
 )
 
 if __name__ == "__main__":
-    turn = ServerTurn(Kept({"acme/notes": ["milk"]}, "acme/"), clock_us=0, seed=1, name="remember")
-    print(resolved(TOOLS[0].operation)(turn, {"note": "bread"}).text)
+    turn = ServerTurn(
+        ServerValues({"acme/notes": ["milk"]}, "acme/"), clock_us=0, seed=1, name="remember"
+    )
+    print(resolve_function(TOOLS[0].operation)(turn, {"note": "bread"}).text)
     print(turn.kept.changes)

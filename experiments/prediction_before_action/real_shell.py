@@ -20,7 +20,7 @@ from typing import Final
 from agentworld_sim.episode import unknown_tool
 from agentworld_sim.errors import EngineFailure, UsageError
 from agentworld_sim.rollouts import EnvironmentReply, Opening, tool_objects
-from agentworld_sim.rollouts.hermes import Malformed, parse_calls
+from agentworld_sim.rollouts.hermes import MalformedCall, parse_calls
 from agentworld_sim.scoring import Reward
 from agentworld_sim.types.tools import ToolSpec
 from experiments.pocket.shell_tasks import SYSTEM, ShellTask
@@ -145,8 +145,8 @@ class RealShell:
         calls = parse_calls(text)
         answers: list[str] = []
         for call in calls:
-            command = None if isinstance(call, Malformed) else call.arguments.get("command")
-            if isinstance(call, Malformed):
+            command = None if isinstance(call, MalformedCall) else call.arguments.get("command")
+            if isinstance(call, MalformedCall):
                 answers.append(call.problem)
             elif call.name != "bash":
                 answers.append(unknown_tool(call.name, ["bash"]))

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
-    from agentworld_graphs._deepagents._sandbox import SimulatedSandbox
-    from agentworld_graphs._deepagents._state import SimDeepAgentState
-    from agentworld_graphs._failures import SimulationInterrupted
+    from agentworld_graphs._browser_toolkit import SimulatedBrowserToolkit
+    from agentworld_graphs._deepagents_backend import SimDeepAgentState, SimulatedSandbox
+    from agentworld_graphs._interruption import SimulationInterrupted
     from agentworld_graphs._middleware import SimulatedTools
-    from agentworld_graphs._node import SimToolNode
-    from agentworld_graphs._playwright._toolkit import SimulatedBrowserToolkit
-    from agentworld_graphs._refs import SimState, ref_in
     from agentworld_graphs._scripted import ExpectedAnswer, ScriptedChatModel, ScriptMismatch
     from agentworld_graphs._shell_middleware import SimulatedShellMiddleware
     from agentworld_graphs._simulate import SimulatedTool, simulate
-    from agentworld_graphs._whole_graphs import simulate_graph, simulate_tool_nodes
+    from agentworld_graphs._simulate_graph import simulate_graph, simulate_tool_nodes
+    from agentworld_graphs._thread_refs import SimState, ref_in
+    from agentworld_graphs._tool_node import SimToolNode
+    from agentworld_graphs._world_handle import ToolOptions, WorldOptions
 
 __all__ = [
     "ExpectedAnswer",
@@ -38,32 +38,30 @@ __all__ = [
     "SimulatedTool",
     "SimulatedTools",
     "SimulationInterrupted",
+    "ToolOptions",
+    "WorldOptions",
     "ref_in",
     "simulate",
     "simulate_graph",
     "simulate_tool_nodes",
 ]
 
-_HOMES = {
-    "ExpectedAnswer": "_scripted",
-    "ScriptMismatch": "_scripted",
-    "ScriptedChatModel": "_scripted",
-    "SimDeepAgentState": "_deepagents._state",
-    "SimState": "_refs",
-    "SimToolNode": "_node",
-    "SimulatedBrowserToolkit": "_playwright._toolkit",
-    "SimulatedSandbox": "_deepagents._sandbox",
-    "SimulatedShellMiddleware": "_shell_middleware",
-    "SimulatedTool": "_simulate",
-    "SimulatedTools": "_middleware",
-    "SimulationInterrupted": "_failures",
-    "ref_in": "_refs",
-    "simulate": "_simulate",
-    "simulate_graph": "_whole_graphs",
-    "simulate_tool_nodes": "_whole_graphs",
+_MODULES = {
+    "_browser_toolkit": ["SimulatedBrowserToolkit"],
+    "_deepagents_backend": ["SimDeepAgentState", "SimulatedSandbox"],
+    "_interruption": ["SimulationInterrupted"],
+    "_middleware": ["SimulatedTools"],
+    "_scripted": ["ExpectedAnswer", "ScriptMismatch", "ScriptedChatModel"],
+    "_shell_middleware": ["SimulatedShellMiddleware"],
+    "_simulate": ["SimulatedTool", "simulate"],
+    "_simulate_graph": ["simulate_graph", "simulate_tool_nodes"],
+    "_thread_refs": ["SimState", "ref_in"],
+    "_tool_node": ["SimToolNode"],
+    "_world_handle": ["ToolOptions", "WorldOptions"],
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
-_HOMES_WITH_AGENTS = ("_middleware", "_shell_middleware", "_whole_graphs")
+_HOMES_WITH_AGENTS = ("_middleware", "_shell_middleware", "_simulate_graph")
 """Those that need LangChain's agents; a `SimToolNode` does without."""
 
 

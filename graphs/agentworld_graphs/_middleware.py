@@ -1,40 +1,45 @@
-"""`SimulatedTools`: the tools of an agent made with `create_agent`, answered by a world."""
+"""`SimulatedTools`: the tools of an agent made with `create_agent`, answered by a world.
+
+`create_agent` tells a middleware nothing of the others; what one is handed shows which stand between it and
+the tools. That reads private parts of LangChain, pinned by a canary test.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, Unpack, cast
 
 from langchain.agents.middleware import (
     AgentMiddleware,
     AgentState,
+    LLMToolEmulator,
     ModelRequest,
     ModelResponse,
     ToolCallRequest,
 )
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool
 
-from agentworld_graphs._access import Choice, Refusals
-from agentworld_graphs._failures import SimulationInterrupted
-from agentworld_graphs._intercept import AsyncExecute, Execute, Interceptor, Result
-from agentworld_graphs._layers import inside_of, unknown_to_us
-from agentworld_graphs._provider import provider_side, provider_side_in, refusal_of
-from agentworld_graphs._refs import SimState, marks_of
-from agentworld_graphs._seat import world_of
-from agentworld_graphs._shells import starts_real_shell
+from agentworld_graphs._interruption import SimulationInterrupted
+from agentworld_graphs._thread_refs import SimState, marks_of, ref_in
+from agentworld_graphs._tool_node import AsyncExecute, Execute, Interceptor, Result
+from agentworld_graphs._tool_selection import Refusals, ToolSelection
+from agentworld_graphs._world_handle import ToolOptions
+from agentworld_graphs.tool_specs import (
+    provider_side,
+    provider_side_in,
+    refusal_of,
+    starts_real_shell,
+)
 from agentworld_sim import (
-    Access,
     AccessRefused,
     AgentworldError,
-    Scenario,
+    ToolSpec,
     UsageError,
     World,
-    WorldStore,
 )
+from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
-
-if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldModel
 
 
 class SimulatedToolsState(AgentState[Any], SimState):
@@ -58,32 +63,21 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
     def __init__(
         self,
         world: World | HoldsWorld | str | None = None,
-        *,
-        scenario: Scenario | None = None,
-        store: WorldStore | None = None,
-        model: WorldModel | str | None = None,
-        access: Mapping[str, Access] | None = None,
-        binds_to: Mapping[str, str] | None = None,
+        **options: Unpack[ToolOptions],
     ) -> None:
         """
         Args:
             world: The world that answers, or what holds it; the id of one in `store`; or nothing, for
                 a fresh one.
-            scenario: What is in a fresh world; an empty machine by default.
-            store: Where the world of that id lives.
-            model: The language world model that imagines what cannot be computed, or its URL, for a
-                world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
-            access: By exact tool name: `real` lets the real tool run, `refuse` fails the run when the
-                agent calls it. All others are simulated.
-            binds_to: By tool name: what it is, for example `{"sh": "claude-code/Bash"}`.
+            options: `scenario`, `store`, `model`, `controls`, `answers`, `access` and `binds_to`, as
+                `ToolOptions` says.
 
         Raises:
             UsageError: the world is not there, or `access` holds what is no access.
         """
         super().__init__()
         self.tools = []
-        answering = world_of(world, store, model, scenario)
-        self._choice = Choice(answering, access=access, binds_to=binds_to)
+        self._choice = ToolSelection(world, **options)
         self._interceptor = Interceptor(self._choice)
         self._failed: dict[tuple[str | None, str], SimulationInterrupted] = {}
 
@@ -97,9 +91,9 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
-        """Asks the model, if everything that it could call is simulated."""
-        self._require_ready(request)
-        return handler(request)
+        """Asks the model, if everything that it could call is simulated; it is told of the tools as controls
+        of the world leave them."""
+        return handler(run_sync(self._ready(request)))
 
     async def awrap_model_call(
         self,
@@ -107,8 +101,7 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        self._require_ready(request)
-        return await handler(request)
+        return await handler(await self._ready(request))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Execute) -> Result:
         """Lets the world answer one call."""
@@ -132,7 +125,7 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
         self._failed.pop(_place_of(request), None)
         return result
 
-    def _require_ready(self, request: ModelRequest[Any]) -> None:
+    async def _ready(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         """
         Raises:
             SimulationInterrupted: something could not be simulated, or the agent would read a message
@@ -140,6 +133,7 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
         """
         try:
             self._require_simulated(request)
+            request = await self._as_listed(request)
         except AgentworldError as error:
             raise SimulationInterrupted(error) from error
         thread = _thread_of(request.runtime)
@@ -150,6 +144,22 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
                 failure = self._failed.get((thread, message.tool_call_id))
                 if failure is not None:
                     raise failure
+        return request
+
+    async def _as_listed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        """The request with the tools that the world lists where the thread stands."""
+        at = ref_in(request.state, world=self.world.id) or self._choice.start
+        listed, bound = await self.world.listing(at), self.world.tools
+        if listed == bound:
+            return request
+        tools: list[BaseTool | dict[str, Any]] = []
+        for tool in request.tools:
+            name = None if isinstance(tool, dict) else tool.name
+            if name is None or name not in bound:
+                tools.append(tool)
+            elif name in listed:
+                tools.append(_described(cast("BaseTool", tool), bound[name], listed[name]))
+        return request.override(tools=tools)
 
     def _require_simulated(self, request: ModelRequest[Any]) -> None:
         refusals = Refusals()
@@ -186,6 +196,16 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
             raise SimulationInterrupted(error)
 
 
+def _described(tool: BaseTool, bound: ToolSpec, listed: ToolSpec) -> BaseTool:
+    """A tool as it is listed."""
+    changes: dict[str, Any] = {}
+    if listed.description != bound.description:
+        changes["description"] = listed.description
+    if listed.input_schema != bound.input_schema:
+        changes["args_schema"] = dict(listed.input_schema)
+    return tool.model_copy(update=changes) if changes else tool
+
+
 def _place_of(request: ToolCallRequest) -> tuple[str | None, str]:
     return _thread_of(cast("Any", request).runtime), request.tool_call["id"] or ""
 
@@ -193,3 +213,51 @@ def _place_of(request: ToolCallRequest) -> tuple[str | None, str]:
 def _thread_of(runtime: Any) -> str | None:
     info = runtime.execution_info
     return info and info.thread_id
+
+
+FACTORY = "langchain.agents.factory"
+"""Where `create_agent` chains what wraps tool calls."""
+
+HARMLESS = ("langchain.agents.middleware.", "deepagents.", "agentworld_graphs.")
+"""Where middleware is defined that hands a call on, or not at all. Should one hand on another tool,
+`SimulationWatch` stops it."""
+
+DECORATED = "langchain.agents.middleware.types"
+"""Where the classes are made of functions of the user's (`@wrap_tool_call`)."""
+
+
+def inside_of(handler: object) -> list[object]:
+    """The middleware between a wrapper of tool calls and the tools."""
+    return list(_owners(handler, set()))
+
+
+def unknown_to_us(inner: Iterable[object]) -> list[str]:
+    """The names of those that might answer a call themselves or run another tool."""
+    kinds: list[type[object]] = [type(one) for one in inner]
+    return [kind.__name__ for kind in kinds if not _is_harmless(kind)]
+
+
+def _is_harmless(kind: type[object]) -> bool:
+    home = kind.__module__
+    if issubclass(kind, LLMToolEmulator) or not issubclass(kind, AgentMiddleware):
+        return False
+    return home.startswith(HARMLESS) and home != DECORATED
+
+
+def _owners(function: Any, seen: set[int]) -> Iterator[object]:
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    owner = getattr(function, "__self__", None)
+    if owner is not None:
+        yield owner
+        return
+    wrapped = getattr(function, "__wrapped__", None)
+    if wrapped is not None:
+        yield from _owners(wrapped, seen)
+        return
+    if getattr(function, "__module__", None) != FACTORY:
+        return
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if name in ("inner", "outer"):
+            yield from _owners(cell.cell_contents, seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -9,14 +10,14 @@ from typing import Any, Literal, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr, SkipValidation, field_validator
 
-from agentworld_graphs._scripted_chunks import chunks_of
 from agentworld_sim import UsageError
 from agentworld_sim.errors import nearest
 from agentworld_sim.schema.validate import schema_problem
@@ -228,3 +229,35 @@ def _require_takes(tools: Sequence[Mapping[str, Any]], reply: AIMessage, *, numb
 
 def _shown(messages: Sequence[BaseMessage]) -> str:
     return "; ".join(f"{message.type}: {message.text[:200]!r}" for message in messages) or "nothing"
+
+
+def chunks_of(reply: AIMessage) -> Iterator[AIMessageChunk]:
+    """Words, then each call's name, then its arguments in pieces, then what ends a reply: usage and
+    metadata. Added up they are the reply."""
+    content = reply.content
+    pieces = content.splitlines(keepends=True) if isinstance(content, str) else [content]
+    for piece in pieces:
+        yield AIMessageChunk(content=piece, id=reply.id)
+    for chunk in _calls(reply):
+        yield AIMessageChunk(content="", tool_call_chunks=[chunk], id=reply.id)
+    yield AIMessageChunk(
+        content="",
+        id=reply.id,
+        name=reply.name,
+        chunk_position="last",
+        additional_kwargs=reply.additional_kwargs,
+        response_metadata=reply.response_metadata,
+        usage_metadata=reply.usage_metadata,
+    )
+
+
+def _calls(reply: AIMessage) -> Iterator[ToolCallChunk]:
+    written = [(call["name"], json.dumps(call["args"]), call["id"]) for call in reply.tool_calls]
+    written += [
+        (call["name"] or "", call["args"] or "", call["id"]) for call in reply.invalid_tool_calls
+    ]
+    for index, (name, text, id) in enumerate(written):
+        half = len(text) // 2
+        yield ToolCallChunk(name=name, args="", id=id, index=index)
+        yield ToolCallChunk(name=None, args=text[:half], id=None, index=index)
+        yield ToolCallChunk(name=None, args=text[half:], id=None, index=index)

@@ -4,34 +4,40 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from langchain.agents.middleware import (
     AgentMiddleware,
     HostExecutionPolicy,
+    PIIDetectionError,
     RedactionRule,
     ShellToolMiddleware,
     ToolCallRequest,
 )
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import ToolException
 from langgraph.runtime import Runtime
+from pydantic import PrivateAttr
 
-from agentworld_graphs._access import Choice
-from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._intercept import AsyncExecute, Execute, Interceptor, Result
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
 from agentworld_graphs._middleware import SimulatedToolsState
-from agentworld_graphs._refs import CHANNEL, ref_in
-from agentworld_graphs._seat import seat_of, world_of
-from agentworld_graphs._shell_tool import BINDING, SessionSettings, SimulatedShellTool
 from agentworld_graphs._simulate import SimulatedTool
-from agentworld_sim import ToolCall, ToolSpec, Turn, World, WorldRef, WorldStore
+from agentworld_graphs._thread_refs import CHANNEL, ref_in
+from agentworld_graphs._tool_node import AsyncExecute, Execute, Interceptor, Result
+from agentworld_graphs._tool_selection import ToolSelection
+from agentworld_graphs._world_handle import WorldOptions, handle_of
+from agentworld_sim import ToolCall, ToolSpec, Turn, World, WorldRef
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits import known_tools
 
 if TYPE_CHECKING:
     from langchain.agents.middleware._execution import BaseExecutionPolicy
+    from langchain.agents.middleware._redaction import ResolvedRedactionRule
 
-    from agentworld_sim.imagination import WorldModel
+    from agentworld_graphs._call_order import AnsweredCall
+
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +60,6 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         workspace_root: object = None,
         *,
         world: World | HoldsWorld | str | None = None,
-        store: WorldStore | None = None,
-        model: WorldModel | str | None = None,
         startup_commands: Commands = None,
         shutdown_commands: Commands = None,
         execution_policy: BaseExecutionPolicy | None = None,
@@ -64,16 +68,14 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         tool_name: str = "shell",
         shell_command: Sequence[str] | str | None = None,
         env: Mapping[str, Any] | None = None,
+        **options: Unpack[WorldOptions],
     ) -> None:
         """
         Args:
             workspace_root: The directory in the world where a session begins; made if it is not there.
                 Where the world's machine begins by default.
             world: The world that answers, or what holds it; the id of one in `store`; or nothing, for
-                a fresh empty machine.
-            store: Where the world of that id lives.
-            model: The language world model that imagines what cannot be computed, or its URL, for a
-                world that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
+                a fresh one.
             startup_commands: Run in the world at the start of every run and after a restart.
             shutdown_commands: Run in the world at the end of every run.
             execution_policy: Its limits of time and output hold. It starts nothing.
@@ -82,6 +84,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
             tool_name: As for `ShellToolMiddleware`.
             shell_command: Taken and not used: the shell of a world is bash.
             env: Variables that a session has besides those of the world's machine.
+            options: `scenario`, `store`, `model`, `controls` and `answers`, as `WorldOptions` says.
 
         Raises:
             UsageError: the world is not there, or it has another tool of that name.
@@ -96,7 +99,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
             shell_command=shell_command,
             env=env,
         )
-        self._choice = Choice(world_of(world, store, model))
+        self._choice = ToolSelection(world, **options)
         self._interceptor = Interceptor(self._choice)
         self._shutdown_commands = _several(shutdown_commands)
         binding = known_tools()[BINDING]
@@ -106,7 +109,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
             input_schema=binding.input_schema,
             binds_to=BINDING,
         )
-        seat_of(self.world).bind(spec)
+        handle_of(self.world).bind(spec)
         tool = SimulatedShellTool.of(real.tools[0], self.world, start=self._choice.start)
         assert isinstance(tool, SimulatedShellTool)
         # The real tool raises what it does not say.
@@ -141,7 +144,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         self, state: SimulatedToolsState, runtime: Runtime[Any]
     ) -> dict[str, Any] | None:
         """As `before_agent`."""
-        turn = await self._step({"restart": True, **self._tool.settings.of_session()}, state, None)
+        turn = await self._step({"restart": True, **self._tool.settings.session}, state, None)
         if turn.observation.is_error:
             failed: Any = turn.observation.structured
             raise RuntimeError(
@@ -161,7 +164,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         """As `after_agent`."""
         at: WorldRef | None = None
         for command in self._shutdown_commands:
-            arguments = {"command": command, **self._tool.settings.of_command()}
+            arguments = {"command": command, **self._tool.settings.command}
             turn = await self._step(arguments, state, at)
             at = turn.ref
             if turn.observation.is_error:
@@ -197,3 +200,105 @@ def _several(commands: Commands) -> tuple[str, ...]:
     if commands is None:
         return ()
     return (commands,) if isinstance(commands, str) else tuple(commands)
+
+
+BINDING = "langchain/shell-session"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What a shell session is set up with, besides what the agent says."""
+
+    session: Mapping[str, Any]
+    """For its start; only what differs from the default."""
+    command: Mapping[str, Any]
+    """For every command; only what differs from the default."""
+    redaction: Sequence[ResolvedRedactionRule] = ()
+
+    @classmethod
+    def of(
+        cls,
+        policy: BaseExecutionPolicy,
+        *,
+        workspace_root: str | None,
+        env: Mapping[str, str],
+        startup_commands: Sequence[str],
+        redaction: Sequence[ResolvedRedactionRule],
+    ) -> SessionSettings:
+        """From what `ShellToolMiddleware` takes."""
+        session: dict[str, Any] = {}
+        if policy.startup_timeout != 30.0:
+            session["startup_timeout"] = policy.startup_timeout
+        if workspace_root is not None:
+            session["workspace_root"] = workspace_root
+        if env:
+            session["env"] = dict(env)
+        if startup_commands:
+            session["startup_commands"] = list(startup_commands)
+        command: dict[str, Any] = {}
+        if policy.command_timeout != 30.0:
+            command["command_timeout"] = policy.command_timeout
+        if policy.max_output_lines != 100:
+            command["max_output_lines"] = policy.max_output_lines
+        if policy.max_output_bytes is not None:
+            command["max_output_bytes"] = policy.max_output_bytes
+        return cls(session, command, redaction)
+
+
+class SimulatedShellTool(SimulatedTool):
+    """A shell session's tool, whose limits the agent is not shown."""
+
+    _settings: SessionSettings = PrivateAttr()
+
+    @property
+    def settings(self) -> SessionSettings:
+        """What the session is set up with."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: SessionSettings) -> None:
+        self._settings = settings
+
+    def _arguments(self, parsed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        asked = super()._arguments(parsed, given)
+        if asked.get("restart"):
+            return {"restart": True, **self.settings.session}
+        return {"command": asked.get("command"), **self.settings.command}
+
+    def _message(
+        self,
+        content: Any,
+        call: ToolCall,
+        answered: AnsweredCall | None,
+        artifact: object,
+        *,
+        error: bool = False,
+    ) -> Any:
+        message = super()._message(content, call, answered, artifact, error=error)
+        if answered is None:
+            return message
+        told = dict(answered.observation.structured or {})
+        asked = call.arguments
+        if error and not asked.get("command") and (not asked.get("restart") or "command" in told):
+            # What the real tool raises instead of saying it: the run fails, as it does there.
+            raise ToolException(str(content))
+        text, status = str(content), "error" if error else "success"
+        matches: dict[str, Any] = {}
+        for rule in self.settings.redaction if not told.get("timed_out") else ():
+            try:
+                text, found = rule.apply(text)
+            except PIIDetectionError as blocked:
+                text, status = f"Output blocked: detected {blocked.pii_type}.", "error"
+                told = {
+                    "timed_out": False,
+                    "exit_code": told.get("exit_code"),
+                    "matches": {blocked.pii_type: blocked.matches},
+                }
+                break
+            if found:
+                matches.setdefault(rule.pii_type, []).extend(found)
+        if "timed_out" in told and "matches" not in told and not told["timed_out"]:
+            told["redaction_matches"] = matches
+        if not isinstance(message, ToolMessage):
+            return text
+        return message.model_copy(update={"content": text, "status": status, "artifact": told})

@@ -4,33 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Unpack, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.tools import tool as tool_from
+from langchain_core.tracers.base import BaseTracer
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, PrivateAttr
 from pydantic_core import to_jsonable_python
 
-from agentworld_graphs._batches import Answered
-from agentworld_graphs._failures import SimulationInterrupted, as_ours
-from agentworld_graphs._functional import (
+from agentworld_graphs._call_order import AnsweredCall
+from agentworld_graphs._call_site import call_site_of, reader_of
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
+from agentworld_graphs._parent_graphs import (
     follow_agents,
-    place_in_function,
-    place_in_task,
+    keeps_hidden_ref,
+    ref_around,
     ref_of_function,
     ref_of_thread,
+    site_in_function,
+    site_in_task,
+    write_ref,
     write_ref_of_function,
 )
-from agentworld_graphs._levels import keeps_hidden_ref, ref_around, write_ref
-from agentworld_graphs._place import Place, place_of, reader_of
-from agentworld_graphs._refs import MARK, ref_in
-from agentworld_graphs._seat import Base, Seat, ToolAccess, seat_of, world_of
-from agentworld_graphs._tracing import SIMULATED, tell_tracers, told_at_start
+from agentworld_graphs._thread_refs import MARK, Mark, ref_in
+from agentworld_graphs._world_handle import (
+    Base,
+    EnclosingCall,
+    ToolAccess,
+    WorldHandle,
+    WorldOptions,
+    handle_of,
+    world_of,
+)
 from agentworld_graphs.tool_specs import bind
 from agentworld_sim import (
     AccessRefused,
@@ -40,13 +50,9 @@ from agentworld_sim import (
     UsageError,
     World,
     WorldRef,
-    WorldStore,
 )
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
-
-if TYPE_CHECKING:
-    from agentworld_sim.imagination import WorldModel
 
 Runtime = ToolRuntime[Any, Any]
 
@@ -57,7 +63,7 @@ RUNTIME_ARGUMENT = "agentworld_runtime"
 class SimulatedTool(StructuredTool):
     """A tool whose calls a world answers; made by `simulate`. The real tool is not kept."""
 
-    _seat: Seat = PrivateAttr()
+    _handle: WorldHandle = PrivateAttr()
     _world: World = PrivateAttr()
     _start: WorldRef = PrivateAttr()
     _real_injected: frozenset[str] = PrivateAttr(default=frozenset())
@@ -108,11 +114,11 @@ class SimulatedTool(StructuredTool):
             response_format=real.response_format,
             extras=real.extras,
         )
-        made._seat = seat_of(world)
+        made._handle = handle_of(world)
         made._world = world
         made._start = start or world.ref
         made._real_injected = real._injected_args_keys
-        made._shown = _shown(real)
+        made._shown = _visible_arguments(real)
         made._messages_key = messages_key
         made._refusal = refusal
         return made
@@ -141,7 +147,7 @@ class SimulatedTool(StructuredTool):
         metadata: dict[str, Any] = options.get("metadata") or {}
         return {
             **options,
-            "metadata": {**metadata, **told_at_start(self.world)},
+            "metadata": {**metadata, **start_metadata(self.world)},
             "tags": [*(options.get("tags") or ()), SIMULATED],
         }
 
@@ -189,29 +195,33 @@ class SimulatedTool(StructuredTool):
         return base
 
     def _will_not_ask(self, runtime: Runtime) -> None:
-        place = place_of(runtime, self._messages_key)
-        if place is not None:
-            attempt = self._seat.enter(place, self._base(runtime), self._start)[1]
-            attempt.arrived.add(place.call)
+        entered = self._entered_in_node(runtime)
+        if entered is not None:
+            attempt, call = entered.attempt, entered.site.call
+            attempt.arrived.add(call)
             if not attempt.supervised:
-                attempt.end(place.call)
+                attempt.end(call)
 
-    async def _standing(self, call: ToolCall, runtime: Runtime | None) -> tuple[Place | None, Base]:
-        """Where a call stands: in a tool node, in a task of the functional API, or nowhere."""
+    def _entered_in_node(self, runtime: Runtime) -> EnclosingCall | None:
+        current = self._handle.current(runtime)
+        if current is not None:
+            return current
+        site = call_site_of(runtime, self._messages_key)
+        return site and self._handle.enter(site, self._base(runtime), self._start)
+
+    async def _entered(self, call: ToolCall, runtime: Runtime | None) -> EnclosingCall | None:
+        """The call where it stands: in a tool node, in a task of the functional API, or nowhere."""
         if runtime is not None:
-            return place_of(runtime, self._messages_key), self._base(runtime)
-        task = place_in_task(self.name, call.id)
-        place = task or place_in_function(call.id)
-        if place is None or not (task or keeps_hidden_ref() or self._seat.is_inside(place)):
-            return None, lambda: None
+            return self._entered_in_node(runtime)
+        task = site_in_task(self.name, call.id)
+        site = task or site_in_function(call.id)
+        if site is None or not (task or keeps_hidden_ref() or self._handle.is_inside(site)):
+            return None
         ref = await ref_of_thread(self.world.id) or ref_of_function()
-
-        def base() -> WorldRef | None:
-            return ref
-
-        if task is None and not self._seat.is_inside(place):
-            follow_agents(self._seat.enter(place, base, self._start)[0])
-        return place, base
+        entered = self._handle.enter(site, lambda: ref, self._start)
+        if task is None and not self._handle.is_inside(site):
+            follow_agents(entered.batch)
+        return entered
 
     def _run(
         self,
@@ -232,40 +242,37 @@ class SimulatedTool(StructuredTool):
         return await super()._arun(*args, config=config, agentworld_run=run_manager, **kwargs)
 
     async def _answer(self, call: ToolCall, runtime: Runtime | None, run: object = None) -> Any:
-        place, base = await self._standing(call, runtime)
+        entered = await self._entered(call, runtime)
         try:
             if self._refusal is not None:
                 raise self._refusal
-            answered = await self._seat.answer(
-                call, place, base, self._start, on_delta=reader_of(runtime)
-            )
+            answered = await self._handle.answer(call, entered, on_delta=reader_of(runtime))
         except ArgumentsError as error:
             # JSON schemas are not checked by LangChain; the real tool's server would say so itself.
             return self._failed(str(error), call, None)
         except GraphBubbleUp:
             raise
         except Exception as error:
-            if place is None:
+            if entered is None:
                 raise
             raise SimulationInterrupted(as_ours(error)) from error
-        if place is not None:
-            self._carry(place, base, runtime)
-        tell_tracers(run, answered.mark(self.world.id))
+        if entered is not None:
+            self._carry(entered, runtime)
+        update_traces(run, answered.mark(self.world.id))
         if answered.observation.is_error:
             return self._failed(answered.observation.text, call, answered)
         artifact = {"structured_content": answered.observation.structured}
         content = self._message(answered.observation.text, call, answered, artifact)
         return (content, artifact) if self.response_format == "content_and_artifact" else content
 
-    def _carry(self, place: Place, base: Base, runtime: Runtime | None) -> None:
+    def _carry(self, entered: EnclosingCall, runtime: Runtime | None) -> None:
         """Writes the ref into the graph's channel, where no node around the tool does."""
-        batch, attempt = self._seat.enter(place, base, self._start)
-        if runtime is not None and not attempt.supervised:
-            write_ref(runtime.config, batch.tip)
-        elif runtime is None and not self._seat.is_inside(place):
-            write_ref_of_function(batch)
+        if runtime is not None and not entered.attempt.supervised:
+            write_ref(runtime.config, entered.batch.tip)
+        elif runtime is None and not self._handle.is_inside(entered.site):
+            write_ref_of_function(entered.batch)
 
-    def _failed(self, text: str, call: ToolCall, answered: Answered | None) -> Any:
+    def _failed(self, text: str, call: ToolCall, answered: AnsweredCall | None) -> Any:
         """An error the agent sees, as LangChain makes one of a `ToolException`."""
         error = ToolException(text)
         if not call.id:
@@ -282,7 +289,7 @@ class SimulatedTool(StructuredTool):
         self,
         content: Any,
         call: ToolCall,
-        answered: Answered | None,
+        answered: AnsweredCall | None,
         artifact: object,
         *,
         error: bool = False,
@@ -307,10 +314,9 @@ def simulate(
     tool: BaseTool | Callable[..., Any],
     world: World | HoldsWorld | str | None = None,
     *,
-    store: WorldStore | None = None,
-    model: WorldModel | str | None = None,
     binds_to: str | None = None,
     access: ToolAccess = "simulate",
+    **options: Unpack[WorldOptions],
 ) -> SimulatedTool:
     """The same tool, answered by a world. The real tool is never called.
 
@@ -321,17 +327,16 @@ def simulate(
     Args:
         tool: The real tool, or a function as `ToolNode` takes them.
         world: The world that answers, or what holds one; the id of one in `store`; or nothing, for a
-            fresh empty machine of this tool's own.
-        store: Where the world of that id lives.
-        model: The language world model that imagines what cannot be computed, or its URL, for a world
-            that is made or opened here; what AGENTWORLD_MODEL_URL names by default.
+            fresh one of this tool's own.
         binds_to: What the tool is, for example `claude-code/Bash`; found by its name and schema by
             default.
         access: `refuse` keeps the tool, and fails the run when it is called.
+        options: `scenario`, `store`, `model`, `controls` and `answers`, as `WorldOptions` says.
 
     Raises:
         AccessRefused: the tool binds to nothing. The message says how to bind it.
-        UsageError: `binds_to` does not exist, or the world has another tool of that name.
+        UsageError: `binds_to` does not exist, the world has another tool of that name, or `answers` names
+            another tool.
     """
     if access not in ("simulate", "refuse"):
         raise UsageError(
@@ -339,10 +344,13 @@ def simulate(
             " SimToolNode(access={…: 'real'})."
         )
     real = tool if isinstance(tool, BaseTool) else tool_from(tool)
-    return simulated(real, world_of(world, store, model), binds_to=binds_to, access=access)
+    for name in options.get("answers") or ():
+        if name != real.name:
+            raise UsageError(f"answers names {name!r}, and the tool is {real.name!r}.")
+    return simulate_in(real, world_of(world, **options), binds_to=binds_to, access=access)
 
 
-def simulated(
+def simulate_in(
     real: BaseTool,
     world: World,
     *,
@@ -351,11 +359,7 @@ def simulated(
     messages_key: str = "messages",
     start: WorldRef | None = None,
 ) -> SimulatedTool:
-    """`simulate` for the tools of a node.
-
-    Args:
-        start: Where threads begin; where the world stands by default.
-    """
+    """`simulate` for the tools of a node."""
     refusal: AgentworldError | None = None
     if access == "simulate":
         bind(real, world, binds_to=binds_to)
@@ -366,7 +370,7 @@ def simulated(
     return SimulatedTool.of(real, world, refusal=refusal, messages_key=messages_key, start=start)
 
 
-def _shown(real: BaseTool) -> frozenset[str] | None:
+def _visible_arguments(real: BaseTool) -> frozenset[str] | None:
     """The arguments the model is told of; `None` for a JSON schema, which may leave it open."""
     shown: Any = real.tool_call_schema
     if isinstance(shown, dict):
@@ -387,3 +391,30 @@ def _plain(value: Any) -> Any:
     if value is None or type(value) in (str, int, float, bool):
         return value
     return to_jsonable_python(value, by_alias=True, fallback=str)
+
+
+METADATA_KEY = "agentworld_world"
+"""The world's id."""
+
+SIMULATED = "simulated"
+"""The tag of a call that a world answers."""
+
+PREFIX = "agentworld_"
+
+
+def start_metadata(world: World) -> dict[str, Any]:
+    """The metadata of a call before it is answered."""
+    told: dict[str, Any] = {METADATA_KEY: world.id, f"{PREFIX}simulated": True}
+    if world.model is not None and world.model.name:
+        told[f"{PREFIX}model"] = world.model.name
+    return told
+
+
+def update_traces(run: Any, mark: Mark) -> None:
+    """Adds to the metadata of a call's run what is known of it now."""
+    if run is None:
+        return
+    for handler in run.handlers:
+        traced = isinstance(handler, BaseTracer) and handler.run_map.get(str(run.run_id))
+        if traced:
+            traced.metadata.update({f"{PREFIX}{name}": value for name, value in mark.items()})

@@ -180,7 +180,7 @@ def _validator(schema: Mapping[str, Any]) -> Validator:
     from jsonschema.validators import Draft202012Validator, validator_for
     from referencing import Registry
 
-    from agentworld_sim.schema.limits import check_schema, limited
+    from agentworld_sim.schema.limits import check_schema, limit_validator
 
     kind = validator_for(dict(schema), default=Draft202012Validator)
     try:
@@ -190,7 +190,7 @@ def _validator(schema: Mapping[str, Any]) -> Validator:
     except RecursionError:
         raise MalformedSchema("it is nested too deeply") from None
     # An empty registry: the default one fetches remote `$ref`s over the network.
-    return limited(kind)(dict(schema), registry=Registry())
+    return limit_validator(kind)(dict(schema), registry=Registry())
 
 
 def _missing_name(error: ValidationError) -> str:

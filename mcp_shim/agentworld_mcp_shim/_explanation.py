@@ -215,7 +215,7 @@ def _answer(world: World, tool: ToolSpec, plan: Plan) -> ToolAnswer:
 
 
 def _tables(world: World, plan: Plan, answers: Sequence[ToolAnswer]) -> tuple[TableSummary, ...]:
-    from agentworld_sim.engines.table.initial_rows import beginning
+    from agentworld_sim.engines.table.initial_rows import initial_records
 
     used: dict[str, list[str]] = {}
     for answer in answers:
@@ -225,7 +225,9 @@ def _tables(world: World, plan: Plan, answers: Sequence[ToolAnswer]) -> tuple[Ta
     return tuple(
         TableSummary(
             table=table,
-            records=len(beginning(plan, table, seed=scenario.seed, clock_us=scenario.clock_us)),
+            records=len(
+                initial_records(plan, table, seed=scenario.seed, clock_us=scenario.clock_us)
+            ),
             tools=tuple(used.get(name, ())),
         )
         for name, table in plan.tables.items()
@@ -295,7 +297,7 @@ def operations_stub(explanation: Explanation) -> str:
 
 def _entry(spec: ToolSpec, operation: Operation | None) -> dict[str, Any]:
     from agentworld_sim.engines.table import infer
-    from agentworld_sim.engines.table.reading import reading
+    from agentworld_sim.engines.table.reading import read_tool
     from agentworld_sim.engines.table.words import plural
 
     known = operation or infer(spec)
@@ -305,7 +307,7 @@ def _entry(spec: ToolSpec, operation: Operation | None) -> dict[str, Any]:
             "table": known.table,
             "arguments": {name: _argument_json(one) for name, one in known.arguments.items()},
         }
-    read = reading(spec)
+    read = read_tool(spec)
     arguments: Mapping[str, Any] = spec.input_schema.get("properties") or {}
     does, table = "read", "records"
     if not isinstance(read, str):

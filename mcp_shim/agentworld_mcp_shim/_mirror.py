@@ -16,7 +16,7 @@ from agentworld_mcp_shim._argument_errors import Schema, ValidationStyle, valida
 from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
 from agentworld_sim import __version__
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.toolkits import inferred_domain
+from agentworld_sim.toolkits import infer_domain
 from agentworld_sim.types.tools import ToolSpec
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Mirror:
             for tool in self.tools.values()
             if tool.problem is None
         )
-        return [replace(spec, domain=inferred_domain(spec)) for spec in specs]
+        return [replace(spec, domain=infer_domain(spec)) for spec in specs]
 
     async def bind(self, world: World, specs: Sequence[ToolSpec]) -> World:
         """Gives a world the mirror's tools.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentworld_fixtures._report import write_report
+from agentworld_fixtures._html_report import write_report
 from tests.fixtures_plugin.report_records import everything
 
 

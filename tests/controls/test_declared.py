@@ -10,7 +10,7 @@ import pytest
 
 from agentworld_sim import MemoryStore, Scenario, ScenarioError, ToolCall, UsageError, World
 from agentworld_sim.controls import Fault, control_kinds
-from agentworld_sim.controls.declared import DECLARED
+from agentworld_sim.controls.control_list import DECLARED
 
 ECHO = ToolCall("bash", {"command": "echo hi"})
 TWICE = {"kind": "fault", "name": "twice", "tool": "bash", "error": "no", "times": 2}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentworld_fixtures._records import SimRecord, TapeRecord, TurnRecord, WorldUseRecord
+from agentworld_fixtures._test_records import SimRecord, TapeRecord, TurnRecord, WorldUseRecord
 
 HOSTILE = "<script>document.title='taken over'</script><img src=x onerror=alert(1)>\x1b[31m"
 

@@ -237,3 +237,60 @@ def test_an_attempt_counts_also_in_a_test_that_ends_itself(suite: Suite) -> None
     result = suite.run()
     result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(["attempt() started a program: *"])
+
+
+def test_a_test_says_what_its_guard_lets_pass_or_that_it_has_none(suite: Suite) -> None:
+    suite.tests("""
+        import subprocess
+        from pathlib import Path
+
+        @pytest.fixture(scope="session")
+        def folder(tmp_path_factory):
+            import tempfile
+            with tempfile.TemporaryDirectory() as made:
+                yield Path(made)
+
+        def test_folder_of_a_session(world, folder): (folder / "a").write_text("x")
+
+        @pytest.mark.sim(allow_paths="out", allow_programs=["true"])
+        def test_allowed(world):
+            subprocess.run(["true"], check=True)
+            (Path(__file__).parent / "out").write_text("x")
+
+        @pytest.mark.sim(guard=False)
+        def test_none(world): subprocess.run(["true"], check=True)
+
+        def test_guarded(world): subprocess.run(["true"], check=True)
+    """)
+    suite.run().assert_outcomes(passed=3, failed=1)
+    suite.run("--sim-guard=off").assert_outcomes(passed=4)
+    suite.run("--sim-allow-program=true").assert_outcomes(passed=4)
+    result = suite.run("--sim-allow-path=/")
+    assert "'/' is every file." in said(result)
+
+
+def test_what_a_thread_does_after_its_test_is_told_of_that_test(suite: Suite) -> None:
+    suite.tests("""
+        import subprocess, threading
+
+        go, done = threading.Event(), threading.Event()
+
+        def work():
+            go.wait(10)
+            try:
+                subprocess.run(["true"], check=False)
+            except BaseException:
+                done.set()
+
+        def test_starts(world): threading.Thread(target=work).start()
+
+        def test_next(world):
+            go.set()
+            assert done.wait(10)
+    """)
+    result = suite.run()
+    result.assert_outcomes(passed=2)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["stopped, and *: test_it.py::test_starts went on after its end: *"]
+    )

@@ -63,7 +63,7 @@ def test_options_go_before_the_ini_file_and_both_before_ci(
         ("--sim-seed=-1", "--sim-seed '-1' is no seed: give a whole number from 0 on."),
         (
             "--sim-guard=al",
-            "--sim-guard 'al': there is no 'al'. Did you mean 'all'? There are: worlds, all.",
+            "--sim-guard 'al': there is no 'al'. Did you mean 'all'? There are: worlds, all, off.",
         ),
         (
             "--sim-allow-real=get_*",
@@ -115,6 +115,6 @@ def test_help_shows_every_option_and_ini_value(suite: Suite) -> None:
 def test_markers_lists_the_marker_with_its_keywords(suite: Suite) -> None:
     suite.run("--markers").stdout.fnmatch_lines(
         [
-            "@pytest.mark.sim(?, scenario=None, mode=None, seed=None, allow_real=(), allow_urls=(), repeat=1): *"
+            "@pytest.mark.sim(?, scenario=None, answers={}, controls=(), access={}, mode=None, seed=None, *"
         ]
     )

@@ -30,6 +30,7 @@ def asked(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+@pytest.mark.slow
 def test_every_repetition_is_recorded_by_itself_and_replayed_alike_in_any_order_and_process(
     suite: Suite, asked: pytest.MonkeyPatch
 ) -> None:

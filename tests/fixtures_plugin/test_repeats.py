@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_fixtures._repeats import Repeats
+from agentworld_fixtures._test_records import Repeats
 
 from .conftest import Suite, said
 
@@ -59,6 +59,7 @@ def test_repetitions_are_tests_with_seeds_of_their_own_and_a_table_at_the_end(su
     assert "seed 12" in said(again) or "== 12" in said(again) or "12 in" in said(again)
 
 
+@pytest.mark.slow
 def test_the_table_is_the_same_with_workers_and_in_any_order(suite: Suite) -> None:
     suite.tests(REPEATED)
     result = suite.run_outside("-n", "2", "-p", "randomly")

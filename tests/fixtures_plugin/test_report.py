@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentworld_fixtures._records import SimRecord
-from agentworld_fixtures._report import report, write_report
+from agentworld_fixtures._html_report import report, write_report
+from agentworld_fixtures._test_records import SimRecord
 from agentworld_sim import UsageError
 from tests.fixtures_plugin.report_records import HOSTILE, everything
 

@@ -74,6 +74,7 @@ def test_the_session_ends_with_one_line_about_all_answers(suite: Suite) -> None:
     )
 
 
+@pytest.mark.slow
 def test_workers_tell_the_same_and_fail_a_test_with_a_wrong_marker_before_it_begins(
     suite: Suite,
 ) -> None:
@@ -104,7 +105,7 @@ def test_the_report_is_given_a_record_of_every_test_with_a_world(suite: Suite) -
         "conftest.py",
         """
         import json
-        import agentworld_fixtures._report as report
+        import agentworld_fixtures._html_report as report
 
         def write(records, path):
             path.write_text(json.dumps([record.to_json() for record in records]))
@@ -157,7 +158,7 @@ def test_a_report_that_cannot_be_written_is_told_and_fails_the_session(suite: Su
 def check_records(suite: Suite) -> None:
     import json
 
-    from agentworld_fixtures._records import SimRecord
+    from agentworld_fixtures._test_records import SimRecord
 
     values = json.loads((suite.path / "page.html").read_text(encoding="utf-8"))
     records = {record.test: record for record in map(SimRecord.from_json, values)}
@@ -179,3 +180,24 @@ def check_records(suite: Suite) -> None:
     (tried,) = records["test_it.py::test_b"].violations
     assert "started a program: ['ls']" in tried
     assert repeated.seconds > 0
+
+
+def test_the_lines_of_the_library_are_not_shown_beneath_an_error_of_the_agent(suite: Suite) -> None:
+    suite.tests("""
+        def get_order(id: int) -> str:
+            "An order by its number."
+
+        def agent(tools):
+            try:
+                return tools[0].invoke({"id": 2})
+            except Exception as error:
+                raise RuntimeError("the agent failed") from error
+
+        @pytest.mark.sim(access={"get_order": "refuse"})
+        def test_it(sim_tools): agent(sim_tools([get_order]))
+    """)
+    text = said(suite.run())
+    assert "'get_order' is refused" in text
+    assert "the direct cause" in text
+    assert "_simulate.py" not in text
+    assert len(text.splitlines()) < 70

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from agentworld_graphs._refs import marks_of
+from agentworld_graphs._thread_refs import marks_of
 from agentworld_sim import Observation, SqliteStore, World
 from tests.graphs.conftest import Lab
 from tests.graphs.shapes import SHAPES, Setting

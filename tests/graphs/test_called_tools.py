@@ -28,7 +28,7 @@ from agentworld_graphs import (
     simulate,
     simulate_graph,
 )
-from agentworld_graphs import _patch as patch
+from agentworld_graphs import _run_context as patch
 from agentworld_sim import AccessRefused, UsageError
 
 if TYPE_CHECKING:

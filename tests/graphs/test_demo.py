@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from agentworld_sim.cli import cli
 
 AGENTWORLD = str(Path(sys.executable).with_name("agentworld"))
 
@@ -25,6 +28,7 @@ def demo(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.promise("host-files")
 def test_the_demo_fixes_the_test_and_leaves_the_host_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
@@ -45,8 +49,12 @@ def test_the_demo_fixes_the_test_and_leaves_the_host_as_it_was(tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_a_model_that_does_not_exist_gets_one_clear_message(tmp_path: Path) -> None:
-    done = demo(tmp_path, "--agent-model", "nobody:nothing")
-    assert done.returncode == 2
+def test_a_model_that_does_not_exist_gets_one_clear_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTWORLD_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["demo", "--agent-model", "nobody:nothing"])
+    assert done.exit_code == 2
     assert "cannot make the chat model 'nobody:nothing'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -20,7 +20,7 @@ from agentworld_graphs import (
     simulate,
     simulate_graph,
 )
-from agentworld_graphs import _functional as functional
+from agentworld_graphs import _parent_graphs as functional
 from agentworld_sim import FunctionEngine, SqliteStore, World
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ async def test_langgraph_still_shows_the_tasks_that_were_called(lab: Lab, way: s
 
     @task
     def look(call: Any) -> Any:
-        places.append(functional.place_in_task("look", call["id"]))
+        places.append(functional.site_in_task("look", call["id"]))
 
     @entrypoint(checkpointer=InMemorySaver())
     def sync(calls: Any) -> Any:
@@ -253,5 +253,9 @@ async def test_langgraph_still_shows_the_tasks_that_were_called(lab: Lab, way: s
     await run(sync if way == "invoke" else asynchronous, way, calls, lab.thread())
     found = [place for place in places if place is not None]
     assert {place.call for place in found} == {"a", "b", "c"}
-    assert len({place.step for place in found}) == len({id(place.pass_) for place in found}) == 1
-    assert functional.place_in_task("look", "a") is None
+    assert (
+        len({place.step for place in found})
+        == len({id(place.step_attempt) for place in found})
+        == 1
+    )
+    assert functional.site_in_task("look", "a") is None

@@ -92,6 +92,7 @@ def test_a_world_that_is_open_has_its_model_already() -> None:
         SimToolNode([track_parcel], world=world, model="http://127.0.0.1:9/v1")
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_closes_what_its_tools_opened() -> None:
     program = """
 import sys

@@ -24,7 +24,7 @@ from agentworld_graphs import (
     SimulationInterrupted,
     ref_in,
 )
-from agentworld_graphs._layers import inside_of, unknown_to_us
+from agentworld_graphs._middleware import inside_of, unknown_to_us
 from agentworld_sim import AccessRefused, UsageError, WorldFailure
 
 if TYPE_CHECKING:

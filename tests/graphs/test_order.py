@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import ToolMessage
 from langgraph.prebuilt import ToolNode
 
-from agentworld_graphs import SimToolNode, _batches, simulate
+from agentworld_graphs import SimToolNode, _call_order, simulate
 from tests.properties import examples
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_calls_are_answered_in_order_however_they_come(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         # All come in the end; a slow machine must not make the test give one up.
-        patch.setattr(_batches, "PATIENCE_S", 60)
+        patch.setattr(_call_order, "PATIENCE_S", 60)
         node = node_of(lab, kind, gates(order))
         graph = lab.agent(node, lab.adds(*ITEMS), lab.asks(), sent=sent)
         assert lab.answers(run(graph, way, go)) == EXPECTED
@@ -99,7 +99,7 @@ def test_nobody_waits_for_calls_that_a_wrapper_answers(
     lab: Lab, go: Any, kind: str, sent: bool, way: str, order: Sequence[str], skipped: Any
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_batches, "PATIENCE_S", None)
+        patch.setattr(_call_order, "PATIENCE_S", None)
         node = node_of(lab, kind, gates(order, skipped))
         graph = lab.agent(node, lab.adds(*ITEMS), lab.asks(), sent=sent)
         answers = lab.answers(run(graph, way, go))
@@ -113,7 +113,7 @@ def test_nobody_waits_for_calls_that_a_wrapper_answers(
 def test_in_a_plain_node_patience_ends(
     lab: Lab, go: Any, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_batches, "PATIENCE_S", 0.001)
+    monkeypatch.setattr(_call_order, "PATIENCE_S", 0.001)
     node = node_of(lab, "plain", gates("ba", frozenset("a")))
     graph = lab.agent(node, lab.adds("a", "b"), lab.asks())
     assert lab.answers(run(graph, way, go)) == ["skipped", "b"]
@@ -124,7 +124,7 @@ def test_in_a_plain_node_patience_ends(
 def test_nobody_waits_for_calls_with_wrong_arguments(
     lab: Lab, go: Any, kind: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_batches, "PATIENCE_S", None)
+    monkeypatch.setattr(_call_order, "PATIENCE_S", None)
     asked = lab.asks(
         lab.call("add", "1", thing="a"),
         lab.call("sing", "2"),

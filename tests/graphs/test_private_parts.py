@@ -10,7 +10,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 import agentworld_graphs
-from agentworld_graphs import SimToolNode, _place
+from agentworld_graphs import SimToolNode, _call_site
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 async def test_langgraph_still_shows_the_tasks_of_a_step(
     lab: Lab, go: Any, sent: bool, way: str
 ) -> None:
-    places: list[_place.Place | None] = []
+    places: list[_call_site.CallSite | None] = []
 
     def wrap(request: Any, execute: Any) -> Any:
-        places.append(_place.place_of(request.runtime, "messages"))
+        places.append(_call_site.call_site_of(request.runtime, "messages"))
         return execute(request)
 
     node = SimToolNode(lab.tools(), world=lab.world(), wrap_tool_call=wrap)
@@ -36,8 +36,8 @@ async def test_langgraph_still_shows_the_tasks_of_a_step(
     # Where each call is a task, the tasks before it are seen, unless they are through already.
     assert all((place.tasks is not None) is sent for place in found)
     assert all(set(place.tasks or ()) <= {call for call, _ in place.earlier} for place in found)
-    assert len({id(place.pass_) for place in found}) == 1
-    assert None not in {place.pass_ for place in found if not sent}
+    assert len({id(place.step_attempt) for place in found}) == 1
+    assert None not in {place.step_attempt for place in found if not sent}
 
 
 async def test_langgraph_still_shows_what_a_resumed_run_goes_on_from(lab: Lab, go: Any) -> None:
@@ -53,18 +53,18 @@ async def test_langgraph_still_shows_what_a_resumed_run_goes_on_from(lab: Lab, g
     graph.invoke(go, lab.thread(), interrupt_before=["tools"])
     graph.invoke(None, lab.thread())
     resumed, later = seen
-    assert resumed[_place.RESUMING_KEY] is True and not later.get(_place.RESUMING_KEY)
+    assert resumed[_call_site.RESUMING_KEY] is True and not later.get(_call_site.RESUMING_KEY)
     for one in seen:
-        assert one[_place.CHECKPOINTER_KEY] is saver
-        assert [*one[_place.CHECKPOINTS_KEY]] == [""]
-        assert one[_place.READ_KEY]("messages")[0].content == "go"
+        assert one[_call_site.CHECKPOINTER_KEY] is saver
+        assert [*one[_call_site.CHECKPOINTS_KEY]] == [""]
+        assert one[_call_site.READ_KEY]("messages")[0].content == "go"
 
 
 @pytest.mark.parametrize("sent", [False, True])
 async def test_without_that_calls_are_still_answered(
     lab: Lab, go: Any, sent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_place, "RUNNER_KEY", "gone")
+    monkeypatch.setattr(_call_site, "RUNNER_KEY", "gone")
     graph = lab.agent(
         SimToolNode(lab.tools(), world=lab.world()), lab.adds("a", "b"), lab.asks(), sent=sent
     )

@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from agentworld_graphs import SimulationInterrupted, ref_in
-from agentworld_graphs._refs import marks_of
+from agentworld_graphs._thread_refs import marks_of
 from agentworld_sim import MemoryStore, SqliteStore
 from tests.graphs.shapes import SHAPES, Setting, asks_a_person, world_in
 

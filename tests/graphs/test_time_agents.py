@@ -19,7 +19,7 @@ from agentworld_graphs import (
     ref_in,
     simulate,
 )
-from agentworld_graphs._refs import marks_of
+from agentworld_graphs._thread_refs import marks_of
 from agentworld_sim import MemoryStore, World
 from tests.graphs.shapes import SHAPES, Setting, asks_a_person, world_in
 

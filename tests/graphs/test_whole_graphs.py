@@ -35,7 +35,7 @@ from agentworld_graphs import (
     simulate_graph,
     simulate_tool_nodes,
 )
-from agentworld_graphs import _patch as patch
+from agentworld_graphs import _run_context as patch
 from agentworld_sim import AccessRefused, UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agentworld_sim import Action, Observation, StateChange, ToolCall, Turn
 from agentworld_sim.domains import domain
-from agentworld_sim.domains.text import fenced
+from agentworld_sim.domains.text import fence
 from agentworld_sim.engines.call_question import parts_of
 from agentworld_sim.imagination.conversation import Conversation, tokens
 from agentworld_sim.imagination.prompt_set import escape_markers
@@ -150,16 +150,16 @@ def test_no_text_can_end_a_message_or_begin_the_thinking(text: str) -> None:
 
 @given(st.text())
 def test_no_action_can_close_its_fence(text: str) -> None:
-    written = fenced(text, "json")
-    fence = written.split("json", 1)[0]
-    inside = written[len(fence) + 5 : -len(fence) - 1]
+    written = fence(text, "json")
+    marks = written.split("json", 1)[0]
+    inside = written[len(marks) + 5 : -len(marks) - 1]
     assert inside == text
-    assert not any(line.strip().startswith(fence) for line in text.split("\n"))
+    assert not any(line.strip().startswith(marks) for line in text.split("\n"))
 
 
 def test_a_text_of_blank_lines_is_fenced_in_time_in_proportion_to_it() -> None:
     blank = "\n" * 1_000_000
-    assert fenced(blank, "python") == f"```python\n{blank}\n```"
+    assert fence(blank, "python") == f"```python\n{blank}\n```"
 
 
 def test_a_part_without_a_fence_is_written_as_it_is() -> None:

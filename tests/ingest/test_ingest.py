@@ -11,7 +11,12 @@ import pytest
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ingest import folders as _ingest
-from agentworld_sim.ingest.folders import Ingested, IngestLimits, read_inside, tree_from_directory
+from agentworld_sim.ingest.folders import (
+    IngestLimits,
+    IngestResult,
+    read_inside,
+    tree_from_directory,
+)
 from agentworld_sim.types.files import FileEntry, MemoryBlobs, blob_id
 
 
@@ -21,11 +26,11 @@ def fill(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
 
 
-def names(found: Ingested, at: str = "/srv/app") -> list[str]:
+def names(found: IngestResult, at: str = "/srv/app") -> list[str]:
     return [p.removeprefix(at + "/") for p in found.tree if p.startswith(at + "/")]
 
 
-def reasons(found: Ingested) -> dict[str, str]:
+def reasons(found: IngestResult) -> dict[str, str]:
     return {skipped.path: skipped.reason for skipped in found.skipped}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agentworld_sim import ToolCall
 from agentworld_sim.rollouts import write_call
-from agentworld_sim.rollouts.hermes import Malformed, parse_calls
+from agentworld_sim.rollouts.hermes import MalformedCall, parse_calls
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -67,7 +67,7 @@ def test_a_turn_without_a_call_has_none(text: str) -> None:
 )
 def test_a_malformed_call_is_answered_with_what_is_wrong(text: str, problem: str) -> None:
     (call,) = parse_calls(text)
-    assert isinstance(call, Malformed)
+    assert isinstance(call, MalformedCall)
     assert problem in call.problem
     assert call.problem.startswith("Error: ")
     assert call.problem.endswith("then </tool_call>.")
@@ -76,7 +76,7 @@ def test_a_malformed_call_is_answered_with_what_is_wrong(text: str, problem: str
 def test_one_malformed_call_does_not_spoil_the_next() -> None:
     good = ToolCall("run", {"command": "ls"})
     broken, call = parse_calls("<tool_call>{\n" + write_call(good))
-    assert isinstance(broken, Malformed)
+    assert isinstance(broken, MalformedCall)
     assert call == good
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits, User
 from agentworld_sim.errors import ScenarioError
-from agentworld_sim.ingest.folders import Skipped
+from agentworld_sim.ingest.folders import SkippedFile
 from agentworld_sim.scenario import (
     CommandGoal,
     FileGoal,
@@ -117,7 +117,7 @@ def test_what_a_copied_folder_leaves_out_is_reported(tmp_path: Path) -> None:
     (tmp_path / "app/.env").write_text("TOKEN=1")
     scenario = Scenario.parse(MINIMAL + "files_from: app\n", base_dir=tmp_path)
     assert scenario.initial_files(MemoryBlobs()).skipped == (
-        Skipped(".env", "looks like a secret (include_secrets lets it in)"),
+        SkippedFile(".env", "looks like a secret (include_secrets lets it in)"),
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim.schema.compiled import certainly_fits
-from agentworld_sim.schema.limits import errors_of, limited
+from agentworld_sim.schema.limits import errors_of, limit_validator
 from tests.properties import examples
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -47,7 +47,7 @@ def test_what_certainly_fits_fits(schema: dict[str, Any], value: Any) -> None:
     from referencing import Registry
 
     if certainly_fits(schema, value):
-        validator = limited(Draft202012Validator)(schema, registry=Registry())
+        validator = limit_validator(Draft202012Validator)(schema, registry=Registry())
         assert errors_of(validator, value) == []
 
 

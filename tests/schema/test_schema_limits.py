@@ -8,7 +8,7 @@ import pytest
 from jsonschema.validators import Draft202012Validator
 
 from agentworld_sim.errors import ArgumentsError
-from agentworld_sim.schema.limits import TooComplex, errors_of, limited, pattern_fits
+from agentworld_sim.schema.limits import TooComplex, errors_of, limit_validator, pattern_fits
 from agentworld_sim.schema.validate import check_arguments
 from agentworld_sim.types.tools import ToolSpec
 
@@ -18,7 +18,9 @@ NEARLY = "a" * 60 + "b"
 
 
 def faults(schema: dict[str, Any], value: Any) -> list[str]:
-    return [error.message for error in errors_of(limited(Draft202012Validator)(schema), value)]
+    return [
+        error.message for error in errors_of(limit_validator(Draft202012Validator)(schema), value)
+    ]
 
 
 @pytest.mark.parametrize(

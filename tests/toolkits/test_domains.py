@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentworld_sim import Scenario, ToolSpec, World, bind
-from agentworld_sim.toolkits import inferred_domain, known_tools
+from agentworld_sim.toolkits import infer_domain, known_tools
 
 NOBODY = "http://127.0.0.1:9"
 """No model answers there; none is asked."""
@@ -101,12 +101,12 @@ MCP = [
     ids=lambda value: value.name if isinstance(value, ToolSpec) else value,
 )
 def test_name_and_arguments_show_the_domain(domain: str, spec: ToolSpec) -> None:
-    assert inferred_domain(spec) == domain
+    assert infer_domain(spec) == domain
 
 
 def test_no_tool_of_a_known_server_is_taken_for_another_domain() -> None:
     servers = [one.spec for one in known_tools().values() if one.domain == "mcp"]
-    assert {inferred_domain(spec) for spec in servers} == {"mcp"}
+    assert {infer_domain(spec) for spec in servers} == {"mcp"}
 
 
 async def test_functions_and_objects_are_imagined_in_their_own_domain() -> None:

@@ -61,7 +61,7 @@ def forget() -> None:
     for registry in (lookup.toolkits, engine_registry.engines, known_checks):
         registry._loaded.clear()  # pyright: ignore[reportPrivateUsage]
     lookup.known_tools.cache_clear()
-    lookup.resolved.cache_clear()
+    lookup.resolve_function.cache_clear()
     lookup._toolkit_names.cache_clear()  # pyright: ignore[reportPrivateUsage]
     lookup._by_name.cache_clear()  # pyright: ignore[reportPrivateUsage]
     engine_registry._builders.cache_clear()  # pyright: ignore[reportPrivateUsage]
@@ -178,4 +178,4 @@ def test_every_operation_and_every_form_of_a_failure_is_there() -> None:
         return [*named, *([tool.failing] if tool.failing else [])]
 
     for tool in lookup.known_tools().values():
-        assert all(callable(lookup.resolved(one)) for one in references(tool))
+        assert all(callable(lookup.resolve_function(one)) for one in references(tool))

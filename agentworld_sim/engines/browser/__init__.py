@@ -4,6 +4,6 @@ What a page says is given (`serve_pages`) or imagined, once per way that leads t
 follows from that.
 """
 
-from agentworld_sim.engines.browser._engine import BrowserEngine
+from agentworld_sim.engines.browser.browser_engine import BrowserEngine
 
 __all__ = ["BrowserEngine"]

@@ -47,7 +47,7 @@ class BadSelector(ValueError):
     """It is no CSS selector."""
 
 
-class Document:
+class PageDocument:
     """A page's elements."""
 
     def __init__(self, html: str) -> None:
@@ -170,7 +170,7 @@ _NOT_SENT = frozenset(["submit", "image", "button", "reset", "file"])
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class WebRequest:
     """A request that a click makes."""
 
     url: str
@@ -181,16 +181,16 @@ class Way:
     new_tab: bool = False
 
 
-def way_of(element: Tag, url: str) -> Way | None:
+def request_of(element: Tag, url: str) -> WebRequest | None:
     """The way that leads on from the page at `url`; `None` when the page alone does not say so."""
-    anchor = _around(element, "a")
+    anchor = _ancestor(element, "a")
     if anchor is not None and anchor.get("href") is not None:
         target = urljoin(url, _text(anchor, "href").strip())
         if urlsplit(target).scheme not in ("http", "https"):
             return None
-        return Way(target, new_tab=_text(anchor, "target") == "_blank")
-    button = _around(element, "button") or (element if element.name == "input" else None)
-    form = None if button is None else _around(button, "form")
+        return WebRequest(target, new_tab=_text(anchor, "target") == "_blank")
+    button = _ancestor(element, "button") or (element if element.name == "input" else None)
+    form = None if button is None else _ancestor(button, "form")
     if button is None or form is None:
         return None
     usual = "submit" if button.name == "button" else "text"
@@ -204,7 +204,7 @@ def stays(target: str, url: str) -> bool:
     return "#" in target and urldefrag(target).url == urldefrag(url).url
 
 
-def _form_request(form: Tag, button: Tag, url: str) -> Way | None:
+def _form_request(form: Tag, button: Tag, url: str) -> WebRequest | None:
     action = urljoin(url, _text(button, "formaction") or _text(form, "action") or url)
     if urlsplit(action).scheme not in ("http", "https"):
         return None
@@ -212,9 +212,9 @@ def _form_request(form: Tag, button: Tag, url: str) -> Way | None:
     method = (_text(button, "formmethod") or _text(form, "method") or "get").upper()
     new_tab = _text(form, "target") == "_blank"
     if method == "POST":
-        return Way(action, "POST", fields, new_tab)
+        return WebRequest(action, "POST", fields, new_tab)
     parts = urlsplit(action)
-    return Way(
+    return WebRequest(
         urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(fields), "")), new_tab=new_tab
     )
 
@@ -250,7 +250,7 @@ def _selected_values(select: Tag) -> list[str]:
     ]
 
 
-def _around(element: Tag, name: str) -> Tag | None:
+def _ancestor(element: Tag, name: str) -> Tag | None:
     if element.name == name:
         return element
     return element.find_parent(name)

@@ -9,8 +9,13 @@ from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import domain
-from agentworld_sim.engines.browser.history import BrowserHistory, Page, normal_url, visits_in
-from agentworld_sim.engines.browser.page import Way
+from agentworld_sim.engines.browser.history import (
+    BrowserHistory,
+    BrowserPage,
+    normal_url,
+    visits_in,
+)
+from agentworld_sim.engines.browser.page import WebRequest
 from agentworld_sim.engines.call_question import CallQuestion
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.ports import Answer, Imagined, TurnContext, whole_answer
@@ -45,7 +50,7 @@ TOOL = ToolSpec(
     binds_to="model/web",
 )
 
-Arrive = Callable[[Page | str], Answer]
+Arrive = Callable[[BrowserPage | str], Answer]
 """What the browser answers when a page comes, or the browser's own error."""
 
 
@@ -70,19 +75,17 @@ class PageQuestion(CallQuestion):
         Args:
             history: Where the browser is.
             wanted: The request that is made, or the click that only the page's programs understand.
-            context: The turn.
             shown: What is made of the page.
-            memory: Of the session.
         """
         loads = tuple(_as_loads(await context.history(), context.tools))
 
-        async def given() -> tuple[Turn, ...]:
+        async def page_loads() -> tuple[Turn, ...]:
             return loads
 
         return cls(
             call=ToolCall(LOAD, {**wanted, "history": list(history.urls)}),
             tool=TOOL,
-            context=replace(context, history=given, tools={LOAD: TOOL}),
+            context=replace(context, history=page_loads, tools={LOAD: TOOL}),
             history=loads,
             memory=memory,
             shown=shown,
@@ -95,7 +98,7 @@ class PageQuestion(CallQuestion):
 
     async def judge(self, imagined: Imagined[Answer], context: TurnContext) -> None:
         call, tool, _ = self.shown
-        await context.judge(call, tool, self.answered(imagined))
+        await context.judge(call, tool, self.to_answer(imagined))
 
     def load(self, answer: Mapping[str, Any]) -> Answer:
         loaded = CallQuestion.load(self, answer)
@@ -107,15 +110,15 @@ class PageQuestion(CallQuestion):
             ) from None
         return loaded
 
-    def answered(self, imagined: Imagined[Answer]) -> Answer:
+    def to_answer(self, imagined: Imagined[Answer]) -> Answer:
         """What the browser answers with the page."""
         page = read_page(imagined.value.observation)
-        if isinstance(page, Page):
+        if isinstance(page, BrowserPage):
             page = replace(page, asked=self.call.arguments)
         return whole_answer(replace(imagined, value=self.shown[2](page)))
 
 
-def request_fields(way: Way) -> Mapping[str, Any]:
+def request_fields(way: WebRequest) -> Mapping[str, Any]:
     """What the model is told of a request."""
     if way.method == "GET":
         return {"url": way.url}
@@ -140,7 +143,7 @@ def _as_loads(history: Iterable[Turn], tools: Mapping[str, ToolSpec]) -> Iterato
             yield replace(turn, call=call, action=WEB.action(call, TOOL), observation=observation)
 
 
-def read_page(answer: Observation) -> Page | str:
+def read_page(answer: Observation) -> BrowserPage | str:
     """The page that was imagined, or the error that the browser shows instead.
 
     Raises:
@@ -160,7 +163,7 @@ def read_page(answer: Observation) -> Page | str:
             problem = pretence(fields["html"], str) or praise(fields["html"], str)
             if problem:
                 raise ValueError(problem)
-            return Page(normal_url(fields["url"]), fields["status"], fields["html"])
+            return BrowserPage(normal_url(fields["url"]), fields["status"], fields["html"])
     raise ValueError(_FORM)
 
 

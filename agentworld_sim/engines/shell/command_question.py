@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
-from agentworld_sim.domains.text import fenced
+from agentworld_sim.domains.text import fence
 from agentworld_sim.engines.shell._command import CommandCall
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.file_operations import CommandAnswer, Validate
@@ -209,12 +209,12 @@ def _description(question: CommandQuestion) -> str:
         f"environment: {canonical_json(shown_environment(question.env))}",
     ]
     if question.script:
-        lines += ["", "script it stands in:", fenced(question.script)]
+        lines += ["", "script it stands in:", fence(question.script)]
     lines += ["", "ls -lA of the working directory:", *(question.listing or ("(empty)",))]
     for path, text in question.files.items():
-        lines += ["", f"file {path}:", fenced(text)]
+        lines += ["", f"file {path}:", fence(text)]
     if question.stdin is not None:
-        lines += ["", "standard input:", fenced(question.stdin)]
+        lines += ["", "standard input:", fence(question.stdin)]
     return "\n".join(lines)
 
 

@@ -27,7 +27,7 @@ from agentworld_sim.engines.shell.unknown_commands import (
 from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure
 from agentworld_sim.ports import Answer, Imagined, Imaginer, TurnContext
 from agentworld_sim.schema.validate import check_arguments, fits_plainly
-from agentworld_sim.toolkits import arguments_of, bound_to, known_tool, resolved, unknown_to
+from agentworld_sim.toolkits import arguments_of, bind_to, known_tool, resolve_function, unknown_to
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import BlobId, Blobs
 from agentworld_sim.types.state import StateChange, WorldState
@@ -116,7 +116,7 @@ class ShellEngine:
         self._names = _names_of(ranked) if imaginer is not None or ranked else None
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        return bound_to(tool, self.name)
+        return bind_to(tool, self.name)
 
     def refusal(self, tool: ToolSpec) -> str:
         return unknown_to(tool, self.name)
@@ -354,7 +354,7 @@ class ShellEngineSession:
             shell=known.shell or known.id,
         )
         live.start_turn(context.state.clock_us, context.seed)
-        observation: Observation = resolved(known.operation)(turn, arguments)
+        observation: Observation = resolve_function(known.operation)(turn, arguments)
         if known.output_schema is not None and tool.output_schema is None:
             # An older release of the same server answers with text alone.
             observation = replace(observation, structured=None)

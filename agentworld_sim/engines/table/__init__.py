@@ -16,11 +16,11 @@ from agentworld_sim.engines.table.operation import (
 )
 
 if TYPE_CHECKING:
-    from agentworld_sim.engines.table.engine import TableEngine
     from agentworld_sim.engines.table.inference import infer, plan_of
     from agentworld_sim.engines.table.layout import tables_in
     from agentworld_sim.engines.table.seeds import records_from, with_records
     from agentworld_sim.engines.table.table_changes import record_changes, records_in, records_view
+    from agentworld_sim.engines.table.table_engine import TableEngine
 
 __all__ = [
     "Argument",
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _LATE = {
-    "TableEngine": "engine",
+    "TableEngine": "table_engine",
     "infer": "inference",
     "plan_of": "inference",
     "record_changes": "table_changes",

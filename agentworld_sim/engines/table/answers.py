@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from agentworld_sim.engines.table import times
-from agentworld_sim.engines.table.errors import named, singular
+from agentworld_sim.engines.table.errors import record_label, singular
 from agentworld_sim.engines.table.execution import Outcome
 from agentworld_sim.engines.table.generate import Maker, fitting_text
 from agentworld_sim.engines.table.json_schemas import (
@@ -19,7 +19,7 @@ from agentworld_sim.engines.table.json_schemas import (
     not_null,
     nullable,
     properties_of,
-    resolved,
+    resolve_schema,
     shape,
     types_of,
     unsaid_result,
@@ -27,35 +27,35 @@ from agentworld_sim.engines.table.json_schemas import (
 from agentworld_sim.engines.table.layout import MISSING, get, put
 from agentworld_sim.engines.table.operation import Output
 from agentworld_sim.engines.table.query import number, same
-from agentworld_sim.engines.table.request import Asked, NotComputed
+from agentworld_sim.engines.table.request import NotComputed, TableRequest
 from agentworld_sim.errors import UsageError
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.turns import Observation
 
-Known = Callable[[str, set[str], str], Any]
+FieldLookup = Callable[[str, set[str], str], Any]
 """Gives what a missing field is known to be: its name, its types, its place; or `MISSING`."""
 
 _DEEPEST = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class ValueFitter:
     """Fits values. What a record says stays as it is wherever it may."""
 
     maker: Maker
     roots: Sequence[Schema]
-    known: Known
+    known: FieldLookup
     strict: bool = False
     """Whether also values that are out of range, or none of those listed, give way."""
 
-    def fitted(self, value: Any, schema: Any, path: str = "", name: str = "") -> Any:
+    def fit(self, value: Any, schema: Any, path: str = "", name: str = "") -> Any:
         """`value` as `schema` wants it."""
-        own = resolved(schema, self.roots)
+        own = resolve_schema(schema, self.roots)
         depth = path.count(".") + path.count("[")
         if depth > _DEEPEST:
             return value
         if value is None:
-            return None if nullable(own, self.roots) or not own else self._filled(own, path, name)
+            return None if nullable(own, self.roots) or not own else self._fill(own, path, name)
         kinds = alternative_types(own, self.roots)
         choices = alternatives(own)
         if choices:
@@ -69,12 +69,14 @@ class Fitting:
             return self._array(cast("list[Any]", value), own, path, name)
         if not kinds or _type(value) in kinds or (_type(value) == "integer" and "number" in kinds):
             return self._scalar(value, own, path, name)
-        return self._converted(value, own, kinds, path, name)
+        return self._convert(value, own, kinds, path, name)
 
     def _nearest(self, value: Any, choices: Sequence[Any], own: Schema) -> Schema:
         """The alternative that fits the value best."""
         rest = {key: one for key, one in own.items() if key not in ("anyOf", "oneOf")}
-        options: list[Schema] = [{**rest, **resolved(choice, self.roots)} for choice in choices]
+        options: list[Schema] = [
+            {**rest, **resolve_schema(choice, self.roots)} for choice in choices
+        ]
 
         def score(option: Schema) -> int:
             inner = not_null(option, self.roots) if alternatives(option) else option
@@ -106,22 +108,20 @@ class Fitting:
                 if one is None and not nullable(named[key], self.roots):
                     # Left out where it may be, and otherwise filled in below.
                     continue
-                fitted[key] = self.fitted(one, named[key], place, key)
+                fitted[key] = self.fit(one, named[key], place, key)
             elif others is not False:
-                fitted[key] = self.fitted(one, others, place, key)
+                fitted[key] = self.fit(one, others, place, key)
         for key in cast("list[str]", own.get("required") or ()):
             if key not in fitted:
                 inner = named.get(key, others if isinstance(others, Mapping) else {})
-                fitted[key] = self._filled(inner, f"{path}.{key}", key)
+                fitted[key] = self._fill(inner, f"{path}.{key}", key)
         return fitted
 
     def _array(self, value: list[Any], own: Schema, path: str, name: str) -> list[Any]:
         first = cast("list[Any]", own.get("prefixItems") or [])
         items = own.get("items", {})
         fitted = [
-            self.fitted(
-                one, first[place] if place < len(first) else items, f"{path}[{place}]", name
-            )
+            self.fit(one, first[place] if place < len(first) else items, f"{path}[{place}]", name)
             for place, one in enumerate(value)
         ]
         if self.strict:
@@ -144,13 +144,13 @@ class Fitting:
             return value
         if isinstance(value, str):
             style = own.get("format")
-            made = fitting_text(value, own, self.maker.draw.at(path))
-            return made if style is None or made == value else self._filled(own, path, name)
+            made = fitting_text(value, own, self.maker.draw.derive(path))
+            return made if style is None or made == value else self._fill(own, path, name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return self.maker.number_within(value, own)
         return value
 
-    def _converted(self, value: Any, own: Schema, kinds: set[str], path: str, name: str) -> Any:
+    def _convert(self, value: Any, own: Schema, kinds: set[str], path: str, name: str) -> Any:
         """A value of another type that says the same, as far as there is one."""
         if "string" in kinds:
             if isinstance(value, dict | list):
@@ -166,10 +166,10 @@ class Fitting:
         if "array" in kinds:
             return self._array([value], own, path, name)
         if "object" in kinds:
-            return self._wrapped(value, own, path)
-        return self._filled(own, path, name)
+            return self._wrap(value, own, path)
+        return self._fill(own, path, name)
 
-    def _wrapped(self, value: Any, own: Schema, path: str) -> dict[str, Any]:
+    def _wrap(self, value: Any, own: Schema, path: str) -> dict[str, Any]:
         """An object around a value: in the first property of its type."""
         named = cast("Mapping[str, Any]", own.get("properties") or {})
         for key, inner in named.items():
@@ -178,20 +178,20 @@ class Fitting:
                 return self._object({key: value}, own, path)
         return self._object({}, own, path)
 
-    def _filled(self, schema: Any, path: str, name: str) -> Any:
+    def _fill(self, schema: Any, path: str, name: str) -> Any:
         """A value where there is none."""
-        own = resolved(schema, self.roots)
+        own = resolve_schema(schema, self.roots)
         kinds = alternative_types(own, self.roots)
         known = self.known(name, kinds, path.lstrip("."))
-        if known is not MISSING and known is not None and _says_the_same(known, kinds):
-            return self.fitted(known, own, path, name)
+        if known is not MISSING and known is not None and _is_expressible(known, kinds):
+            return self.fit(known, own, path, name)
         shallow = path.count(".") + path.count("[") <= _DEEPEST
         if "object" in kinds and "null" not in kinds and shallow:
             return self._object({}, not_null(own, self.roots), path)
         return self.maker.value(own, name or "value", path=path.lstrip("."))
 
 
-def _says_the_same(value: Any, kinds: set[str]) -> bool:
+def _is_expressible(value: Any, kinds: set[str]) -> bool:
     """Whether a value can be said in one of these types."""
     if _type(value) in kinds or not kinds or "string" in kinds:
         return True
@@ -246,7 +246,7 @@ _STATES = frozenset(("status", "outcome"))
 
 
 @dataclass(frozen=True, slots=True)
-class Further:
+class RelatedRecords:
     """Records of other tables that an answer shows as well."""
 
     path: str
@@ -254,32 +254,26 @@ class Further:
 
 
 def observation(
-    asked: Asked, outcome: Outcome, maker: Maker, further: Sequence[Further] = ()
+    asked: TableRequest, outcome: Outcome, maker: Maker, further: Sequence[RelatedRecords] = ()
 ) -> Observation:
-    """What the agent sees.
-
-    Args:
-        asked: The call.
-        outcome: What was computed.
-        maker: Fills in what the output schema demands and no record says.
-        further: Records of other tables.
+    """What the agent sees; `maker` fills in what the output schema demands and no record says.
 
     Raises:
         NotComputed: no answer with these records fits the output schema.
     """
     schema = asked.tool.output_schema
-    unsaid = _unsaid(asked, schema)
-    value = _placed(asked, outcome, None if unsaid else schema, further)
+    unsaid = _unspecified_path(asked, schema)
+    value = _place_content(asked, outcome, None if unsaid else schema, further)
     if schema is None:
         return Observation(text=text_of(value))
     if unsaid:
         value = {unsaid: value if _holds(schema, unsaid, value) else text_of(value)}
     wanted = asked.operation.output.schema or schema
-    known = _Known(asked, outcome)
-    value = Fitting(maker, (schema, wanted), known.value).fitted(value, schema)
+    known = _FieldMeanings(asked, outcome)
+    value = ValueFitter(maker, (schema, wanted), known.value).fit(value, schema)
     problem = _problem(schema, value)
     if problem is not None:
-        strict = Fitting(maker, (schema, wanted), known.value, strict=True).fitted(value, schema)
+        strict = ValueFitter(maker, (schema, wanted), known.value, strict=True).fit(value, schema)
         if _problem(schema, strict) is not None:
             raise NotComputed(f"no answer fits its output schema: {problem}")
         value = strict
@@ -288,7 +282,7 @@ def observation(
     return Observation(text=text_of(value), structured=value)
 
 
-def _unsaid(asked: Asked, schema: Schema | None) -> str | None:
+def _unspecified_path(asked: TableRequest, schema: Schema | None) -> str | None:
     """Where the answer goes in a schema that says nothing of it, if nobody else says so."""
     output = asked.operation.output
     if schema is None or output.record or output.records:
@@ -323,19 +317,19 @@ def _problem(schema: Schema, value: Any) -> str | None:
         raise NotComputed(f"its output schema cannot be used: {error}") from None
 
 
-def _placed(
-    asked: Asked, outcome: Outcome, schema: Schema | None, further: Sequence[Further]
+def _place_content(
+    asked: TableRequest, outcome: Outcome, schema: Schema | None, further: Sequence[RelatedRecords]
 ) -> Any:
     """What was computed at the places where the answer carries it."""
     output = asked.operation.output
     does = asked.operation.does
-    around = _around(asked, outcome, further)
+    around = _surroundings(asked, outcome, further)
     if does == "count":
         counted: dict[str, Any] = {}
         for place, value in around.items():
             put(counted, place, value)
         return _numbers(asked, outcome, counted, schema) or outcome.total
-    items: list[Any] = [_shown(asked, record) for record in outcome.records]
+    items: list[Any] = [_select_fields(asked, record) for record in outcome.records]
     if output.values:
         items = [get(record, output.values) for record in outcome.records]
     listed = outcome.several or does in ("list", "search")
@@ -357,7 +351,9 @@ def _placed(
     return _numbers(asked, outcome, root, schema)
 
 
-def _around(asked: Asked, outcome: Outcome, further: Sequence[Further]) -> dict[str, Any]:
+def _surroundings(
+    asked: TableRequest, outcome: Outcome, further: Sequence[RelatedRecords]
+) -> dict[str, Any]:
     """What stands beside the records, by its path."""
     output, given = asked.operation.output, asked.given
     around = {**output.fixed, **{one.path: list(one.records) for one in further}}
@@ -368,7 +364,7 @@ def _around(asked: Asked, outcome: Outcome, further: Sequence[Further]) -> dict[
 
 
 def _numbers(
-    asked: Asked, outcome: Outcome, root: dict[str, Any], schema: Schema | None
+    asked: TableRequest, outcome: Outcome, root: dict[str, Any], schema: Schema | None
 ) -> dict[str, Any]:
     """`root` with counts and what fetches the next page."""
     output = asked.operation.output
@@ -401,7 +397,7 @@ def _counts(output: Output) -> bool:
     return any((output.total, output.count, output.cursor, output.more))
 
 
-def _shown(asked: Asked, record: Mapping[str, Any]) -> dict[str, Any]:
+def _select_fields(asked: TableRequest, record: Mapping[str, Any]) -> dict[str, Any]:
     """The record, or the fields of it that were asked for."""
     fields = asked.fields()
     if fields is None:
@@ -435,32 +431,26 @@ def _first_number(schema: Schema) -> str:
     return ""
 
 
-def _message(asked: Asked, outcome: Outcome) -> str:
+def _message(asked: TableRequest, outcome: Outcome) -> str:
     """What was done, for people."""
     table, done = asked.table, _DONE[asked.operation.does]
     if len(outcome.records) == 1 and not outcome.several:
         key = [get(outcome.records[0], path) for path in table.key]
-        return f"{named(table.name, key)} {done}"
+        return f"{record_label(table.name, key)} {done}"
     count = len(outcome.records) if outcome.total is None else outcome.total
     what = singular(table.name) if count == 1 else table.name.rpartition("__")[2].replace("_", " ")
     return f"{count} {what} {done}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _FieldMeanings:
     """What an answer's own fields mean."""
 
-    asked: Asked
+    asked: TableRequest
     outcome: Outcome
 
     def value(self, name: str, kinds: set[str], path: str) -> Any:
-        """The value of a field that the schema demands and the computed content does not have.
-
-        Args:
-            name: The field.
-            kinds: The types it may have.
-            path: Where it stands, with the places in lists.
-        """
+        """The value of a field that the schema demands and the computed content lacks; `path` has places in lists."""
         record = self._record(path)
         word = times.snake(name)
         if record is not None:

@@ -18,7 +18,7 @@ from agentworld_sim.engines.table.describing import (
 from agentworld_sim.engines.table.json_schemas import enum_of, kind_of, properties
 from agentworld_sim.engines.table.operation import Argument
 from agentworld_sim.engines.table.reading import Reading
-from agentworld_sim.engines.table.tool_groups import Group, where_words
+from agentworld_sim.engines.table.tool_groups import ToolGroup, where_words
 from agentworld_sim.engines.table.verbs import ACTIONS, EXECUTED, STATES, UNDOES
 from agentworld_sim.engines.table.words import singulars, snake
 
@@ -70,14 +70,14 @@ _PERIODS = {
 UNKNOWN = Argument("unknown")
 
 
-def roles(read: Reading, group: Group) -> dict[str, Argument]:
+def roles(read: Reading, group: ToolGroup) -> dict[str, Argument]:
     """The role of every argument; `unknown` where it cannot be told."""
     found: dict[str, Argument] = {}
     keys = dict(keys_of(read, group))
     whole = records_argument(read, group)
     for argument, shape in read.arguments.items():
         if argument == whole and read.does in ("create", "update", "upsert", "delete"):
-            found[argument] = Argument("records", fields=_renamed(group, shape))
+            found[argument] = Argument("records", fields=_rename_values(group, shape))
             continue
         found[argument] = _role(read, group, argument, shape, keys, whole)
     return found
@@ -85,7 +85,7 @@ def roles(read: Reading, group: Group) -> dict[str, Argument]:
 
 def _role(
     read: Reading,
-    group: Group,
+    group: ToolGroup,
     argument: str,
     shape: dict[str, Any],
     keys: Mapping[str, str],
@@ -103,11 +103,11 @@ def _role(
     if argument in keys and read.does in ("read", "update", "delete"):
         return Argument("key", keys[argument])
     if read.does in ("create", "upsert"):
-        return _written(read, group, argument, keys, whole)
+        return _written_argument(read, group, argument, keys, whole)
     if read.does == "update":
-        return _changed(read, group, argument)
+        return _changed_argument(read, group, argument)
     if read.does in ("list", "search", "count"):
-        return _asked(read, group, argument, shape)
+        return _query_argument(read, group, argument, shape)
     if is_ignored(group, argument):
         return Argument("ignored")
     if read.does == "read" and snake(argument) in _PROJECTION and kind_of(shape) == "array":
@@ -115,8 +115,8 @@ def _role(
     return UNKNOWN
 
 
-def _written(
-    read: Reading, group: Group, argument: str, keys: Mapping[str, str], whole: str | None
+def _written_argument(
+    read: Reading, group: ToolGroup, argument: str, keys: Mapping[str, str], whole: str | None
 ) -> Argument:
     own = group.field_named(argument)
     if is_no_field(read, argument) and argument not in group.fields:
@@ -136,7 +136,7 @@ def _written(
     return Argument("field", own)
 
 
-def _changed(read: Reading, group: Group, argument: str) -> Argument:
+def _changed_argument(read: Reading, group: ToolGroup, argument: str) -> Argument:
     own = group.field_named(argument)
     word = snake(argument)
     if is_no_field(read, argument) and argument not in group.fields:
@@ -165,7 +165,9 @@ def _changed(read: Reading, group: Group, argument: str) -> Argument:
     return UNKNOWN
 
 
-def _asked(read: Reading, group: Group, argument: str, shape: dict[str, Any]) -> Argument:
+def _query_argument(
+    read: Reading, group: ToolGroup, argument: str, shape: dict[str, Any]
+) -> Argument:
     word, kind = snake(argument), kind_of(shape)
     number, text = kind in ("integer", "number", ""), kind in ("string", "")
     own = group.field_named(argument)
@@ -198,7 +200,7 @@ def _shaping(
     *,
     number: bool,
     text: bool,
-    group: Group,
+    group: ToolGroup,
     cursor: str | None,
 ) -> Argument | None:
     if word in _LIMIT and number:
@@ -224,7 +226,7 @@ def _shaping(
     return None
 
 
-def _sorting(values: list[str], group: Group) -> Argument:
+def _sorting(values: list[str], group: ToolGroup) -> Argument:
     if not values:
         return Argument("sort")
     stands = {
@@ -235,7 +237,7 @@ def _sorting(values: list[str], group: Group) -> Argument:
     return Argument("sort", values=stands)
 
 
-def _field_for_sort(value: str, group: Group) -> str | None:
+def _field_for_sort(value: str, group: ToolGroup) -> str | None:
     bare = value.lstrip("+-")
     own = group.field_named(bare)
     if own is None:
@@ -251,7 +253,7 @@ def _field_for_sort(value: str, group: Group) -> str | None:
     return own and value[: len(value) - len(bare)].replace("+", "") + own
 
 
-def _filter(own: str, shape: dict[str, Any], group: Group) -> Argument:
+def _filter(own: str, shape: dict[str, Any], group: ToolGroup) -> Argument:
     field = group.fields.get(own, {})
     if not _comparable(kind_of(shape), kind_of(field)):
         return UNKNOWN
@@ -282,7 +284,7 @@ def _differs(given: dict[str, Any], held: dict[str, Any]) -> bool:
     return {kind_of(given), kind_of(held)} == {"array", "object"}
 
 
-def _event(group: Group, shape: dict[str, Any]) -> Argument | None:
+def _event(group: ToolGroup, shape: dict[str, Any]) -> Argument | None:
     """What asks for an action, and writes a state: `state_event: close`."""
     for name, field in group.fields.items():
         known = [value for value in enum_of(field) if isinstance(value, str)]
@@ -297,7 +299,7 @@ def _event(group: Group, shape: dict[str, Any]) -> Argument | None:
     return None
 
 
-def _range(group: Group, argument: str, shape: dict[str, Any]) -> Argument | None:
+def _range(group: ToolGroup, argument: str, shape: dict[str, Any]) -> Argument | None:
     """`min_price`, `created_after`, `since`: an end of a range of a field."""
     parts = list(singulars(argument))
     if not parts:
@@ -331,11 +333,11 @@ def _range(group: Group, argument: str, shape: dict[str, Any]) -> Argument | Non
     return None
 
 
-def _one_field(group: Group, parts: list[str]) -> str | None:
+def _one_field(group: ToolGroup, parts: list[str]) -> str | None:
     return next((one for one in group.fields if list(singulars(one)) == parts), None)
 
 
-def _moment_field(group: Group, parts: list[str]) -> str | None:
+def _moment_field(group: ToolGroup, parts: list[str]) -> str | None:
     """The date that words are about: `created` is `created_at`, `due` is `due_date`."""
     for end in _MOMENTS:
         wanted = [*parts, end] if end else parts
@@ -346,7 +348,7 @@ def _moment_field(group: Group, parts: list[str]) -> str | None:
     return next((one for one in group.fields if list(singulars(one)) == wanted), None)
 
 
-def _only_moment(group: Group, word: str) -> str | None:
+def _only_moment(group: ToolGroup, word: str) -> str | None:
     """The one date of a record that a bare `since`, `from` or `to` can be about."""
     dates = [one for one, shape in group.fields.items() if _is_moment(shape, one)]
     if word in ("since", "after", "before", "until"):
@@ -381,7 +383,7 @@ def _is_moment(shape: dict[str, Any], name: str) -> bool:
     )
 
 
-def _renamed(group: Group, shape: dict[str, Any]) -> dict[str, str]:
+def _rename_values(group: ToolGroup, shape: dict[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in properties(record_shape(shape)):
         own = group.field_named(name)
@@ -399,7 +401,7 @@ _OPPOSITES = {
 }
 
 
-def fixed_values(read: Reading, group: Group) -> dict[str, Any] | str:
+def fixed_values(read: Reading, group: ToolGroup) -> dict[str, Any] | str:
     """What a tool writes or compares beside its arguments, or why that cannot be told."""
     if read.does == "update":
         return _values_to_write(read, group)
@@ -415,7 +417,7 @@ def fixed_values(read: Reading, group: Group) -> dict[str, Any] | str:
     return f"nothing says which {group.name} are {' '.join(leading)!r}"
 
 
-def _values_to_write(read: Reading, group: Group) -> dict[str, Any] | str:
+def _values_to_write(read: Reading, group: ToolGroup) -> dict[str, Any] | str:
     if read.verb in ACTIONS:
         said: tuple[str, ...] = (*ACTIONS[read.verb],)
     elif read.verb == "mark" and read.states:
@@ -449,17 +451,17 @@ def _values_to_write(read: Reading, group: Group) -> dict[str, Any] | str:
     return f"no field of {group.name} has a value that means {what!r}"
 
 
-def has_state(group: Group) -> bool:
+def has_state(group: ToolGroup) -> bool:
     """Whether records have a field that says where they stand."""
     return any(_is_state(one, group) for one in group.fields)
 
 
-def _is_state(name: str, group: Group) -> bool:
+def _is_state(name: str, group: ToolGroup) -> bool:
     parts = singulars(name)
     return snake(name) in STATES or (parts[:-1] == group.noun and parts[-1] in STATES)
 
 
-def _state(said: tuple[str, ...], group: Group) -> dict[str, Any] | None:
+def _state(said: tuple[str, ...], group: ToolGroup) -> dict[str, Any] | None:
     for name, shape in group.fields.items():
         if not _is_state(name, group):
             continue
@@ -470,7 +472,7 @@ def _state(said: tuple[str, ...], group: Group) -> dict[str, Any] | None:
     return None
 
 
-def _flag(said: tuple[str, ...], group: Group) -> str | None:
+def _flag(said: tuple[str, ...], group: ToolGroup) -> str | None:
     """The yes-or-no field of one of these names: `done`, `is_archived`."""
     for wanted in said:
         for name, shape in group.fields.items():
@@ -479,7 +481,7 @@ def _flag(said: tuple[str, ...], group: Group) -> str | None:
     return None
 
 
-def _leading(read: Reading, group: Group) -> tuple[str, ...]:
+def _leading(read: Reading, group: ToolGroup) -> tuple[str, ...]:
     """Words before the noun that say which records, and are no name of an argument."""
     extra = read.noun[: len(read.noun) - len(group.noun)]
     if not extra or read.noun[len(extra) :] != group.noun:

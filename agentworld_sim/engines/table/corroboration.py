@@ -8,7 +8,7 @@ from typing import Any
 from agentworld_sim.engines.table.describing import IGNORED, keys_of
 from agentworld_sim.engines.table.json_schemas import item_of, kind_of, properties
 from agentworld_sim.engines.table.reading import READS, Reading
-from agentworld_sim.engines.table.tool_groups import STRONG, Group
+from agentworld_sim.engines.table.tool_groups import STRONG, ToolGroup
 from agentworld_sim.engines.table.words import snake
 
 _SUMS = frozenset(
@@ -16,14 +16,9 @@ _SUMS = frozenset(
 )
 
 
-def support_problem(read: Reading, left: list[Reading], group: Group) -> str | None:
-    """Why a tool is not understood, given the other tools of its table; `None` when it is.
-
-    Args:
-        read: The tool.
-        left: The tools of the table that are understood so far, this one among them.
-        group: The table.
-    """
+def support_problem(read: Reading, left: list[Reading], group: ToolGroup) -> str | None:
+    """Why a tool is not understood, given the other tools of its table; `None` when it is. `left` are
+    the tools of the table that are understood so far, this one among them."""
     makers = [one for one in left if one.does in ("create", "upsert")]
     readers = [one for one in left if one.does in READS and not _poor_search(one, group)]
     if read.does in ("create", "upsert") and _is_only_an_address(read, group):
@@ -42,7 +37,7 @@ def support_problem(read: Reading, left: list[Reading], group: Group) -> str | N
         ):
             return f"no tool names a single one of the {group.name}"
         if read.verb in ("send", "submit", "post") and read in makers:
-            return _sent_problem(read, readers, group)
+            return _sending_problem(read, readers, group)
         return None
     if not group.described:
         return f"no tool creates {group.name}, and no output schema describes one"
@@ -57,13 +52,13 @@ def support_problem(read: Reading, left: list[Reading], group: Group) -> str | N
     return f"there is no tool that lists {group.name} beside one that reads a single one"
 
 
-def worked_out(read: Reading, record: Mapping[str, Any] | None) -> str | None:
+def derived_total_problem(read: Reading, record: Mapping[str, Any] | None) -> str | None:
     """Why what is created cannot be known: its total follows from prices that nobody gave."""
     if read.does not in ("create", "upsert") or record is None:
         return None
     for name, shape in properties(record).items():
         numeric = kind_of(shape) in ("number", "integer") and "default" not in shape
-        if numeric and snake(name) in _SUMS and read.named(snake(name)) is None:
+        if numeric and snake(name) in _SUMS and read.argument_named(snake(name)) is None:
             inside = [
                 properties(one) or properties(item_of(one)) for one in read.arguments.values()
             ]
@@ -72,18 +67,18 @@ def worked_out(read: Reading, record: Mapping[str, Any] | None) -> str | None:
     return None
 
 
-def _poor_search(read: Reading, group: Group) -> bool:
+def _poor_search(read: Reading, group: ToolGroup) -> bool:
     """A search whose output schema shows no records may search for anything, by any rule."""
     return read.does == "search" and group.answers[read.name].record is None
 
 
-def _is_only_an_address(read: Reading, group: Group) -> bool:
+def _is_only_an_address(read: Reading, group: ToolGroup) -> bool:
     """`new_page(url)` opens something; only a described record is kept."""
     given = {snake(name) for name in read.arguments} - IGNORED
     return not group.described and given <= {"url", "uri", "link", "address", "path"}
 
 
-def _shares(maker: Reading, reader: Reading, group: Group) -> bool:
+def _shares(maker: Reading, reader: Reading, group: ToolGroup) -> bool:
     """Whether what is created can be recognised in what is shown."""
     if keys_of(reader, group) and reader.does == "read":
         return True
@@ -95,7 +90,7 @@ def _shares(maker: Reading, reader: Reading, group: Group) -> bool:
     return record is not None
 
 
-def _sent_problem(read: Reading, readers: list[Reading], group: Group) -> str | None:
+def _sending_problem(read: Reading, readers: list[Reading], group: ToolGroup) -> str | None:
     """What is sent is only found again where both name the same place, or it is shown in full."""
     if read.noun[-1] not in ("email", "mail", "message", "sms", "notification"):
         return None

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.engines.table.layout import Stored, get, scope_of
+from agentworld_sim.engines.table.layout import StoredRecord, get, scope_of
 from agentworld_sim.engines.table.operation import Table
 from agentworld_sim.engines.table.query import SAME, Filter, matches, texts
 
@@ -59,7 +59,7 @@ class Database:
         """Whether the table was brought up."""
         return table in self._names
 
-    def bring_up(self, table: Table, records: Iterable[Stored]) -> None:
+    def bring_up(self, table: Table, records: Iterable[StoredRecord]) -> None:
         """Makes a table with its records."""
         name = f"t{len(self._names)}"
         self._names[table.name] = name
@@ -77,7 +77,7 @@ class Database:
         )
         self._db.execute("COMMIT")
 
-    def put(self, table: str, stored: Stored) -> None:
+    def put(self, table: str, stored: StoredRecord) -> None:
         """Writes one record, in the place of the one with its key or number."""
         self._db.execute(
             f"INSERT OR REPLACE INTO {self._names[table]} VALUES (?,?,?,?,?,NULL)",
@@ -104,12 +104,8 @@ class Database:
         return (self._db.execute(sql).fetchone()[0] or 0) + 1
 
     def highest(self, table: str, scope: str | None) -> tuple[int, Any]:
-        """The highest number in a key of a scope, and that key; 0 and `None` for none.
-
-        Args:
-            table: The table.
-            scope: The scope; `None` for the whole table.
-        """
+        """The highest number in a key of a scope, and that key; 0 and `None` for none. Without a scope,
+        of the whole table."""
         within = "" if scope is None else "scope=? AND"
         row = self._db.execute(
             f"SELECT counted, record FROM {self._names[table]}"
@@ -126,12 +122,12 @@ class Database:
         row = self._db.execute(sql).fetchone()
         return None if row is None else json.loads(row[0])
 
-    def at(self, table: str, key: str) -> Stored | None:
+    def at(self, table: str, key: str) -> StoredRecord | None:
         """The record with this key."""
         row = self._db.execute(
             f"SELECT key, number, record FROM {self._names[table]} WHERE key=?", (key,)
         ).fetchone()
-        return None if row is None else _stored(row)
+        return None if row is None else _stored_record(row)
 
     def count(self, table: str, query: Query) -> int:
         """How many records `query` finds."""
@@ -141,7 +137,7 @@ class Database:
 
     def find(
         self, table: str, query: Query, *, limit: int | None = None, offset: int = 0
-    ) -> Iterator[Stored]:
+    ) -> Iterator[StoredRecord]:
         """The records that `query` finds, in its order and then in that of insertion."""
         where, values = self._where(table, query)
         order = "number DESC" if query.descending else "number"
@@ -153,7 +149,7 @@ class Database:
             f" ORDER BY {order} LIMIT ? OFFSET ?",
             (*values, -1 if limit is None else min(limit, EXACT), min(offset, EXACT)),
         )
-        return map(_stored, rows.fetchall())
+        return map(_stored_record, rows.fetchall())
 
     def _where(self, table: str, query: Query) -> tuple[str, list[Any]]:
         parts: list[str] = []
@@ -181,7 +177,7 @@ class Database:
             self._write_texts(table)
         for word in query.words:
             parts.append("instr(texts, ?)")
-            values.append(_folded(word))
+            values.append(_fold_text(word))
         return " AND ".join(parts) or "1", values
 
     def _plain(self, table: str, path: str, kind: str, extracted: str) -> bool:
@@ -205,7 +201,7 @@ class Database:
         rows = self._db.execute(f"SELECT number, record FROM {name} WHERE texts IS NULL").fetchall()
         self._db.executemany(
             f"UPDATE {name} SET texts=? WHERE number=?",
-            ((_folded("\n".join(texts(json.loads(record)))), number) for number, record in rows),
+            ((_fold_text("\n".join(texts(json.loads(record)))), number) for number, record in rows),
         )
 
     def _order(self, path: str) -> str:
@@ -252,19 +248,19 @@ def _sendable(text: str) -> bool:
     return True
 
 
-def _folded(text: str) -> bytes:
+def _fold_text(text: str) -> bytes:
     return text.casefold().encode(errors="surrogatepass")
 
 
-def _row(stored: Stored, table: Table) -> tuple[Any, ...]:
+def _row(stored: StoredRecord, table: Table) -> tuple[Any, ...]:
     record = stored.record
     # Escaped, so that what is not UTF-8 can be stored as well.
     text = json.dumps(record)
     named = get(record, table.key[-1]) if table.key else None
-    return stored.number, stored.key, scope_of(record, table), counted(named), text
+    return stored.number, stored.key, scope_of(record, table), key_number(named), text
 
 
-def counted(key: Any) -> int | None:
+def key_number(key: Any) -> int | None:
     """The number in a generated key: of `12` and of `PREFIX-12`."""
     if isinstance(key, int) and not isinstance(key, bool):
         return key if abs(key) < EXACT else None
@@ -281,5 +277,5 @@ def split_number(key: str) -> tuple[str, str] | None:
     return parts[1], parts[2]
 
 
-def _stored(row: tuple[str, int, str]) -> Stored:
-    return Stored(row[0], row[1], cast("dict[str, Any]", json.loads(row[2])))
+def _stored_record(row: tuple[str, int, str]) -> StoredRecord:
+    return StoredRecord(row[0], row[1], cast("dict[str, Any]", json.loads(row[2])))

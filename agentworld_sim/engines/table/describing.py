@@ -12,11 +12,11 @@ from agentworld_sim.engines.table.json_schemas import (
     item_of,
     kind_of,
     properties,
-    required,
+    required_properties,
 )
 from agentworld_sim.engines.table.outputs import WRAPPERS
 from agentworld_sim.engines.table.reading import Reading
-from agentworld_sim.engines.table.tool_groups import STRONG, WEAK, Group, key_arguments
+from agentworld_sim.engines.table.tool_groups import STRONG, WEAK, ToolGroup, key_arguments
 from agentworld_sim.engines.table.verbs import ACTIONS, BEGINNINGS, STATES
 from agentworld_sim.engines.table.words import plural, singulars, snake
 
@@ -95,22 +95,22 @@ _NO_SCOPE = frozenset(
 )
 
 
-def is_ignored(group: Group, argument: str) -> bool:
+def is_ignored(group: ToolGroup, argument: str) -> bool:
     """Whether an argument changes nothing that is stored: `request_id`, where there are no requests."""
     parts = singulars(argument)
     names = parts[-1:] == ("id",) and parts[:-1] in group.things
     return snake(argument) in IGNORED and not names
 
 
-def describe(group: Group) -> None:
+def describe(group: ToolGroup) -> None:
     """Fills in what the group's tools say of its records."""
     shown = {
         snake(name)
-        for read in group.doing("read", "list", "search")
+        for read in group.select("read", "list", "search")
         for name in properties(group.answers[read.name].record)
     }
     for does in ("read", "list", "search", "create", "upsert", "update"):
-        for read in group.doing(does):
+        for read in group.select(does):
             record = group.answers[read.name].record
             given = {snake(name) for name in properties(record)}
             if does in ("create", "upsert", "update") and shown and given and not shown & given:
@@ -120,16 +120,18 @@ def describe(group: Group) -> None:
             if record is not None:
                 group.described = group.described or len(properties(record)) > 1
                 group.add_fields(record)
-                for name in required(record) if does in ("read", "list", "search") else ():
+                for name in (
+                    required_properties(record) if does in ("read", "list", "search") else ()
+                ):
                     _require(group, name)
     _choose_key(group)
     _choose_scope(group)
-    for read in sorted(group.doing("create", "upsert"), key=lambda one: one.several):
+    for read in sorted(group.select("create", "upsert"), key=lambda one: one.several):
         _take_input(group, read)
-    for read in group.doing("update"):
+    for read in group.select("update"):
         if read.verb in ("update", "edit", "modify", "patch", "change", "set"):
             _take_input(group, read)
-    for read in group.doing("list", "search", "count"):
+    for read in group.select("list", "search", "count"):
         _take_filters(group, read)
     if not group.described:
         _give_states(group)
@@ -141,7 +143,7 @@ def describe(group: Group) -> None:
         _require(group, name)
 
 
-def _give_states(group: Group) -> None:
+def _give_states(group: ToolGroup) -> None:
     """Every record stands somewhere, and a new one where records begin: an issue is open."""
     for name, shape in group.fields.items():
         if snake(name) not in STATES or not enum_of(shape):
@@ -152,7 +154,7 @@ def _give_states(group: Group) -> None:
             group.fields[name] = {**shape, "default": first}
 
 
-def records_argument(read: Reading, group: Group) -> str | None:
+def records_argument(read: Reading, group: ToolGroup) -> str | None:
     """The argument that holds whole records, or all that changes in one."""
     for argument, shape in read.arguments.items():
         word, last = snake(argument), singulars(argument)
@@ -165,7 +167,7 @@ def records_argument(read: Reading, group: Group) -> str | None:
     return None
 
 
-def _is_all(read: Reading, group: Group, argument: str) -> bool:
+def _is_all(read: Reading, group: ToolGroup, argument: str) -> bool:
     """Whether a list holds the records, and is no field of one: the items of an order."""
     if group.field_named(argument) is not None:
         return False
@@ -179,19 +181,21 @@ def record_shape(shape: dict[str, Any]) -> dict[str, Any]:
     return item_of(shape) if kind_of(shape) == "array" else shape
 
 
-def _require(group: Group, name: str) -> None:
+def _require(group: ToolGroup, name: str) -> None:
     known = group.field_named(name) or name
     if known not in group.required:
         group.required.append(known)
 
 
-def key_field(group: Group, argument: str, kind: str) -> str:
+def key_field(group: ToolGroup, argument: str, kind: str) -> str:
     """The field that an argument naming a record is about."""
     exact = next((one for one in group.fields if snake(one) == snake(argument)), None)
     if exact is not None:
         return exact
     if not kind:
-        taken = {snake(name) for read in group.doing("create", "upsert") for name in read.arguments}
+        taken = {
+            snake(name) for read in group.select("create", "upsert") for name in read.arguments
+        }
         if snake(argument) in taken:
             return argument
         options = ("id", "key", "slug", "name", "number")
@@ -209,7 +213,7 @@ def key_field(group: Group, argument: str, kind: str) -> str:
         strong = [one for one in group.fields if snake(one) in STRONG]
         if len(strong) == 1:
             return strong[0]
-    creators = group.doing("create", "upsert")
+    creators = group.select("create", "upsert")
     for read in creators:
         for one in read.arguments:
             if singulars(one) == singulars(argument):
@@ -217,7 +221,7 @@ def key_field(group: Group, argument: str, kind: str) -> str:
     return kind
 
 
-def keys_of(read: Reading, group: Group) -> list[tuple[str, str]]:
+def keys_of(read: Reading, group: ToolGroup) -> list[tuple[str, str]]:
     """The arguments of a tool that name records, each with its field; the surest kind only."""
     found = list(key_arguments(read, group.noun))
     sure = [(argument, kind) for argument, kind, certain in found if certain]
@@ -246,23 +250,23 @@ def keys_of(read: Reading, group: Group) -> list[tuple[str, str]]:
             chosen = [(argument, kind) for argument, kind, _ in found if kind]
     pairs = [(argument, key_field(group, argument, kind)) for argument, kind in chosen]
     if not pairs and read.by and read.does in ("read", "delete", "update"):
-        named = read.named("_".join(read.by))
+        named = read.argument_named("_".join(read.by))
         if named is not None and group.field_named(named) is not None:
             pairs = [(named, group.field_named(named) or named)]
     return pairs
 
 
-def names_itself(read: Reading, group: Group, argument: str) -> bool:
+def names_itself(read: Reading, group: ToolGroup, argument: str) -> bool:
     """Whether what is made is named by a word for it: `create_branch(branch)`, where others take
     `branch_name`."""
     bare = singulars(argument) in (group.noun, group.noun[-1:])
-    named = group.key[0] in WEAK and read.named(group.key[0]) is None
+    named = group.key[0] in WEAK and read.argument_named(group.key[0]) is None
     return bare and named and kind_of(read.arguments[argument]) in ("string", "")
 
 
-def _choose_key(group: Group) -> None:
+def _choose_key(group: ToolGroup) -> None:
     votes: dict[str, list[int]] = {}
-    for read in group.doing("read", "update", "delete", "upsert"):
+    for read in group.select("read", "update", "delete", "upsert"):
         for argument, name in keys_of(read, group):
             tally = votes.setdefault(name, [0, 0])
             tally[0] += argument in read.required
@@ -280,23 +284,23 @@ def _choose_key(group: Group) -> None:
         group.key = (name,)
     else:
         group.key = _key_of_fields(group)
-    makers = group.doing("create", "upsert")
+    makers = group.select("create", "upsert")
     given = [read for read in makers if _gives_key(read, group)]
     group.generated_key = not (makers and len(given) == len(makers))
 
 
-def _kind(name: str, group: Group) -> str:
+def _kind(name: str, group: ToolGroup) -> str:
     parts = singulars(name)
     return parts[-1] if parts[:-1] in ((), group.noun, group.noun[-1:]) and parts else ""
 
 
-def _key_of_fields(group: Group) -> tuple[str, ...]:
+def _key_of_fields(group: ToolGroup) -> tuple[str, ...]:
     """The key where no tool takes one."""
     for kind in STRONG:
         for name in group.fields:
             if _kind(name, group) == kind:
                 return (name,)
-    for read in group.doing("delete", "create", "upsert"):
+    for read in group.select("delete", "create", "upsert"):
         argument = records_argument(read, group)
         if argument is not None:
             record = record_shape(read.arguments[argument])
@@ -304,14 +308,14 @@ def _key_of_fields(group: Group) -> tuple[str, ...]:
                 if _kind(name, group) in (*STRONG, "name"):
                     return (name,)
             if read.does == "delete":
-                return tuple(required(record)) or tuple(properties(record))
+                return tuple(required_properties(record)) or tuple(properties(record))
     return ("id",)
 
 
-def _gives_key(read: Reading, group: Group) -> bool:
+def _gives_key(read: Reading, group: ToolGroup) -> bool:
     argument = records_argument(read, group)
     if argument is not None:
-        needed = required(record_shape(read.arguments[argument]))
+        needed = required_properties(record_shape(read.arguments[argument]))
         return set(group.key) <= set(needed)
     found = {snake(name) for name in read.required}
     taken = found | {field for name, field in keys_of(read, group) if name in read.required}
@@ -323,19 +327,19 @@ def _gives_key(read: Reading, group: Group) -> bool:
     return all(snake(name) in found or name in taken for name in group.key)
 
 
-def _choose_scope(group: Group) -> None:
+def _choose_scope(group: ToolGroup) -> None:
     makers, others = (
-        group.doing("create", "upsert"),
+        group.select("create", "upsert"),
         [read for read in group.readings if read.does not in ("create", "upsert")],
     )
-    first, rest = (makers, others) if makers else (group.doing("list"), group.doing("read"))
+    first, rest = (makers, others) if makers else (group.select("list"), group.select("read"))
     scope: list[str] = []
     for read in first:
         for argument, shape in read.arguments.items():
             name = group.field_named(argument) or argument
             if name in scope or not _may_scope(group, read, argument, shape):
                 continue
-            matching = [(one, one.named(snake(argument))) for one in rest]
+            matching = [(one, one.argument_named(snake(argument))) for one in rest]
             needed = any(
                 own is not None and own in one.required
                 for one, own in matching
@@ -363,7 +367,7 @@ def _names_other(argument: str) -> bool:
     )
 
 
-def _may_scope(group: Group, read: Reading, argument: str, shape: dict[str, Any]) -> bool:
+def _may_scope(group: ToolGroup, read: Reading, argument: str, shape: dict[str, Any]) -> bool:
     own = {name for name, _ in keys_of(read, group)}
     if argument in own or (group.field_named(argument) in group.key) or argument in group.key:
         return False
@@ -376,7 +380,7 @@ def _may_scope(group: Group, read: Reading, argument: str, shape: dict[str, Any]
     return snake(argument) not in _NO_SCOPE and not is_ignored(group, argument)
 
 
-def _take_input(group: Group, read: Reading) -> None:
+def _take_input(group: ToolGroup, read: Reading) -> None:
     """Fields from what create and update take."""
     argument = records_argument(read, group)
     if argument is not None:
@@ -385,7 +389,7 @@ def _take_input(group: Group, read: Reading) -> None:
             if snake(name) not in TRIALS and not is_ignored(group, name):
                 _take_field(group, name, one)
         if read.does == "create":
-            for name in required(record):
+            for name in required_properties(record):
                 _require(group, name)
     named = {name for name, _ in keys_of(read, group)} if read.does != "create" else set[str]()
     for name, one in read.arguments.items():
@@ -399,23 +403,23 @@ def _take_input(group: Group, read: Reading) -> None:
             continue
         if read.does == "update" and snake(name).startswith("new_"):
             name = name.removeprefix("new_")
-        if read.does == "update" and group.field_named(name) is None and _named_key(group, name):
+        if read.does == "update" and group.field_named(name) is None and _is_key_name(group, name):
             continue
         kept = _take_field(group, name, one)
         if read.does == "create" and name in read.required:
             _require(group, kept)
 
 
-def _named_key(group: Group, name: str) -> bool:
+def _is_key_name(group: ToolGroup, name: str) -> bool:
     return singulars(name)[-1:] == ("id",) and singulars(name)[:-1] == group.noun
 
 
-def _take_field(group: Group, name: str, shape: dict[str, Any]) -> str:
+def _take_field(group: ToolGroup, name: str, shape: dict[str, Any]) -> str:
     known = group.field_named(name)
     return group.add_field(known or name, shape)
 
 
-def _take_filters(group: Group, read: Reading) -> None:
+def _take_filters(group: ToolGroup, read: Reading) -> None:
     """Enumerated and yes-or-no filters show a field where no output schema shows the fields."""
     if group.described:
         for name, one in read.arguments.items():
@@ -430,7 +434,7 @@ def _take_filters(group: Group, read: Reading) -> None:
                 group.add_field(name, {**one, "enum": values})
 
 
-def _key_limits(group: Group, name: str) -> dict[str, Any]:
+def _key_limits(group: ToolGroup, name: str) -> dict[str, Any]:
     """What tools demand of a key that they are given, and an output schema does not say."""
     found: dict[str, Any] = {}
     for read in group.readings:
@@ -442,13 +446,13 @@ def _key_limits(group: Group, name: str) -> dict[str, Any]:
     return found
 
 
-def _argument_shape(group: Group, name: str) -> dict[str, Any]:
+def _argument_shape(group: ToolGroup, name: str) -> dict[str, Any]:
     for read in group.readings:
         for argument, own in keys_of(read, group):
             if own == name:
                 shape = read.arguments[argument]
                 return item_of(shape) if kind_of(shape) == "array" else shape
-        found = read.named(snake(name))
+        found = read.argument_named(snake(name))
         if found is not None:
             return read.arguments[found]
     return {}

@@ -43,14 +43,14 @@ def singular(table: str) -> str:
     return " ".join(word for word in (*before, last) if word)
 
 
-def named(table: str, key: Sequence[Any]) -> str:
+def record_label(table: str, key: Sequence[Any]) -> str:
     """`Issue 12`."""
     thing = singular(table)
-    shown = ", ".join(written(value) for value in key)
+    shown = ", ".join(key_text(value) for value in key)
     return f"{thing[:1].upper()}{thing[1:]} {shown}".strip()
 
 
-def written(value: Any) -> str:
+def key_text(value: Any) -> str:
     """A key as it stands in a message."""
     if isinstance(value, str):
         return value
@@ -61,27 +61,27 @@ def written(value: Any) -> str:
 
 def not_found(table: str, key: Sequence[Any]) -> ToolError:
     """The record is not there."""
-    error = ToolError(f"{named(table, key)} not found")
+    error = ToolError(f"{record_label(table, key)} not found")
     error.missing, error.table = key, table
     return error
 
 
 def in_own_words(pattern: str, key: Sequence[Any]) -> str:
     """A text of this very server, about another key; see `pattern_in`."""
-    return pattern.replace(_PLACE, ", ".join(map(written, key)))
+    return pattern.replace(_PLACE, ", ".join(map(key_text, key)))
 
 
 def already_exists(table: str, key: Sequence[Any]) -> ToolError:
-    return ToolError(f"{named(table, key)} already exists")
+    return ToolError(f"{record_label(table, key)} already exists")
 
 
 def invalid(argument: str, value: Any) -> ToolError:
     """An argument that fits its schema and has no meaning: a cursor that was never given out."""
-    shown = written(value)
+    shown = key_text(value)
     return ToolError(f"Invalid {argument}: {shown[:100]}")
 
 
-def as_told(text: str, tool: ToolSpec) -> str:
+def server_text(text: str, tool: ToolSpec) -> str:
     """The text of an error as the kind of server that has the tool tells it.
 
     The high-level server of the protocol's Python SDK says which tool failed. Its input schemas are
@@ -101,8 +101,6 @@ def pattern_in(turns: Iterable[Turn], plan: Plan, table: str, tool: str) -> str 
 
     Args:
         turns: Recorded turns, oldest first; those that were computed show nothing.
-        plan: Which tool works on which table.
-        table: The table.
         tool: The tool that is asked; its own words go before those of others.
 
     Returns:
@@ -135,9 +133,9 @@ def pattern_in(turns: Iterable[Turn], plan: Plan, table: str, tool: str) -> str 
 
 def _pattern(text: str, keys: Sequence[Any]) -> str | None:
     for key in reversed(keys):
-        if isinstance(key, dict | list | bool) or key is None or written(key) == "":
+        if isinstance(key, dict | list | bool) or key is None or key_text(key) == "":
             continue
-        shown = re.escape(written(key))
+        shown = re.escape(key_text(key))
         marked = re.sub(rf"(?<![\w-]){shown}(?![\w-])", _PLACE, text)
         if _PLACE in marked:
             return marked

@@ -8,26 +8,31 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from agentworld_sim.engines.table import errors, times
-from agentworld_sim.engines.table.database import Database, Query, counted
-from agentworld_sim.engines.table.expressions import CannotEvaluate, evaluate, filled, truth
+from agentworld_sim.engines.table.database import Database, Query, key_number
+from agentworld_sim.engines.table.expressions import (
+    CannotEvaluate,
+    evaluate,
+    fill_template,
+    is_true,
+)
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.initial_rows import roots_of
-from agentworld_sim.engines.table.json_schemas import alternative_types, not_null, resolved
+from agentworld_sim.engines.table.json_schemas import alternative_types, not_null, resolve_schema
 from agentworld_sim.engines.table.keys import next_key, project_of
 from agentworld_sim.engines.table.layout import (
     HIGHEST,
     MISSING,
-    Stored,
+    StoredRecord,
     get,
-    joined,
+    join_values,
     key_of,
     put,
     record_path,
     scope_of,
 )
-from agentworld_sim.engines.table.plausible import Draw
-from agentworld_sim.engines.table.query import SAME, Filter, in_order
-from agentworld_sim.engines.table.request import Asked
+from agentworld_sim.engines.table.plausible import SeededRandom
+from agentworld_sim.engines.table.query import SAME, Filter, order_fields
+from agentworld_sim.engines.table.request import TableRequest
 
 MAPS = frozenset("fields properties attributes data custom_fields customFields values".split())
 """Fields that hold the caller's own fields: an update changes those of them that it mentions."""
@@ -53,12 +58,12 @@ class Outcome:
 class Execution:
     """One call, on a database that the caller marked and may roll back."""
 
-    asked: Asked
+    asked: TableRequest
     database: Database
     values: Mapping[str, Any]
     """The world's values."""
     clock_us: int
-    draw: Draw
+    draw: SeededRandom
     """Of this turn."""
     written: dict[str, Any] = field(default_factory=dict[str, Any])
     """The values that change."""
@@ -109,7 +114,7 @@ class Execution:
                 raise errors.not_found(name, [value])
 
     def _read(self) -> Outcome:
-        found = self._named()
+        found = self._named_records()
         for one in found:
             self._require(one.record)
         return self._outcome(found)
@@ -126,7 +131,7 @@ class Execution:
         outcome = self._outcome(found)
         outcome.several, outcome.total, outcome.more = True, total, more
         if more and limit is not None:
-            outcome.cursor = self.asked.following(offset, limit)
+            outcome.cursor = self.asked.next_cursor(offset, limit)
         return outcome
 
     def _query(self) -> Query:
@@ -139,7 +144,7 @@ class Execution:
         scope = asked.whole_scope if asked.table.scope else None
         return Query(scope=scope, filters=filters, words=asked.words())
 
-    def _named(self) -> list[Stored]:
+    def _named_records(self) -> list[StoredRecord]:
         """The records that the call names. Raises `ToolError` when one is not there."""
         keys = self.asked.keys
         if keys is None:
@@ -148,11 +153,11 @@ class Execution:
             if not found:
                 raise errors.not_found(self._table, list(self.asked.scope.values()))
             return found
-        named: list[Stored] = []
+        named: list[StoredRecord] = []
         for key in keys:
             found_one = self._at(key)
             if found_one is None:
-                raise errors.not_found(self._table, self._shown(key))
+                raise errors.not_found(self._table, self._shown_key(key))
             named.append(found_one)
         return named
 
@@ -160,21 +165,23 @@ class Execution:
         """What a record must be like that is not named: for update its fields are not compared."""
         if self.asked.operation.does in ("update", "upsert"):
             written = set(self.asked.operation.fixed)
-            written |= {argument.field or name for name, argument, _ in self.asked.of("field")}
+            written |= {
+                argument.field or name for name, argument, _ in self.asked.arguments_with("field")
+            }
             return [one for one in self.asked.filters() if one.path not in written]
         return self.asked.filters()
 
-    def _shown(self, key: Mapping[str, Any]) -> list[Any]:
+    def _shown_key(self, key: Mapping[str, Any]) -> list[Any]:
         own = [value for path, value in key.items() if path not in self.asked.table.scope]
         return own or list(key.values())
 
-    def _at(self, key: Mapping[str, Any]) -> Stored | None:
+    def _at(self, key: Mapping[str, Any]) -> StoredRecord | None:
         table = self.asked.table
         scope = {**self.asked.scope, **{path: key[path] for path in table.scope if path in key}}
         whole = all(path in scope for path in table.scope)
         if whole and table.key and set(key) - set(table.scope) == set(table.key):
             wanted = [*(scope[path] for path in table.scope), *(key[path] for path in table.key)]
-            return self.database.at(self._table, joined(wanted))
+            return self.database.at(self._table, join_values(wanted))
         filters = [Filter(path, SAME, value) for path, value in {**scope, **key}.items()]
         return next(self.database.find(self._table, Query(filters=filters), limit=1), None)
 
@@ -183,14 +190,14 @@ class Execution:
     def _create(self) -> Outcome:
         base = self._base()
         items = self.asked.items()
-        made: list[Stored] = []
+        made: list[StoredRecord] = []
         for place, item in enumerate([{}] if items is None else items):
             record = copy.deepcopy(base)
             for path, value in item.items():
                 put(record, path, value)
-            made.append(self._insert(record, self.draw.at(place)))
+            made.append(self._insert(record, self.draw.derive(place)))
         outcome = self._outcome(made)
-        outcome.several = items is not None and self.asked.several
+        outcome.several = items is not None and self.asked.is_plural
         return outcome
 
     def _base(self) -> dict[str, Any]:
@@ -200,20 +207,20 @@ class Execution:
             put(record, path, value)
         for path, value in self.asked.operation.fixed.items():
             put(record, path, value)
-        for path, value in self._given_fields().items():
+        for path, value in self._fields_given().items():
             put(record, path, value)
         return record
 
-    def _given_fields(self) -> dict[str, Any]:
-        roles = self.asked.of("field", "key")
+    def _fields_given(self) -> dict[str, Any]:
+        roles = self.asked.arguments_with("field", "key")
         return {
-            argument.field or name: self.asked.coerced(
-                argument.field or name, self.asked.meant(argument, value)
+            argument.field or name: self.asked.coerce(
+                argument.field or name, self.asked.resolve_value(argument, value)
             )
             for name, argument, value in roles
         }
 
-    def _insert(self, record: dict[str, Any], draw: Draw) -> Stored:
+    def _insert(self, record: dict[str, Any], draw: SeededRandom) -> StoredRecord:
         table = self.asked.table
         self._complete(record, draw)
         self._require(record)
@@ -221,9 +228,9 @@ class Execution:
         key = key_of(record, table, number)
         if self.database.at(self._table, key) is not None:
             raise errors.already_exists(self._table, [get(record, path) for path in table.key])
-        return self._put(Stored(key, number, record))
+        return self._put(StoredRecord(key, number, record))
 
-    def _complete(self, record: dict[str, Any], draw: Draw) -> None:
+    def _complete(self, record: dict[str, Any], draw: SeededRandom) -> None:
         """What the server itself adds: times, the fields it always has, and last the key."""
         table = self.asked.table
         roots = roots_of(self.asked.plan, self._table)
@@ -232,17 +239,17 @@ class Execution:
         for name, schema in table.fields.items():
             if name in table.key or get(record, name, MISSING) is not MISSING:
                 continue
-            own = resolved(schema, roots)
+            own = resolve_schema(schema, roots)
             if self._is_stamp(name):
                 form = not_null(own, roots)
-                record[name] = times.written(self.clock_us, name, form, latest.get(name))
+                record[name] = times.format_moment(self.clock_us, name, form, latest.get(name))
             elif "default" in own:
                 record[name] = copy.deepcopy(own["default"])
             elif name in table.required:
                 record[name] = maker.value(schema, name, about=table.name)
         for path in table.key:
             if get(record, path) is None:
-                put(record, path, self._next_key(path, record, draw.at("key", path)))
+                put(record, path, self._next_key(path, record, draw.derive("key", path)))
 
     def _is_stamp(self, name: str) -> bool:
         if times.snake(name) not in times.MADE | times.CHANGED:
@@ -251,7 +258,7 @@ class Execution:
         kinds = alternative_types(self.asked.table.fields.get(name, {}), roots)
         return not kinds or bool(kinds & {"string", "integer", "number"})
 
-    def _next_key(self, path: str, record: Mapping[str, Any], draw: Draw) -> Any:
+    def _next_key(self, path: str, record: Mapping[str, Any], draw: SeededRandom) -> Any:
         table = self.asked.table
         # `ENG-12` says to what it belongs.
         own = not self._named_alone or bool(project_of(path, record))
@@ -264,12 +271,12 @@ class Execution:
         place = [*(get(record, one) for one in table.scope)]
         last = path == table.key[-1]
 
-        def taken(key: Any) -> bool:
+        def is_taken(key: Any) -> bool:
             if last and scope is None:
                 asked = Query(filters=[Filter(path, SAME, key)])
                 return self.database.count(self._table, asked) > 0
             named = [key if one == path else get(record, one) for one in table.key]
-            wanted = joined([*place, *named])
+            wanted = join_values([*place, *named])
             return last and self.database.at(self._table, wanted) is not None
 
         return next_key(
@@ -280,7 +287,7 @@ class Execution:
             highest=max(highest, gone or 0),
             like=like,
             draw=draw,
-            taken=taken,
+            taken=is_taken,
         )
 
     @property
@@ -301,34 +308,34 @@ class Execution:
 
     def _update(self) -> Outcome:
         items = self.asked.items()
-        changes = {**self.asked.operation.fixed, **self._changed_fields()}
+        changes = {**self.asked.operation.fixed, **self._fields_to_change()}
         if items is not None and self.asked.keys is not None and not self.asked.carries_list:
             # The record is named beside an object that holds what changes.
             changes, items = {**changes, **{k: v for one in items for k, v in one.items()}}, None
         if items is None:
-            changed = [self._change(one, changes) for one in self._named()]
+            changed = [self._change(one, changes) for one in self._named_records()]
             return self._outcome(changed)
         own = (*self.asked.table.key, *self.asked.table.scope)
-        done: list[Stored] = []
+        done: list[StoredRecord] = []
         for item in items:
             key = {path: item[path] for path in own if path in item}
             found = self._at(key) if key else None
             if found is None:
-                raise errors.not_found(self._table, self._shown(key or item))
+                raise errors.not_found(self._table, self._shown_key(key or item))
             done.append(self._change(found, {**changes, **item}))
         outcome = self._outcome(done)
         outcome.several = True
         return outcome
 
-    def _changed_fields(self) -> dict[str, Any]:
+    def _fields_to_change(self) -> dict[str, Any]:
         return {
-            argument.field or name: self.asked.coerced(
-                argument.field or name, self.asked.meant(argument, value)
+            argument.field or name: self.asked.coerce(
+                argument.field or name, self.asked.resolve_value(argument, value)
             )
-            for name, argument, value in self.asked.of("field")
+            for name, argument, value in self.asked.arguments_with("field")
         }
 
-    def _change(self, before: Stored, changes: Mapping[str, Any]) -> Stored:
+    def _change(self, before: StoredRecord, changes: Mapping[str, Any]) -> StoredRecord:
         table = self.asked.table
         self._require(before.record)
         record: dict[str, Any] = copy.deepcopy(dict(before.record))
@@ -343,7 +350,7 @@ class Execution:
             try:
                 value = evaluate(expression, before.record, self.asked.given)
             except CannotEvaluate as error:
-                shown = errors.named(self._table, [get(record, one) for one in table.key])
+                shown = errors.record_label(self._table, [get(record, one) for one in table.key])
                 raise errors.ToolError(f"{shown}: cannot change {path}: {error}") from None
             put(record, path, value)
         for name in dict.fromkeys([*table.fields, *record]):
@@ -351,7 +358,7 @@ class Execution:
             if stamped and name not in changes and name not in self.asked.operation.changes:
                 form = not_null(table.fields.get(name, {}), roots_of(self.asked.plan, self._table))
                 example = before.record.get(name)
-                record[name] = times.written(self.clock_us, name, form, example)
+                record[name] = times.format_moment(self.clock_us, name, form, example)
         if any(get(record, path) != get(before.record, path) for path in table.parents):
             self._require_parents(record)
         key = key_of(record, table, before.number)
@@ -360,14 +367,14 @@ class Execution:
                 named = [get(record, path) for path in table.key]
                 raise errors.already_exists(self._table, named)
             self._forget(before)
-        return self._put(Stored(key, before.number, record))
+        return self._put(StoredRecord(key, before.number, record))
 
     def _upsert(self) -> Outcome:
         items = self.asked.items()
         base = self._base()
         wanted = [base] if items is None else [{**base, **item} for item in items]
         own = (*self.asked.table.key, *self.asked.table.scope)
-        done: list[Stored] = []
+        done: list[StoredRecord] = []
         for place, fields in enumerate(wanted):
             key = {path: get(fields, path) for path in own if get(fields, path) is not None}
             named = any(path in key for path in self.asked.table.key)
@@ -378,13 +385,13 @@ class Execution:
                 record: dict[str, Any] = {}
                 for path, value in fields.items():
                     put(record, path, value)
-                done.append(self._insert(record, self.draw.at(place)))
+                done.append(self._insert(record, self.draw.derive(place)))
         outcome = self._outcome(done)
-        outcome.several = items is not None and self.asked.several
+        outcome.several = items is not None and self.asked.is_plural
         return outcome
 
     def _delete(self) -> Outcome:
-        found = self._named()
+        found = self._named_records()
         for one in found:
             self._require(one.record)
         for one in {stored.key: stored for stored in found}.values():
@@ -393,17 +400,17 @@ class Execution:
 
     # Keeping
 
-    def _put(self, stored: Stored) -> Stored:
-        stored = in_order(stored, self.asked.table, roots_of(self.asked.plan, self._table))
+    def _put(self, stored: StoredRecord) -> StoredRecord:
+        stored = order_fields(stored, self.asked.table, roots_of(self.asked.plan, self._table))
         self.database.put(self._table, stored)
         self.written[record_path(self._table, stored.key)] = stored.to_json()
         return stored
 
-    def _forget(self, stored: Stored) -> None:
+    def _forget(self, stored: StoredRecord) -> None:
         table = self.asked.table
         self.database.remove(self._table, stored.key)
         self.written[record_path(self._table, stored.key)] = None
-        number = counted(get(stored.record, table.key[-1])) if table.key else None
+        number = key_number(get(stored.record, table.key[-1])) if table.key else None
         if number is None or not table.generated_key:
             return
         own = not self._named_alone or bool(project_of(table.key[-1], stored.record))
@@ -419,13 +426,13 @@ class Execution:
     def _require(self, record: Mapping[str, Any]) -> None:
         """Raises the tool's own error when a condition of the scenario does not hold."""
         for expression, text in self.asked.operation.requires.items():
-            if not truth(expression, record, self.asked.given):
-                raise errors.ToolError(filled(text, record, self.asked.given))
+            if not is_true(expression, record, self.asked.given):
+                raise errors.ToolError(fill_template(text, record, self.asked.given))
 
-    def _outcome(self, found: Sequence[Stored]) -> Outcome:
+    def _outcome(self, found: Sequence[StoredRecord]) -> Outcome:
         return Outcome(
             records=[dict(one.record) for one in found],
-            several=self.asked.several,
+            several=self.asked.is_plural,
             keys=[one.key for one in found],
         )
 

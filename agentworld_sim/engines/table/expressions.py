@@ -55,10 +55,10 @@ def evaluate(expression: str, record: Mapping[str, Any], arguments: Mapping[str,
         UsageError: it is no such expression; the scenario's author is told.
         CannotEvaluate: a name is missing, or its value is of the wrong kind.
     """
-    return _Evaluation(record, arguments).result(parsed(expression))
+    return _Evaluation(record, arguments).result(parse_expression(expression))
 
 
-def truth(expression: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+def is_true(expression: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     """Whether `expression` holds; it does not where a value is missing. Raises `UsageError`."""
     try:
         return bool(evaluate(expression, record, arguments))
@@ -68,7 +68,7 @@ def truth(expression: str, record: Mapping[str, Any], arguments: Mapping[str, An
 
 def names_in(expression: str) -> set[str]:
     """The names of record fields and arguments that an expression uses."""
-    tree = parsed(expression)
+    tree = parse_expression(expression)
     calls = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     names = {
         node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in calls
@@ -77,7 +77,7 @@ def names_in(expression: str) -> set[str]:
 
 
 @lru_cache(maxsize=512)
-def parsed(expression: str) -> ast.Expression:
+def parse_expression(expression: str) -> ast.Expression:
     """The syntax tree. Raises `UsageError` for anything but arithmetic."""
     if len(expression) > MAX_CHARACTERS:
         raise UsageError(
@@ -105,7 +105,7 @@ def parsed(expression: str) -> ast.Expression:
     return tree
 
 
-def filled(text: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+def fill_template(text: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """`text` with `{name}` replaced by values."""
 
     def value(match: re.Match[str]) -> str:
@@ -134,7 +134,7 @@ class _Evaluation:
         if isinstance(node, ast.Constant):
             return _exact(node.value)
         if isinstance(node, ast.Name | ast.Attribute):
-            return self._named(node)
+            return self._lookup(node)
         if isinstance(node, ast.BinOp):
             return self._binary(node.op, self._value(node.left), self._value(node.right))
         if isinstance(node, ast.UnaryOp):
@@ -155,7 +155,7 @@ class _Evaluation:
             return self._call(cast("ast.Name", node.func).id, list(map(self._value, node.args)))
         return [self._value(one) for one in cast("ast.List", node).elts]
 
-    def _named(self, node: ast.Name | ast.Attribute) -> Any:
+    def _lookup(self, node: ast.Name | ast.Attribute) -> Any:
         if isinstance(node, ast.Name):
             name, places = node.id, (self._record, self._arguments)
         else:
@@ -215,7 +215,7 @@ class _Evaluation:
         left = self._value(node.left)
         for op, part in zip(node.ops, node.comparators, strict=True):
             right = self._value(part)
-            if not _compared(op, left, right):
+            if not _compare(op, left, right):
                 return False
             left = right
         return True
@@ -247,19 +247,21 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] =
     ast.Sub: _EXACT.subtract,
     ast.Mult: _EXACT.multiply,
     ast.Div: _EXACT.divide,
-    ast.FloorDiv: lambda one, other: _floored(one, other),
-    ast.Mod: lambda one, other: _EXACT.subtract(one, _EXACT.multiply(_floored(one, other), other)),
+    ast.FloorDiv: lambda one, other: _floor_divide(one, other),
+    ast.Mod: lambda one, other: _EXACT.subtract(
+        one, _EXACT.multiply(_floor_divide(one, other), other)
+    ),
 }
 
 
-def _floored(one: Decimal, other: Decimal) -> Decimal:
+def _floor_divide(one: Decimal, other: Decimal) -> Decimal:
     """The quotient, rounded down as Python does."""
     whole = _EXACT.divide_int(one, other)
     exact = _EXACT.multiply(whole, other) == one
     return whole if exact or (one < 0) == (other < 0) else _EXACT.subtract(whole, Decimal(1))
 
 
-def _compared(op: ast.cmpop, left: Any, right: Any) -> bool:
+def _compare(op: ast.cmpop, left: Any, right: Any) -> bool:
     if isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot):
         one, other = number_of(left), number_of(right)
         numbers = one is not None and other is not None

@@ -15,10 +15,10 @@ from agentworld_sim.engines.table.json_schemas import (
     alternatives,
     not_null,
     nullable,
-    resolved,
+    resolve_schema,
     types_of,
 )
-from agentworld_sim.engines.table.plausible import STATES, Draw
+from agentworld_sim.engines.table.plausible import STATES, SeededRandom
 from agentworld_sim.engines.table.query import number, same
 from agentworld_sim.engines.table.regex_text import text_for
 from agentworld_sim.schema.limits import pattern_fits
@@ -33,7 +33,7 @@ _ABSENT: Any = object()
 class Maker:
     """Makes values."""
 
-    draw: Draw
+    draw: SeededRandom
     clock_us: int
     roots: Sequence[Schema] = ()
     """Where `$ref`s point into."""
@@ -49,8 +49,6 @@ class Maker:
         """A value that fits `schema`, as far as that can be seen to.
 
         Args:
-            schema: What it must fit.
-            name: The field's name.
             about: The name of what is around it.
             path: Where it stands in the record; `name` by default.
             depth: How many objects are around it.
@@ -58,15 +56,15 @@ class Maker:
         roots = self.roots
         if isinstance(schema, Mapping):
             roots = (*roots, cast("Schema", schema))
-        own = resolved(schema, roots)
-        place = plausible.Place(self.draw, name, about, self.clock_us, path or name)
-        told = self._told(own, place)
+        own = resolve_schema(schema, roots)
+        place = plausible.FieldContext(self.draw, name, about, self.clock_us, path or name)
+        told = self._schema_value(own, place)
         if told is not _ABSENT:
             return told
         if self.new and nullable(own, self.roots) and not times.is_moment(name):
             return None
-        own = self._chosen(own)
-        told = self._told(own, place)
+        own = self._choose_alternative(own)
+        told = self._schema_value(own, place)
         if told is not _ABSENT:
             return told
         kinds = types_of(own)
@@ -78,7 +76,7 @@ class Maker:
         kinds = types_of(schema)
         return _within(guess, schema, whole="integer" in kinds and "number" not in kinds)
 
-    def _told(self, schema: Schema, place: plausible.Place) -> Any:
+    def _schema_value(self, schema: Schema, place: plausible.FieldContext) -> Any:
         """What the schema itself gives."""
         if "const" in schema:
             return schema["const"]
@@ -96,7 +94,7 @@ class Maker:
             return place.own.one_of(cast("list[Any]", examples))
         return _ABSENT
 
-    def _chosen(self, schema: Schema) -> Schema:
+    def _choose_alternative(self, schema: Schema) -> Schema:
         """One alternative that is not null, with what is said beside it."""
         among = alternatives(schema)
         for one in among:
@@ -104,7 +102,7 @@ class Maker:
                 return not_null({**schema, "anyOf": [one], "oneOf": None}, self.roots)
         return {"type": "null"} if among else schema
 
-    def _of(self, kind: str, schema: Schema, place: plausible.Place, depth: int) -> Any:
+    def _of(self, kind: str, schema: Schema, place: plausible.FieldContext, depth: int) -> Any:
         if kind == "object":
             return self._object(schema, place, depth)
         if kind == "array":
@@ -120,12 +118,12 @@ class Maker:
             return self._any(place)
         return self._text(schema, place)
 
-    def _any(self, place: plausible.Place) -> Any:
+    def _any(self, place: plausible.FieldContext) -> Any:
         if place.name.endswith("s") and times.snake(place.name) in ("tags", "labels", "topics"):
             return []
         return self._text({}, place)
 
-    def _object(self, schema: Schema, place: plausible.Place, depth: int) -> dict[str, Any]:
+    def _object(self, schema: Schema, place: plausible.FieldContext, depth: int) -> dict[str, Any]:
         required = set(cast("list[str]", schema.get("required", ())))
         named = cast("Mapping[str, Any]", schema.get("properties") or {})
         made: dict[str, Any] = {}
@@ -151,7 +149,7 @@ class Maker:
             made[f"field_{number_ + 1}"] = self.value({"type": "string"}, "value", depth=depth + 1)
         return made
 
-    def _array(self, schema: Schema, place: plausible.Place, depth: int) -> list[Any]:
+    def _array(self, schema: Schema, place: plausible.FieldContext, depth: int) -> list[Any]:
         first = cast("list[Any]", schema.get("prefixItems") or [])
         least = int(schema.get("minItems", 0))
         most = int(schema.get("maxItems", max(least, len(first), 3)))
@@ -175,7 +173,7 @@ class Maker:
             made.append(one)
         return made
 
-    def _number(self, kind: str, schema: Schema, place: plausible.Place) -> int | float:
+    def _number(self, kind: str, schema: Schema, place: plausible.FieldContext) -> int | float:
         name = times.snake(place.name)
         if name == "id":
             # Not the key, so it says nothing; it only must not be another's.
@@ -186,18 +184,18 @@ class Maker:
             example = self.moments.get(place.name)
             form = schema if types_of(schema) else {"type": kind}
             moment = self.clock_us if self.new else plausible.moment_us(place)
-            shown = times.written(moment, place.name, form, example)
+            shown = times.format_moment(moment, place.name, form, example)
             guess = shown if isinstance(shown, int | float) else 0
         else:
             guess = plausible.number(place)
         return _within(guess, schema, whole=kind == "integer")
 
-    def _text(self, schema: Schema, place: plausible.Place) -> str:
+    def _text(self, schema: Schema, place: plausible.FieldContext) -> str:
         style = schema.get("format")
         style = style if isinstance(style, str) else ""
         if self.new and (style in ("date", "date-time") or _is_stamp(place.name, style)):
             example = self.moments.get(place.name)
-            guess = str(times.written(self.clock_us, place.name, schema, example))
+            guess = str(times.format_moment(self.clock_us, place.name, schema, example))
         elif self.new and times.snake(place.name) in ("status", "state"):
             guess = STATES[0]
         else:
@@ -205,7 +203,7 @@ class Maker:
         return fitting_text(guess, schema, place.own)
 
 
-def fitting_text(guess: str, schema: Schema, draw: Draw) -> str:
+def fitting_text(guess: str, schema: Schema, draw: SeededRandom) -> str:
     """`guess`, changed as little as is needed for `schema`."""
     least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
     pattern = schema.get("pattern")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from agentworld_sim.engines.table.argument_roles import fixed_values, has_state, roles
-from agentworld_sim.engines.table.corroboration import support_problem, worked_out
+from agentworld_sim.engines.table.corroboration import derived_total_problem, support_problem
 from agentworld_sim.engines.table.describing import (
     describe,
     keys_of,
@@ -27,13 +27,13 @@ from agentworld_sim.engines.table.operation import (
     Plan,
     Table,
 )
-from agentworld_sim.engines.table.outputs import answers_of
-from agentworld_sim.engines.table.reading import READS, Reading, reading
+from agentworld_sim.engines.table.outputs import read_output_schema
+from agentworld_sim.engines.table.reading import READS, Reading, read_tool
 from agentworld_sim.engines.table.tool_groups import (
     STRONG,
     WEAK,
-    Group,
-    grouped,
+    ToolGroup,
+    group_tools,
     key_arguments,
     link_problem,
 )
@@ -67,13 +67,7 @@ __all__ = ["with_key"]
 
 
 def reasons_of(read: Reading, operation: Operation, *, beside: list[str]) -> tuple[str, ...]:
-    """Short sentences, the most important first.
-
-    Args:
-        read: The tool.
-        operation: What it was understood to do.
-        beside: The tools of the same table.
-    """
+    """Short sentences, the most important first; `beside` are the tools of the same table."""
     reasons = [f"{read.verb!r} in the name"]
     by_role: dict[str, list[str]] = {}
     for name, argument in operation.arguments.items():
@@ -105,25 +99,25 @@ def _list(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def link(groups: list[Group]) -> None:
+def link_nounless_tools(groups: list[ToolGroup]) -> None:
     """Moves such tools to the table whose records they list: `read_graph` lists `entities`."""
-    made = {_bare(group): group for group in groups if group.doing("create", "upsert")}
+    made = {_bare(group): group for group in groups if group.select("create", "upsert")}
     for group in [one for one in groups if _bare(one) not in made]:
         for read in list(group.readings):
             if read.does not in ("read", "list", "search"):
                 continue
-            target = _listed(read, group, made)
+            target = _listed_group(read, group, made)
             if target is None:
                 continue
             group.readings.remove(read)
             if read.does == "read" and not read.required:
                 read.does = "list"
-            read.told = target.noun
+            read.stated_noun = target.noun
             target.readings.append(read)
             target.readings.sort(key=lambda one: one.name)
-            target.answers[read.name] = answers_of(read)
+            target.answers[read.name] = read_output_schema(read)
     for group in groups:
-        for read in group.doing("list"):
+        for read in group.select("list"):
             shown = {
                 snake(path.rpartition(".")[2])
                 for path in group.answers[read.name].lists
@@ -131,15 +125,15 @@ def link(groups: list[Group]) -> None:
             }
             for other in made.values():
                 other.shown = other.shown or (other is not group and _bare(other) in shown)
-    _facets(groups)
+    _link_facets(groups)
     groups[:] = [group for group in groups if group.readings]
 
 
-def _bare(group: Group) -> str:
+def _bare(group: ToolGroup) -> str:
     return group.name.rpartition("__")[2]
 
 
-def _facets(groups: list[Group]) -> None:
+def _link_facets(groups: list[ToolGroup]) -> None:
     """`get_order_status` reads an order, if its output has nothing but an order's fields."""
     by_noun = {(group.space, group.noun): group for group in groups}
     for group in groups:
@@ -156,7 +150,7 @@ def _facets(groups: list[Group]) -> None:
                 whole.answers[read.name] = group.answers[read.name]
 
 
-def _listed(read: Reading, group: Group, made: dict[str, Group]) -> Group | None:
+def _listed_group(read: Reading, group: ToolGroup, made: dict[str, ToolGroup]) -> ToolGroup | None:
     """The table whose name stands first over a list in the output, if its records look alike."""
     for path, item in group.answers[read.name].lists.items():
         target = made.get(snake(path.rpartition(".")[2]))
@@ -164,10 +158,10 @@ def _listed(read: Reading, group: Group, made: dict[str, Group]) -> Group | None
             continue
         taken = {
             snake(name)
-            for maker in target.doing("create", "upsert")
+            for maker in target.select("create", "upsert")
             for shape in maker.arguments.values()
             for name in (properties(shape) or properties(shape.get("items") or {}))
-        } | {snake(name) for maker in target.doing("create", "upsert") for name in maker.arguments}
+        } | {snake(name) for maker in target.select("create", "upsert") for name in maker.arguments}
         shown = {snake(name) for name in properties(item)}
         if len(taken & shown) > 1:
             return target
@@ -226,15 +220,15 @@ def plan_of(
             unbound[tool.name] = problem
         else:
             readings.append(read)
-    groups = grouped(readings)
-    link(groups)
+    groups = group_tools(readings)
+    link_nounless_tools(groups)
     found: dict[str, Operation] = {}
     made: dict[str, Table] = {}
     for group in groups:
         describe(group)
     for group in groups:
         for name in group.scope:
-            parent = _named(groups, group.space, table_name_of(name))
+            parent = _group_named(groups, group.space, table_name_of(name))
             if parent is not None and parent is not group:
                 parent.parent = group.child = True
     for group in groups:
@@ -253,7 +247,7 @@ def plan_of(
     every = (tables or {}).get(EVERY)
     for name, table in (tables or {}).items():
         if table is not every:
-            made[name] = _overridden(made.get(name), table)
+            made[name] = _override(made.get(name), table)
     for name in said.keys() & found.keys():
         table = found[name].table
         # The scenario may give the tool to another table than its name does.
@@ -273,18 +267,18 @@ def plan_of(
 def _read(tool: ToolSpec, said: Operation | None) -> Reading | str:
     """The reading of a tool, with what a binding or a scenario says of it."""
     if said is not None:
-        read = reading(tool, said.does)
+        read = read_tool(tool, said.does)
         if not isinstance(read, str):
-            read.told = _noun_of(said.table)
+            read.stated_noun = _noun_of(said.table)
         return read
     if tool.binds_to is not None and "/" in tool.binds_to:
         does, _, table = tool.binds_to.removeprefix(PREFIX).partition(":")
         if does in get_args(Does) and table:
-            read = reading(tool, cast("Does", does))
+            read = read_tool(tool, cast("Does", does))
             if not isinstance(read, str):
-                read.told = _noun_of(table)
+                read.stated_noun = _noun_of(table)
             return read
-    return reading(tool)
+    return read_tool(tool)
 
 
 def _noun_of(table: str) -> tuple[str, ...]:
@@ -292,8 +286,8 @@ def _noun_of(table: str) -> tuple[str, ...]:
 
 
 def _operations(
-    group: Group,
-    groups: list[Group],
+    group: ToolGroup,
+    groups: list[ToolGroup],
     named: Mapping[str, ToolSpec],
     said: Mapping[str, Operation],
     unbound: dict[str, str],
@@ -341,7 +335,7 @@ def _operations(
 
 
 def _operation(
-    read: Reading, group: Group, groups: list[Group], said: Operation | None
+    read: Reading, group: ToolGroup, groups: list[ToolGroup], said: Operation | None
 ) -> Operation | str:
     answers = group.answers[read.name]
     output, arguments = answers.output, roles(read, group)
@@ -361,15 +355,15 @@ def _operation(
         arguments = roles(read, group)
     if isinstance(fixed, str):
         return fixed
-    problem = answers.problem or worked_out(read, answers.record)
+    problem = answers.problem or derived_total_problem(read, answers.record)
     problem = problem or _unclear(read, group, arguments, fixed)
     if problem is not None:
         return problem
     if output.values == "?":
-        output = replace(output, values=_valued(read, group))
+        output = replace(output, values=_plain_value_field(read, group))
     also: dict[str, str] = {}
     for path in answers.needs:
-        other = _named(groups, group.space, snake(path.rpartition(".")[2]))
+        other = _group_named(groups, group.space, snake(path.rpartition(".")[2]))
         if path in answers.lists:
             if other is None or other is group or arguments:
                 return f"its output also needs {path!r}, and nothing says which those are"
@@ -393,13 +387,13 @@ def _output(said: Output, inferred: Output, problem: str | None, read: Reading) 
     return replace(said, schema=read.tool.output_schema)
 
 
-def _valued(read: Reading, group: Group) -> str:
+def _plain_value_field(read: Reading, group: ToolGroup) -> str:
     """The field that a list of plain values shows: what it is named after, or the key."""
     return group.field_named(read.noun[-1]) or group.key[0]
 
 
 def _unclear(
-    read: Reading, group: Group, arguments: Mapping[str, object], fixed: Mapping[str, object]
+    read: Reading, group: ToolGroup, arguments: Mapping[str, object], fixed: Mapping[str, object]
 ) -> str | None:
     """Why calls of a tool could never be computed."""
     found = {name: cast("Argument", one) for name, one in arguments.items()}
@@ -424,7 +418,7 @@ def _unclear(
         for name in group.scope:
             if name not in told:
                 return f"nothing says to which {name!r} what it makes belongs"
-    inside = _looked_into(read, group, found)
+    inside = _container_argument(read, group, found)
     if inside is not None:
         return f"its argument {inside!r} names one of the {group.name}, so it looks inside that one"
     if read.does in READS and fixed and read.does == "read":
@@ -432,7 +426,9 @@ def _unclear(
     return None
 
 
-def _looked_into(read: Reading, group: Group, arguments: Mapping[str, Argument]) -> str | None:
+def _container_argument(
+    read: Reading, group: ToolGroup, arguments: Mapping[str, Argument]
+) -> str | None:
     """The argument of a list that names a single record: what is listed are no such records."""
     if read.does not in ("list", "search", "count"):
         weak = read.does == "read" and read.several and group.answers[read.name].record is None
@@ -448,15 +444,15 @@ def _looked_into(read: Reading, group: Group, arguments: Mapping[str, Argument])
     return None
 
 
-def _named(groups: list[Group], space: str, table: str) -> Group | None:
+def _group_named(groups: list[ToolGroup], space: str, table: str) -> ToolGroup | None:
     name = f"{space}__{table}" if space else table
     return next((group for group in groups if group.name == name), None)
 
 
-def _table(group: Group, groups: list[Group], bound: Mapping[str, Operation]) -> Table:
+def _table(group: ToolGroup, groups: list[ToolGroup], bound: Mapping[str, Operation]) -> Table:
     parents: dict[str, str] = {}
     for name in group.scope:
-        parent = _named(groups, group.space, table_name_of(name))
+        parent = _group_named(groups, group.space, table_name_of(name))
         if parent is not None and parent is not group and _fits_key(name, parent):
             parents[name] = f"{parent.name}.{parent.key[0]}"
     return Table(
@@ -470,7 +466,7 @@ def _table(group: Group, groups: list[Group], bound: Mapping[str, Operation]) ->
     )
 
 
-def _fits_key(name: str, parent: Group) -> bool:
+def _fits_key(name: str, parent: ToolGroup) -> bool:
     """Whether a field such as `ticket_id` holds the keys of `parent`, and not `ticket_slug`."""
     if len(parent.key) != 1:
         return False
@@ -478,7 +474,7 @@ def _fits_key(name: str, parent: Group) -> bool:
     return kind not in (*STRONG, *WEAK) or own == (kind,) or {kind, *own} <= {"id", "uuid", "gid"}
 
 
-def _overridden(inferred: Table | None, said: Table) -> Table:
+def _override(inferred: Table | None, said: Table) -> Table:
     """A table with what a scenario says in place of what was inferred."""
     if inferred is None:
         return said

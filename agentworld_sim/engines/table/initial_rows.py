@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentworld_sim.engines.table import times
-from agentworld_sim.engines.table.database import counted
+from agentworld_sim.engines.table.database import key_number
 from agentworld_sim.engines.table.errors import singular
 from agentworld_sim.engines.table.generate import Maker
-from agentworld_sim.engines.table.json_schemas import Schema, nullable, resolved, types_of
+from agentworld_sim.engines.table.json_schemas import Schema, nullable, resolve_schema, types_of
 from agentworld_sim.engines.table.keys import next_key
 from agentworld_sim.engines.table.layout import (
     BEGUN,
     MISSING,
-    Stored,
+    StoredRecord,
     get,
     key_of,
     put,
@@ -28,8 +28,8 @@ from agentworld_sim.engines.table.layout import (
     table_path,
 )
 from agentworld_sim.engines.table.operation import Plan, Table
-from agentworld_sim.engines.table.plausible import PEOPLE, Draw, made_us
-from agentworld_sim.engines.table.query import in_order
+from agentworld_sim.engines.table.plausible import PEOPLE, SeededRandom, creation_time_us
+from agentworld_sim.engines.table.query import order_fields
 from agentworld_sim.errors import UsageError
 
 USUAL = 5
@@ -53,16 +53,16 @@ def roots_of(plan: Plan, table: str) -> tuple[Schema, ...]:
     )
 
 
-def beginning(plan: Plan, table: Table, *, seed: int, clock_us: int) -> list[Stored]:
+def initial_records(plan: Plan, table: Table, *, seed: int, clock_us: int) -> list[StoredRecord]:
     """The first records of a table.
 
     Raises:
         UsageError: two records of the scenario have one key.
     """
-    return _Beginning(plan, seed, clock_us // _DAY_US * _DAY_US).stored(table)
+    return _InitialRecords(plan, seed, clock_us // _DAY_US * _DAY_US).stored_records(table)
 
 
-def begun_values(table: Table, records: Sequence[Stored]) -> dict[str, Any]:
+def initial_values(table: Table, records: Sequence[StoredRecord]) -> dict[str, Any]:
     """What the state holds once a table has its first records."""
     values: dict[str, Any] = {table_path(table.name): dict(BEGUN)}
     values.update((record_path(table.name, one.key), one.to_json()) for one in records)
@@ -70,14 +70,14 @@ def begun_values(table: Table, records: Sequence[Stored]) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class _Beginning:
+class _InitialRecords:
     plan: Plan
     seed: int
     day_us: int
     _under_way: list[str] = field(default_factory=list[str])
 
-    def stored(self, table: Table) -> list[Stored]:
-        found: dict[str, Stored] = {}
+    def stored_records(self, table: Table) -> list[StoredRecord]:
+        found: dict[str, StoredRecord] = {}
         for number, record in enumerate(self.records(table), 1):
             key = key_of(record, table, number)
             if key in found and number > len(table.records):
@@ -89,7 +89,7 @@ class _Beginning:
                     f" {' and '.join(table.key)} of one of them in the scenario."
                 )
             roots = roots_of(self.plan, table.name)
-            found[key] = in_order(Stored(key, number, record), table, roots)
+            found[key] = order_fields(StoredRecord(key, number, record), table, roots)
         return list(found.values())
 
     def records(self, table: Table) -> list[dict[str, Any]]:
@@ -99,36 +99,38 @@ class _Beginning:
         self._under_way.append(table.name)
         try:
             if table.records:
-                given = self._completed(table)
-                return given + self._made_up(table, table.generate or 0, beside=given)
+                given = self._complete_records(table)
+                return given + self._invent_records(table, table.generate or 0, beside=given)
             count = table.generate
             if count is None:
                 own = set(table.fields) - {*table.key, *table.scope}
                 count = USUAL if own else 0
-            return self._made_up(table, count)
+            return self._invent_records(table, count)
         finally:
             self._under_way.pop()
 
-    def _completed(self, table: Table) -> list[dict[str, Any]]:
+    def _complete_records(self, table: Table) -> list[dict[str, Any]]:
         """The scenario's records, with the keys and the fields that answers must have."""
         records = [dict(record) for record in table.records]
         given = [record for record in records if _has_key(record, table)]
         for place, record in enumerate(records):
-            self._give_key(record, table, given, Draw(self.seed, table.name, place), new=True)
+            self._give_key(
+                record, table, given, SeededRandom(self.seed, table.name, place), new=True
+            )
             given.append(record)
-            maker = self._maker(table, Draw(self.seed, table.name, place), new=True)
+            maker = self._maker(table, SeededRandom(self.seed, table.name, place), new=True)
             for name in table.required:
                 if get(record, name, MISSING) is MISSING:
                     schema = table.fields.get(name, {})
                     put(record, name, maker.value(schema, name, about=table.name))
         return records
 
-    def _made_up(
+    def _invent_records(
         self, table: Table, count: int, *, beside: Sequence[dict[str, Any]] = ()
     ) -> list[dict[str, Any]]:
-        draws = [Draw(self.seed, table.name, number) for number in range(count)]
+        draws = [SeededRandom(self.seed, table.name, number) for number in range(count)]
         # The oldest first, as they would have been made.
-        draws.sort(key=lambda draw: made_us(draw, self.day_us))
+        draws.sort(key=lambda draw: creation_time_us(draw, self.day_us))
         parents = self._parents(table)
         records: list[dict[str, Any]] = []
         for draw in draws:
@@ -137,7 +139,7 @@ class _Beginning:
             for name, schema in table.fields.items():
                 if name in record or name in table.key:
                     continue
-                referred = self._referred(table, name, schema, draw)
+                referred = self._reference_value(table, name, schema, draw)
                 if referred is MISSING:
                     referred = maker.value(schema, name, about=table.name)
                 record[name] = referred
@@ -146,7 +148,7 @@ class _Beginning:
             records.append(record)
         return records
 
-    def _maker(self, table: Table, draw: Draw, *, new: bool = False) -> Maker:
+    def _maker(self, table: Table, draw: SeededRandom, *, new: bool = False) -> Maker:
         roots = roots_of(self.plan, table.name)
         return Maker(draw=draw, clock_us=self.day_us, roots=roots, new=new)
 
@@ -155,14 +157,14 @@ class _Beginning:
         record: dict[str, Any],
         table: Table,
         others: Sequence[Mapping[str, Any]],
-        draw: Draw,
+        draw: SeededRandom,
         *,
         new: bool = False,
     ) -> None:
         for path in table.key:
             if get(record, path) is not None:
                 continue
-            schema = resolved(table.fields.get(path, {}), roots_of(self.plan, table.name))
+            schema = resolve_schema(table.fields.get(path, {}), roots_of(self.plan, table.name))
             held = [get(other, path) for other in others]
             if not table.generated_key and not new and "string" in types_of(schema):
                 key = self._maker(table, draw).value(schema, path, about=table.name)
@@ -174,9 +176,9 @@ class _Beginning:
                     schema,
                     record,
                     table=table.name,
-                    highest=max((counted(one) or 0 for one in held), default=0),
+                    highest=max((key_number(one) or 0 for one in held), default=0),
                     like=next((one for one in held if one is not None), None),
-                    draw=draw.at("key", path),
+                    draw=draw.derive("key", path),
                     taken=held.__contains__,
                 )
             put(record, path, key)
@@ -190,7 +192,7 @@ class _Beginning:
         candidates: list[tuple[dict[str, str], Table]] = []
         for other in self._of_server(table).values():
             if other.name != table.name:
-                candidates.append((_shared(left, other), other))
+                candidates.append((_shared_fields(left, other), other))
         candidates.sort(key=lambda one: -len(one[0]))
         for name, where in table.parents.items():
             told = self.plan.tables.get(where.partition(".")[0])
@@ -210,7 +212,7 @@ class _Beginning:
         self,
         table: Table,
         parents: Sequence[tuple[dict[str, str], list[dict[str, Any]]]],
-        draw: Draw,
+        draw: SeededRandom,
     ) -> dict[str, Any]:
         record: dict[str, Any] = {}
         for place, (fields, records) in enumerate(parents):
@@ -220,17 +222,17 @@ class _Beginning:
         for name in table.scope:
             if get(record, name) is None:
                 # The same in every table, so that what belongs together is found together.
-                maker = self._maker(table, Draw(self.seed, "scope"))
+                maker = self._maker(table, SeededRandom(self.seed, "scope"))
                 schema = table.fields.get(name, {"type": "string"})
                 put(record, name, maker.value(schema, name, about=name))
         return record
 
-    def _referred(self, table: Table, name: str, schema: Schema, draw: Draw) -> Any:
+    def _reference_value(self, table: Table, name: str, schema: Schema, draw: SeededRandom) -> Any:
         """A value that names a record of another table, if the field is one that does."""
         other = self._reference(table, name)
         if other is None or other.name == table.name:
             return MISSING
-        kinds = set(types_of(resolved(schema, roots_of(self.plan, table.name))))
+        kinds = set(types_of(resolve_schema(schema, roots_of(self.plan, table.name))))
         if "enum" in schema or not kinds <= {"string", "integer", "number", "null"}:
             return MISSING
         records = self.records(other)
@@ -282,7 +284,7 @@ class _Beginning:
                 record[name] = None
 
 
-def _shared(scope: Sequence[str], other: Table) -> dict[str, str]:
+def _shared_fields(scope: Sequence[str], other: Table) -> dict[str, str]:
     """Which fields of a scope another table's records give."""
     found: dict[str, str] = {}
     thing = singular(other.name).replace(" ", "_")

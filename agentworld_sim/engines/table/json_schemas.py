@@ -26,7 +26,7 @@ class Budget:
         return self.left > 0
 
 
-def resolved(
+def resolve_schema(
     schema: Any, roots: Sequence[Schema], *, depth: int = _DEEPEST, budget: Budget | None = None
 ) -> Schema:
     """`schema` with its own `$ref` followed and `allOf` folded in; nothing is ever fetched.
@@ -34,7 +34,6 @@ def resolved(
     Args:
         schema: A schema; `true` and what is no schema stand for any value.
         roots: Where references point into, tried in order.
-        depth: How deep `allOf` is folded.
         budget: What the whole of a larger schema may take.
     """
     budget = budget or Budget()
@@ -44,10 +43,10 @@ def resolved(
         held = cast("Schema", schema)
         if "$ref" in held:
             rest = {key: value for key, value in held.items() if key != "$ref"}
-            found = _pointed(held["$ref"], roots)
+            found = _resolve_pointer(held["$ref"], roots)
             schema = {**found, **rest} if rest else found
         elif isinstance(held.get("allOf"), list):
-            schema = _folded(held, roots, depth - 1, budget)
+            schema = _fold_all_of(held, roots, depth - 1, budget)
         else:
             return held
     return {}
@@ -77,17 +76,17 @@ def alternatives(schema: Schema) -> list[Any]:
 
 def alternative_types(schema: Any, roots: Sequence[Schema]) -> set[str]:
     """Every type that the schema or one of its alternatives allows; empty when it does not say."""
-    own = resolved(schema, roots)
+    own = resolve_schema(schema, roots)
     kinds = set(types_of(own))
     if not kinds:
         for one in alternatives(own):
-            kinds |= set(types_of(resolved(one, roots)))
+            kinds |= set(types_of(resolve_schema(one, roots)))
     return kinds
 
 
 def nullable(schema: Any, roots: Sequence[Schema]) -> bool:
     """Whether `null` fits."""
-    own = resolved(schema, roots)
+    own = resolve_schema(schema, roots)
     listed = own.get("enum")
     if isinstance(listed, list):
         return None in cast("list[Any]", listed)
@@ -96,9 +95,9 @@ def nullable(schema: Any, roots: Sequence[Schema]) -> bool:
 
 def not_null(schema: Any, roots: Sequence[Schema]) -> Schema:
     """The schema of the values that are not null: one alternative of several."""
-    own = resolved(schema, roots)
+    own = resolve_schema(schema, roots)
     for one in alternatives(own):
-        inner = resolved(one, roots)
+        inner = resolve_schema(one, roots)
         if types_of(inner) != ("null",):
             rest = {key: value for key, value in own.items() if key not in ("anyOf", "oneOf")}
             return not_null({**rest, **inner}, roots)
@@ -107,7 +106,7 @@ def not_null(schema: Any, roots: Sequence[Schema]) -> Schema:
 
 def properties_of(schema: Any, roots: Sequence[Schema]) -> Mapping[str, Any]:
     """The properties that an object's schema names."""
-    held = resolved(schema, roots).get("properties")
+    held = resolve_schema(schema, roots).get("properties")
     return cast("Mapping[str, Any]", held) if isinstance(held, Mapping) else {}
 
 
@@ -123,7 +122,7 @@ def at(schema: Any, path: str, roots: Sequence[Schema]) -> Schema:
     return at(named[first], rest, roots) if dot and first in named else {}
 
 
-def _pointed(reference: Any, roots: Sequence[Schema]) -> Schema:
+def _resolve_pointer(reference: Any, roots: Sequence[Schema]) -> Schema:
     if not isinstance(reference, str) or not reference.startswith("#"):
         return {}
     parts = [
@@ -138,10 +137,12 @@ def _pointed(reference: Any, roots: Sequence[Schema]) -> Schema:
     return {}
 
 
-def _folded(schema: Schema, roots: Sequence[Schema], depth: int, budget: Budget) -> dict[str, Any]:
+def _fold_all_of(
+    schema: Schema, roots: Sequence[Schema], depth: int, budget: Budget
+) -> dict[str, Any]:
     folded = {key: value for key, value in schema.items() if key != "allOf"}
     for part in schema["allOf"]:
-        inner = resolved(part, roots, depth=depth, budget=budget)
+        inner = resolve_schema(part, roots, depth=depth, budget=budget)
         properties = {**inner.get("properties", {}), **folded.get("properties", {})}
         required = list(dict.fromkeys([*folded.get("required", ()), *inner.get("required", ())]))
         folded = {**inner, **folded}
@@ -178,10 +179,10 @@ _KEPT = frozenset(
 
 def shape(schema: object) -> dict[str, Any]:
     """A schema with what it refers to put in, its `allOf` merged and `null` left aside."""
-    return _Shaping(mapping(schema)).shape(schema, DEPTH)
+    return _ShapeBuilder(mapping(schema)).shape(schema, DEPTH)
 
 
-class _Shaping:
+class _ShapeBuilder:
     """Shapes one document."""
 
     def __init__(self, root: dict[str, Any]) -> None:
@@ -189,7 +190,7 @@ class _Shaping:
         self.budget = Budget()
 
     def shape(self, schema: object, depth: int) -> dict[str, Any]:
-        found = dict(resolved(schema, self.roots, budget=self.budget))
+        found = dict(resolve_schema(schema, self.roots, budget=self.budget))
         if depth <= 0 or self.budget.left <= 0:
             return {key: found[key] for key in ("type", "enum", "format") if key in found}
         for key in ("anyOf", "oneOf"):
@@ -213,18 +214,18 @@ class _Shaping:
         real = [arm for arm in arms if arm.get("type") != "null" and arm != {"const": None}]
         rest = {name: value for name, value in schema.items() if name != key}
         if len(real) == 1:
-            return _merged(real[0], rest)
+            return _merge(real[0], rest)
         if real and all(enum_of(arm) for arm in real):
             return {**rest, "enum": [value for arm in real for value in enum_of(arm)]}
         return {**rest, key: real} if real else rest
 
 
-def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     merged = {**one, **other}
     if "properties" in one and "properties" in other:
         merged["properties"] = {**mapping(one["properties"]), **mapping(other["properties"])}
     if "required" in one and "required" in other:
-        merged["required"] = [*required(one), *required(other)]
+        merged["required"] = [*required_properties(one), *required_properties(other)]
     return merged
 
 
@@ -233,7 +234,7 @@ def properties(schema: object) -> dict[str, dict[str, Any]]:
     return {name: mapping(one) for name, one in mapping(mapping(schema).get("properties")).items()}
 
 
-def required(schema: Shape) -> tuple[str, ...]:
+def required_properties(schema: Shape) -> tuple[str, ...]:
     """The properties that an object must have."""
     return tuple(name for name in items_of(schema.get("required")) if isinstance(name, str))
 

@@ -10,7 +10,7 @@ from agentworld_sim.engines.table import plausible
 from agentworld_sim.engines.table.database import split_number
 from agentworld_sim.engines.table.generate import fitting_text
 from agentworld_sim.engines.table.json_schemas import Schema, types_of
-from agentworld_sim.engines.table.plausible import Draw
+from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import texts
 from agentworld_sim.engines.table.regex_text import text_for
 from agentworld_sim.engines.table.times import snake
@@ -32,16 +32,13 @@ def next_key(
     table: str,
     highest: int,
     like: Any,
-    draw: Draw,
+    draw: SeededRandom,
     taken: Callable[[Any], bool],
 ) -> Any:
     """A key that no record of the scope has.
 
     Args:
-        path: The key's field.
-        schema: Of the field.
-        record: The record so far.
-        table: The table's name.
+        path: The key's field, of which `schema` is.
         highest: The highest number in a key of the scope.
         like: Another record's key, for its look; `None` for none.
         draw: What chooses.
@@ -57,7 +54,7 @@ def next_key(
         return number
     for attempt in range(1000):
         number = highest + 1 + attempt
-        key = _text_key(path, schema, record, table, number, like, draw.at(attempt), attempt)
+        key = _text_key(path, schema, record, table, number, like, draw.derive(attempt), attempt)
         key = _short(key, schema)
         if not taken(key):
             return key
@@ -80,7 +77,7 @@ def _text_key(
     table: str,
     number: int,
     like: Any,
-    draw: Draw,
+    draw: SeededRandom,
     attempt: int,
 ) -> str:
     style = schema.get("format")
@@ -91,10 +88,10 @@ def _text_key(
     if style == "uuid" or _UUID.fullmatch(like) or field in ("uuid", "guid"):
         return draw.uuid()
     if style in ("email", "uri", "url", "hostname"):
-        place = plausible.Place(draw, field, table, 0, path)
+        place = plausible.FieldContext(draw, field, table, 0, path)
         return fitting_text(plausible.text(place, str(style)), schema, draw)
     if field in _SLUGS or (like and _is_slug(like)):
-        named = _named(record, path)
+        named = _record_name(record, path)
         if named:
             slug = plausible.slug(named) or _one_word(table)
             return fitting_text(slug if not attempt else f"{slug}-{attempt + 1}", limits, draw)
@@ -139,7 +136,7 @@ def _is_slug(text: str) -> bool:
     return re.fullmatch(r"[a-z]+(?:-[a-z0-9]+)*-[a-z]+(?:-\d+)?", text) is not None
 
 
-def _named(record: Mapping[str, Any], path: str) -> str:
+def _record_name(record: Mapping[str, Any], path: str) -> str:
     """The name or title of a record, for a key that is made from it."""
     for name in _NAMES:
         value = record.get(name)

@@ -23,7 +23,7 @@ BEGUN: Mapping[str, Any] = {"begun": True}
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRecord:
     """One record and its place."""
 
     key: str
@@ -45,14 +45,14 @@ def record_path(table: str, key: str) -> str:
     return f"{table_path(table)}/{key}"
 
 
-def joined(values: Sequence[Any]) -> str:
+def join_values(values: Sequence[Any]) -> str:
     """Values as a part of a key: their JSON without the brackets."""
     return canonical_json(list(values))[1:-1]
 
 
 def scope_of(record: Mapping[str, Any], table: Table) -> str:
     """What the record belongs to, as text."""
-    return joined([get(record, path) for path in table.scope])
+    return join_values([get(record, path) for path in table.scope])
 
 
 def key_of(record: Mapping[str, Any], table: Table, number: int) -> str:
@@ -60,14 +60,14 @@ def key_of(record: Mapping[str, Any], table: Table, number: int) -> str:
     named = [get(record, path, MISSING) for path in table.key]
     if not named or any(value is MISSING or value is None for value in named):
         return f"#{number}"
-    return joined([*(get(record, path) for path in table.scope), *named])
+    return join_values([*(get(record, path) for path in table.scope), *named])
 
 
-def stored_in(values: Mapping[str, Any], table: str) -> list[Stored]:
+def records_of_table(values: Mapping[str, Any], table: str) -> list[StoredRecord]:
     """All records of a table, in the order of insertion."""
     prefix = table_path(table) + "/"
     found = [
-        _stored(path.removeprefix(prefix), value)
+        _stored_record(path.removeprefix(prefix), value)
         for path, value in values.items()
         if path.startswith(prefix) and not path.startswith(HIGHEST, len(prefix))
     ]
@@ -80,16 +80,16 @@ def tables_in(values: Mapping[str, Any]) -> list[str]:
     return sorted({unquote(rest.partition("/")[0]) for rest in rests})
 
 
-def table_in(values: Mapping[str, Any], plan: Plan, name: str) -> Table:
+def resolve_table(values: Mapping[str, Any], plan: Plan, name: str) -> Table:
     """What is known of a table: what the plan says, else what its records show."""
     known = plan.tables.get(name)
     if known is not None:
         return known
-    key, scope = _shown_key(stored_in(values, name))
+    key, scope = _key_of_records(records_of_table(values, name))
     return Table(name=name, key=key, scope=scope)
 
 
-def _shown_key(records: Iterable[Stored]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _key_of_records(records: Iterable[StoredRecord]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which fields make up the keys of records that no plan knows."""
     for stored in records:
         if stored.key.startswith("#"):
@@ -105,8 +105,8 @@ def _shown_key(records: Iterable[Stored]) -> tuple[tuple[str, ...], tuple[str, .
     return ("id",), ()
 
 
-def _stored(key: str, value: Mapping[str, Any]) -> Stored:
-    return Stored(key, value["n"], value["record"])
+def _stored_record(key: str, value: Mapping[str, Any]) -> StoredRecord:
+    return StoredRecord(key, value["n"], value["record"])
 
 
 MISSING: Any = object()

@@ -13,7 +13,7 @@ from agentworld_sim.engines.table.json_schemas import (
     item_of,
     kind_of,
     properties,
-    required,
+    required_properties,
 )
 from agentworld_sim.engines.table.operation import Output
 from agentworld_sim.engines.table.reading import Reading
@@ -38,7 +38,7 @@ META = TOTALS | COUNTS | CURSORS | MORES | SUCCESSES | MESSAGES | ERRORS
 
 
 @dataclass(slots=True)
-class Answers:
+class OutputReading:
     """What a tool's output schema says."""
 
     output: Output = field(default_factory=Output)
@@ -51,29 +51,31 @@ class Answers:
     problem: str | None = None
 
 
-def answers_of(read: Reading) -> Answers:
+def read_output_schema(read: Reading) -> OutputReading:
     """What the output schema of a tool says."""
     if read.output is None:
-        return Answers()
-    answers = Answers(output=Output(schema=read.tool.output_schema))
+        return OutputReading()
+    answers = OutputReading(output=Output(schema=read.tool.output_schema))
     if read.does == "count":
-        return _counted(read, read.output)
+        return _read_count(read, read.output)
     found = dict(_lists(read.output))
     answers.lists = {path: item_of(one) for path, one in found.items() if is_records(one)}
     if read.does in ("list", "search"):
-        return _listed(read, answers, found)
-    return _single(read, answers, found)
+        return _read_list(read, answers, found)
+    return _read_single(read, answers, found)
 
 
-def _counted(read: Reading, schema: dict[str, Any]) -> Answers:
+def _read_count(read: Reading, schema: dict[str, Any]) -> OutputReading:
     if kind_of(schema) in ("integer", "number"):
-        return Answers(output=Output(total="", schema=read.tool.output_schema))
+        return OutputReading(output=Output(total="", schema=read.tool.output_schema))
     numbers = [name for name, one in properties(schema).items() if kind_of(one) == "integer"]
     named = [name for name in numbers if snake(name) in TOTALS | COUNTS]
     path = named[0] if len(named) == 1 else numbers[0] if len(numbers) == 1 else None
     if path is None:
-        return Answers(problem="its output schema does not say where the number goes")
-    return _beside(read, Answers(output=Output(total=path, schema=read.tool.output_schema)), path)
+        return OutputReading(problem="its output schema does not say where the number goes")
+    return _read_siblings(
+        read, OutputReading(output=Output(total=path, schema=read.tool.output_schema)), path
+    )
 
 
 def _lists(schema: dict[str, Any], path: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
@@ -86,8 +88,8 @@ def _lists(schema: dict[str, Any], path: str = "", depth: int = 3) -> Iterator[t
                 yield from _lists(one, f"{path}.{name}" if path else name, depth - 1)
 
 
-def _listed(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
-    noun = read.told or read.noun
+def _read_list(read: Reading, answers: OutputReading, found: dict[str, Any]) -> OutputReading:
+    noun = read.stated_noun or read.noun
     names = {plural(noun[-1]), noun[-1], "_".join((*noun[:-1], plural(noun[-1])))}
     several = [path for path in found if snake(path.rpartition(".")[2]) in names]
     wrapped = [path for path in found if path == "" or snake(path.rpartition(".")[2]) in WRAPPERS]
@@ -111,20 +113,20 @@ def _listed(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
         values = "?"
     schema = read.tool.output_schema
     answers.output = Output(records=path, values=values, schema=schema)
-    return _beside(read, answers, path)
+    return _read_siblings(read, answers, path)
 
 
-def _single(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
+def _read_single(read: Reading, answers: OutputReading, found: dict[str, Any]) -> OutputReading:
     schema = read.output or {}
-    own = read.told or read.noun
+    own = read.stated_noun or read.noun
     noun = {"_".join(own), own[-1], *WRAPPERS}
-    path, record = _unwrapped(schema, noun)
+    path, record = _unwrap(schema, noun)
     if path:
         answers.output = Output(record=path, schema=read.tool.output_schema)
         answers.record = record
-        return _beside(read, answers, path)
+        return _read_siblings(read, answers, path)
     if len(answers.lists) > 1 and len(answers.lists) == len(properties(schema)):
-        return _listed(read, answers, found)
+        return _read_list(read, answers, found)
     names = [snake(name) for name in properties(schema)]
     if len(found) == 1 and all(
         name in META or name in noun or _plural(name, read) for name in names
@@ -132,9 +134,9 @@ def _single(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
         path = next(iter(found))
         answers.output = Output(records=path, record=path, schema=read.tool.output_schema)
         answers.record = item_of(found[path]) if is_records(found[path]) else None
-        return _beside(read, answers, path)
+        return _read_siblings(read, answers, path)
     answers.output = Output(schema=read.tool.output_schema)
-    answers = _beside(read, answers, "")
+    answers = _read_siblings(read, answers, "")
     if read.does == "delete" or kind_of(schema) != "object" or not properties(schema):
         return answers
     told = {name for name in properties(schema) if snake(name) in SUCCESSES | MESSAGES | ERRORS}
@@ -145,12 +147,12 @@ def _single(read: Reading, answers: Answers, found: dict[str, Any]) -> Answers:
         answers.record = {
             **schema,
             "properties": kept,
-            "required": [name for name in required(schema) if name in kept],
+            "required": [name for name in required_properties(schema) if name in kept],
         }
     return answers
 
 
-def _unwrapped(schema: dict[str, Any], noun: set[str]) -> tuple[str, dict[str, Any]]:
+def _unwrap(schema: dict[str, Any], noun: set[str]) -> tuple[str, dict[str, Any]]:
     """The path of the record inside objects that only hold it, and its shape."""
     path = ""
     for _ in range(3):
@@ -168,10 +170,10 @@ def _unwrapped(schema: dict[str, Any], noun: set[str]) -> tuple[str, dict[str, A
 
 
 def _plural(name: str, read: Reading) -> bool:
-    return singulars(name)[-1:] == (read.told or read.noun)[-1:]
+    return singulars(name)[-1:] == (read.stated_noun or read.noun)[-1:]
 
 
-def _beside(read: Reading, answers: Answers, path: str) -> Answers:
+def _read_siblings(read: Reading, answers: OutputReading, path: str) -> OutputReading:
     """Reads what stands beside the payload, level by level."""
     level, prefix = read.output or {}, ""
     found: dict[str, Any] = {}
@@ -201,8 +203,8 @@ def _beside(read: Reading, answers: Answers, path: str) -> Answers:
                 fixed[here] = []
             elif word in MESSAGES and kind == "string" and (path or read.does != "read"):
                 found.setdefault("message", here)
-            elif name in required(level):
-                argument = read.named(word) if path else None
+            elif name in required_properties(level):
+                argument = read.argument_named(word) if path else None
                 value = _success(one) if path or read.does == "delete" else None
                 if argument is not None:
                     echoed[here] = argument

@@ -14,7 +14,7 @@ from agentworld_sim.engines.table import times
 T = TypeVar("T")
 
 
-class Draw:
+class SeededRandom:
     """A source of choices. Each choice is named, so that it does not depend on those before it."""
 
     __slots__ = ("_where",)
@@ -22,9 +22,9 @@ class Draw:
     def __init__(self, *where: object) -> None:
         self._where = "\n".join(map(str, where))
 
-    def at(self, *where: object) -> Draw:
+    def derive(self, *where: object) -> SeededRandom:
         """A source of its own."""
-        return Draw(self._where, *where)
+        return SeededRandom(self._where, *where)
 
     def number(self, name: object = "") -> int:
         """64 random bits."""
@@ -133,10 +133,10 @@ _YEAR_DAYS = 365
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldContext:
     """What a value is for."""
 
-    draw: Draw
+    draw: SeededRandom
     """Of the whole record: fields that say the same of somebody agree."""
     name: str
     """The field's."""
@@ -148,22 +148,22 @@ class Place:
     """The field's place in the record."""
 
     @property
-    def own(self) -> Draw:
+    def own(self) -> SeededRandom:
         """For choices of this field alone."""
-        return self.draw.at(self.path or self.name)
+        return self.draw.derive(self.path or self.name)
 
 
-def made_us(draw: Draw, clock_us: int) -> int:
+def creation_time_us(draw: SeededRandom, clock_us: int) -> int:
     """When a record was made: in the months before the world's day."""
     day = clock_us // _DAY_US * _DAY_US
     made = day - (1 + draw.below(120, "days ago")) * _DAY_US
     return made + draw.below(_DAY_US // 1_000_000, "second") * 1_000_000
 
 
-def moment_us(place: Place) -> int:
+def moment_us(place: FieldContext) -> int:
     """When something of a record was: it was made before it was changed, and both before today."""
     day = place.clock_us // _DAY_US * _DAY_US
-    made = made_us(place.draw, place.clock_us)
+    made = creation_time_us(place.draw, place.clock_us)
     name = times.snake(place.name)
     if name in times.MADE:
         return made
@@ -175,13 +175,8 @@ def moment_us(place: Place) -> int:
     return made + later
 
 
-def text(place: Place, style: str = "") -> str:
-    """A text for a field.
-
-    Args:
-        place: The field.
-        style: The schema's `format`, if it has one.
-    """
+def text(place: FieldContext, style: str = "") -> str:
+    """A text for a field; `style` is the schema's `format`, if it has one."""
     maker = _FORMATS.get(style)
     if maker is not None:
         return maker(place)
@@ -193,11 +188,11 @@ def text(place: Place, style: str = "") -> str:
     if tokens[-1] == "name":
         return _thing_name(place)
     if times.is_moment(place.name):
-        return str(times.written(moment_us(place), place.name, {"type": "string"}))
+        return str(times.format_moment(moment_us(place), place.name, {"type": "string"}))
     return _words(place)
 
 
-def number(place: Place) -> float:
+def number(place: FieldContext) -> float:
     """A number for a field, with two decimals where that is usual."""
     name = times.snake(place.name)
     tokens = set(name.split("_"))
@@ -242,27 +237,27 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")
 
 
-def _person(place: Place) -> tuple[str, str]:
+def _person(place: FieldContext) -> tuple[str, str]:
     # An object of its own (an assignee) is somebody else than the record's.
-    whom = place.draw.at(place.about)
+    whom = place.draw.derive(place.about)
     return whom.one_of(FIRST_NAMES, "first"), whom.one_of(LAST_NAMES, "last")
 
 
-def _full_name(place: Place) -> str:
+def _full_name(place: FieldContext) -> str:
     return " ".join(_person(place))
 
 
-def _login(place: Place) -> str:
+def _login(place: FieldContext) -> str:
     first, last = _person(place)
     return f"{first[0]}{last}".lower()
 
 
-def _email(place: Place) -> str:
+def _email(place: FieldContext) -> str:
     first, last = _person(place)
     return f"{first}.{last}@example.com".lower()
 
 
-def _thing_name(place: Place) -> str:
+def _thing_name(place: FieldContext) -> str:
     around = set(times.snake(place.about).split("_"))
     mine = set(times.snake(place.name).split("_"))
     if (around | mine) & PEOPLE:
@@ -276,31 +271,31 @@ def _thing_name(place: Place) -> str:
     return place.own.one_of(THINGS)
 
 
-def _title(place: Place) -> str:
+def _title(place: FieldContext) -> str:
     return place.draw.one_of(TITLES, "title")
 
 
-def _body(place: Place) -> str:
+def _body(place: FieldContext) -> str:
     first = place.own.one_of(SENTENCES, "first")
     second = place.own.one_of(SENTENCES, "second")
     return first if first == second else f"{first} {second}"
 
 
-def _url(place: Place) -> str:
+def _url(place: FieldContext) -> str:
     about = slug(times.snake(place.about)) or "items"
     return f"https://example.com/{about}/{place.draw.hex(8, 'url')}"
 
 
-def _words(place: Place) -> str:
+def _words(place: FieldContext) -> str:
     return f"{place.own.one_of(WORDS, 'first')} {place.own.one_of(THINGS, 'second').lower()}"
 
 
-def _time(kind: str) -> Callable[[Place], str]:
+def _time(kind: str) -> Callable[[FieldContext], str]:
     schema: Mapping[str, Any] = {"type": "string", "format": kind}
-    return lambda place: str(times.written(moment_us(place), place.name, schema))
+    return lambda place: str(times.format_moment(moment_us(place), place.name, schema))
 
 
-_FORMATS: Mapping[str, Callable[[Place], str]] = {
+_FORMATS: Mapping[str, Callable[[FieldContext], str]] = {
     "date-time": _time("date-time"),
     "date": _time("date"),
     "time": _time("time"),
@@ -326,8 +321,8 @@ _FORMATS: Mapping[str, Callable[[Place], str]] = {
 
 
 def _rule(
-    pattern: str, make: Callable[[Place], str]
-) -> tuple[re.Pattern[str], Callable[[Place], str]]:
+    pattern: str, make: Callable[[FieldContext], str]
+) -> tuple[re.Pattern[str], Callable[[FieldContext], str]]:
     return re.compile(pattern), make
 
 
@@ -341,7 +336,7 @@ _TEXTS = (
     _rule(
         r"(author|assignee|owner|creator|reporter|created_by|updated_by|assigned_to|sender|reviewer"
         r"|requester|from_user|to_user)",
-        lambda place: _login(Place(place.draw, place.name, place.path, place.clock_us)),
+        lambda place: _login(FieldContext(place.draw, place.name, place.path, place.clock_us)),
     ),
     _rule(r"(.*_)?(title|subject|summary|headline|topic|task)", _title),
     _rule(

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from agentworld_sim.engines.table import times
 from agentworld_sim.engines.table.json_schemas import Schema, not_null, properties_of
-from agentworld_sim.engines.table.layout import Stored, get
+from agentworld_sim.engines.table.layout import StoredRecord, get
 from agentworld_sim.engines.table.operation import Table
 
 NAMES = ("id", "name", "login", "username", "key", "slug", "number", "email")
@@ -150,8 +150,8 @@ def number(value: Any) -> Decimal | None:
 
 def _moment(value: Any, beside: Any) -> int | None:
     """`value` as a moment; a number is one only beside a text that is one."""
-    read = times.read(value)
-    if read is not None or times.read(beside) is None:
+    read = times.parse_moment(value)
+    if read is not None or times.parse_moment(beside) is None:
         return read
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -159,32 +159,26 @@ def _moment(value: Any, beside: Any) -> int | None:
     return int(Decimal(str(value)) * scale) if abs(value) < 10**15 else None
 
 
-def in_order(stored: Stored, table: Table, roots: Sequence[Schema]) -> Stored:
+def order_fields(stored: StoredRecord, table: Table, roots: Sequence[Schema]) -> StoredRecord:
     """The record with its fields as the table lists them; others go first where they name it, and
-    last, by name, where they do not.
-
-    Args:
-        stored: The record.
-        table: Its table.
-        roots: Where references in the fields' schemas point into.
-    """
+    last, by name, where they do not. References in the fields' schemas point into `roots`."""
     record = stored.record
     first = [path for path in (*table.scope, *table.key) if path not in table.fields]
     known = [name for name in (*first, *table.fields) if name in record]
     names = dict.fromkeys([*known, *sorted(record)])
-    ordered = {name: _ordered(record[name], table.fields.get(name), roots) for name in names}
+    ordered = {name: _order_fields(record[name], table.fields.get(name), roots) for name in names}
     return replace(stored, record=ordered)
 
 
-def _ordered(value: Any, schema: Any, roots: Sequence[Schema]) -> Any:
+def _order_fields(value: Any, schema: Any, roots: Sequence[Schema]) -> Any:
     if isinstance(value, dict):
         held = cast("dict[str, Any]", value)
         named: Mapping[str, Any] = {}
         if schema is not None:
             named = properties_of(not_null(schema, roots), roots)
         names = dict.fromkeys([*(name for name in named if name in held), *sorted(held)])
-        return {name: _ordered(held[name], named.get(name), roots) for name in names}
+        return {name: _order_fields(held[name], named.get(name), roots) for name in names}
     if isinstance(value, list):
         items = None if schema is None else not_null(schema, roots).get("items")
-        return [_ordered(one, items, roots) for one in cast("list[Any]", value)]
+        return [_order_fields(one, items, roots) for one in cast("list[Any]", value)]
     return value

@@ -10,7 +10,7 @@ from agentworld_sim.engines.table.json_schemas import (
     enum_of,
     kind_of,
     properties,
-    required,
+    required_properties,
     shape,
     unsaid_result,
 )
@@ -64,14 +64,14 @@ class Reading:
     """The words before the verb, where the noun follows it: `jira` of `jira_add_comment`."""
     space: str = ""
     """The server it belongs to, where there are several: what stands before `__`."""
-    told: tuple[str, ...] = ()
+    stated_noun: tuple[str, ...] = ()
     """What it works on, where a scenario or a binding says so."""
 
     @property
     def name(self) -> str:
         return self.tool.name
 
-    def named(self, *names: str) -> str | None:
+    def argument_named(self, *names: str) -> str | None:
         """The argument that has one of these names, in any case style."""
         for wanted in names:
             for argument in self.arguments:
@@ -80,13 +80,8 @@ class Reading:
         return None
 
 
-def reading(tool: ToolSpec, does: Does | None = None) -> Reading | str:
-    """What a tool says about itself, or why that is not enough.
-
-    Args:
-        tool: The tool.
-        does: What it does, if that is known.
-    """
+def read_tool(tool: ToolSpec, does: Does | None = None) -> Reading | str:
+    """What a tool says about itself, or why that is not enough. `does` is given where it is known."""
     space, _, name = tool.name.rpartition("__")
     parts = words(name)
     at = _verb_at(parts)
@@ -115,7 +110,7 @@ def reading(tool: ToolSpec, does: Does | None = None) -> Reading | str:
         states=states,
         belongs=belongs,
         arguments=properties(schema),
-        required=required(schema),
+        required=required_properties(schema),
         output=_output(tool),
         prefix=prefix,
         space=space,
@@ -187,7 +182,9 @@ def _noun(after: list[str]) -> tuple[str, ...]:
 def _key_value(read: Reading) -> None:
     """A store of values by key has no noun, or calls its records keys and values."""
     bare = not read.noun or set(read.noun) <= _ENTRIES
-    if bare and (read.named("key", "keys") or read.noun in (("key",), ("entry",), ("kv",))):
+    if bare and (
+        read.argument_named("key", "keys") or read.noun in (("key",), ("entry",), ("kv",))
+    ):
         read.noun = ("entry",)
         if read.verb == "set":
             read.does = "upsert"

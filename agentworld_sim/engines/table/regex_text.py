@@ -8,31 +8,24 @@ from typing import Any
 
 from rstr import Rstr
 
-from agentworld_sim.engines.table.plausible import Draw
+from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.schema.limits import in_python, is_pattern, pattern_fits
 
 LONGEST_REPETITION = 4096
 
 
 def text_for(
-    pattern: str, draw: Draw, *, tries: int = 8, least: int = 0, most: int | None = None
+    pattern: str, draw: SeededRandom, *, tries: int = 8, least: int = 0, most: int | None = None
 ) -> str | None:
-    """A text that fits `pattern`; `None` when none was found.
-
-    Args:
-        pattern: The expression.
-        draw: What chooses.
-        tries: How often it is tried; a text of a look-ahead may fail.
-        least: How long the text must be.
-        most: How long it may be.
-    """
+    """A text of `least` to `most` characters that fits `pattern`; `None` when none was found in so
+    many tries: a text of a look-ahead may fail."""
     if not is_pattern(pattern):
         # What is no pattern fits any text, and says nothing of what to write.
         return None
     written = _without_properties(in_python(pattern))
     for number in range(tries):
         try:
-            text = _Writer(draw.at("pattern", number), least).xeger(written)
+            text = _Writer(draw.derive("pattern", number), least).xeger(written)
         except (re.error, RecursionError, OverflowError, LookupError, ValueError):
             return None
         if pattern_fits(pattern, text) and (most is None or len(text) <= most):
@@ -58,7 +51,7 @@ class _Writer(Rstr):
     takes `.` for any printable character.
     """
 
-    def __init__(self, draw: Draw, least: int) -> None:
+    def __init__(self, draw: SeededRandom, least: int) -> None:
         super().__init__(random.Random(draw.number("text")))
         self._least = least
         self._cases = {**self._cases, "any": self._any, "assert": self._nothing}

@@ -12,16 +12,16 @@ from functools import cached_property
 from typing import Any, cast
 
 from agentworld_sim.engines.table import times
-from agentworld_sim.engines.table.errors import invalid, written
+from agentworld_sim.engines.table.errors import invalid, key_text
 from agentworld_sim.engines.table.expressions import names_in
 from agentworld_sim.engines.table.initial_rows import roots_of
 from agentworld_sim.engines.table.json_schemas import (
     Schema,
     alternative_types,
     properties_of,
-    resolved,
+    resolve_schema,
 )
-from agentworld_sim.engines.table.layout import joined
+from agentworld_sim.engines.table.layout import join_values
 from agentworld_sim.engines.table.operation import SAID, Argument, Operation, Plan, Role, Table
 from agentworld_sim.engines.table.query import SAME, Filter
 from agentworld_sim.types.json import canonical_json
@@ -56,7 +56,7 @@ class NotComputed(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableRequest:
     """A call, read by its operation."""
 
     operation: Operation
@@ -108,7 +108,7 @@ class Asked:
                 f"the argument {name!r} is not known to mean anything for its records"
             )
 
-    def of(self, *roles: Role) -> list[tuple[str, Argument, Any]]:
+    def arguments_with(self, *roles: Role) -> list[tuple[str, Argument, Any]]:
         """The given arguments of some roles: name, meaning, value."""
         return [
             (name, argument, self.given[name])
@@ -116,15 +116,15 @@ class Asked:
             if argument.role in roles and name in self.given
         ]
 
-    def has(self, *roles: Role) -> bool:
+    def accepts(self, *roles: Role) -> bool:
         """Whether the tool takes an argument of one of the roles."""
         return any(argument.role in roles for argument in self.operation.arguments.values())
 
-    def coerced(self, path: str, value: Any) -> Any:
+    def coerce(self, path: str, value: Any) -> Any:
         """`value` in the type that the table's schema gives the field: "12" and 12 are one key only
         where it says so."""
         if isinstance(value, list):
-            return [self.coerced(path, one) for one in cast("list[Any]", value)]
+            return [self.coerce(path, one) for one in cast("list[Any]", value)]
         kinds = alternative_types(
             self.table.fields.get(path, {}), roots_of(self.plan, self.table.name)
         )
@@ -139,10 +139,10 @@ class Asked:
             return str(value)
         return value
 
-    def meant(self, argument: Argument, value: Any) -> Any:
+    def resolve_value(self, argument: Argument, value: Any) -> Any:
         """What a value stands for, by `Argument.values`."""
         if argument.values and isinstance(value, str | int | float):
-            return argument.values.get(written(value), value)
+            return argument.values.get(key_text(value), value)
         return value
 
     # Which records
@@ -151,8 +151,8 @@ class Asked:
     def scope(self) -> Mapping[str, Any]:
         """Field to value of what the records belong to, as far as it is given."""
         found = {
-            argument.field or name: self.coerced(argument.field or name, value)
-            for name, argument, value in self.of("scope")
+            argument.field or name: self.coerce(argument.field or name, value)
+            for name, argument, value in self.arguments_with("scope")
         }
         return {path: value for path, value in found.items() if value is not None}
 
@@ -161,20 +161,20 @@ class Asked:
         """The scope as text, when it is given in full."""
         if any(path not in self.scope for path in self.table.scope):
             return None
-        return joined([self.scope[path] for path in self.table.scope])
+        return join_values([self.scope[path] for path in self.table.scope])
 
     @cached_property
     def keys(self) -> list[dict[str, Any]] | None:
         """The key of each record that is named; `None` when none is."""
         named: list[dict[str, Any]] = [{}]
-        given = self.of("key")
+        given = self.arguments_with("key")
         for name, argument, value in given:
             path = argument.field or (self.table.key[0] if self.table.key else name)
-            value = self.coerced(path, self.meant(argument, value))
+            value = self.coerce(path, self.resolve_value(argument, value))
             values = cast("list[Any]", value) if isinstance(value, list) else [value]
             named = [{**key, path: one} for key in named for one in values]
         if self.operation.does == "delete":
-            for _, argument, value in self.of("records"):
+            for _, argument, value in self.arguments_with("records"):
                 given.append(("", argument, value))
                 values = cast("list[Any]", value) if isinstance(value, list) else [value]
                 named = [{**key, **self._key_of(argument, one)} for key in named for one in values]
@@ -183,34 +183,34 @@ class Asked:
     def items(self) -> list[dict[str, Any]] | None:
         """The records that the call carries; `None` when it carries none."""
         found: list[dict[str, Any]] = []
-        arguments = self.of("records")
+        arguments = self.arguments_with("records")
         for _, argument, value in arguments:
             values = cast("list[Any]", value) if isinstance(value, list) else [value]
             found += [self._item(argument, one) for one in values]
         return found if arguments else None
 
     @property
-    def several(self) -> bool:
+    def is_plural(self) -> bool:
         """Whether the call is about a list of records, even if it names just one."""
-        return any(isinstance(value, list) for _, _, value in self.of("key", "records"))
+        return any(isinstance(value, list) for _, _, value in self.arguments_with("key", "records"))
 
     @property
     def carries_list(self) -> bool:
         """Whether the records that the call carries are a list."""
-        return any(isinstance(value, list) for _, _, value in self.of("records"))
+        return any(isinstance(value, list) for _, _, value in self.arguments_with("records"))
 
     def filters(self) -> list[Filter]:
         """The conditions on single fields, those of the tool itself among them."""
         found = [Filter(path, "equal", value) for path, value in self.operation.fixed.items()]
-        for name, argument, value in self.of("field"):
+        for name, argument, value in self.arguments_with("field"):
             path = argument.field or name
-            meant = self.meant(argument, value)
+            meant = self.resolve_value(argument, value)
             if meant is None and value is not None:
                 # This value asks for no filter: `state: all`.
                 continue
             if meant in ([], "") and meant is not False:
                 continue
-            found.append(Filter(path, argument.compare, self.coerced(path, meant)))
+            found.append(Filter(path, argument.compare, self.coerce(path, meant)))
         for path, value in self.scope.items():
             if self.whole_scope is None or path not in self.table.scope:
                 found.append(Filter(path, "equal" if isinstance(value, list) else SAME, value))
@@ -223,39 +223,41 @@ class Asked:
     def words(self) -> list[str]:
         """What is searched for."""
         found: list[str] = []
-        for _, _, value in self.of("text"):
+        for _, _, value in self.arguments_with("text"):
             texts = cast("list[Any]", value) if isinstance(value, list) else [value]
             for text in texts:
-                if self._is_inferred and _SYNTAX.search(written(text)):
-                    raise NotComputed(f"{written(text)[:100]!r} may be more than words to look for")
-                found += written(text).split()
+                if self._is_inferred and _SYNTAX.search(key_text(text)):
+                    raise NotComputed(
+                        f"{key_text(text)[:100]!r} may be more than words to look for"
+                    )
+                found += key_text(text).split()
         return found
 
     # How a list is shaped
 
     def limit(self) -> int | None:
         """Most records of the answer; `None` for all."""
-        for name, _, value in self.of("limit"):
+        for name, _, value in self.arguments_with("limit"):
             return _natural(name, value)
-        return PAGE if self.has("cursor", "page") else None
+        return PAGE if self.accepts("cursor", "page") else None
 
     def offset(self, limit: int | None) -> int:
         """How many records are passed over."""
-        for name, _, value in self.of("cursor"):
+        for name, _, value in self.arguments_with("cursor"):
             if value not in ("", None):
                 return self._position(name, value)
-        for name, _, value in self.of("offset"):
+        for name, _, value in self.arguments_with("offset"):
             return _natural(name, value)
-        for name, argument, value in self.of("page"):
+        for name, argument, value in self.arguments_with("page"):
             number = _natural(name, value) - argument.first
             if number < 0:
                 raise invalid(name, value)
             return min(number * (limit or 0), MOST)
         return 0
 
-    def following(self, offset: int, limit: int) -> Any:
+    def next_cursor(self, offset: int, limit: int) -> Any:
         """What fetches the page after the one at `offset`."""
-        if self.has("cursor"):
+        if self.accepts("cursor"):
             return self._cursor(offset + limit)
         for argument in self.operation.arguments.values():
             if argument.role == "page" and limit:
@@ -264,7 +266,7 @@ class Asked:
 
     def fields(self) -> list[str] | None:
         """The fields that the answer shall have; `None` for all."""
-        for _, _, value in self.of("projection"):
+        for _, _, value in self.arguments_with("projection"):
             if isinstance(value, str):
                 return [part.strip() for part in value.split(",") if part.strip()] or None
             if isinstance(value, list):
@@ -278,10 +280,10 @@ class Asked:
             known: The fields that records have.
         """
         path, down = None, False
-        for name, argument, value in self.of("sort"):
+        for name, argument, value in self.arguments_with("sort"):
             path, down = self._sorting(name, argument, value, known)
-        for name, _, value in self.of("direction"):
-            shown = written(value).strip().lower()
+        for name, _, value in self.arguments_with("direction"):
+            shown = key_text(value).strip().lower()
             if shown not in _DOWN | _UP:
                 raise invalid(name, value)
             down = shown in _DOWN
@@ -300,7 +302,7 @@ class Asked:
             if value in ("", None, []):
                 return None, False
             raise invalid(name, value)
-        meant = self.meant(argument, value)
+        meant = self.resolve_value(argument, value)
         if meant is None:
             return None, False
         text = str(meant)
@@ -347,7 +349,7 @@ class Asked:
 
     def _seal(self, offset: int) -> str:
         """What only a cursor that was given out for this very list has."""
-        shaping = {name for name, _, _ in self.of(*_SHAPING)}
+        shaping = {name for name, _, _ in self.arguments_with(*_SHAPING)}
         asked = {name: value for name, value in self.given.items() if name not in shaping}
         text = canonical_json([self.operation.tool, asked, offset])
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
@@ -355,17 +357,17 @@ class Asked:
     # Items
 
     def _input(self, name: str) -> Schema:
-        return resolved(self.inputs.get(name, {}), (self.tool.input_schema,))
+        return resolve_schema(self.inputs.get(name, {}), (self.tool.input_schema,))
 
     def _item(self, argument: Argument, value: Any) -> dict[str, Any]:
         if isinstance(value, Mapping):
             fields = cast("Mapping[str, Any]", value)
             return {
-                argument.fields.get(name, name): self.coerced(argument.fields.get(name, name), one)
+                argument.fields.get(name, name): self.coerce(argument.fields.get(name, name), one)
                 for name, one in fields.items()
             }
         path = argument.field or (self.table.key[0] if self.table.key else "value")
-        return {path: self.coerced(path, value)}
+        return {path: self.coerce(path, value)}
 
     def _key_of(self, argument: Argument, value: Any) -> dict[str, Any]:
         item = self._item(argument, value)

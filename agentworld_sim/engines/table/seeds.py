@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from agentworld_sim.engines.table.errors import ToolError
 from agentworld_sim.engines.table.json_schemas import properties_of
-from agentworld_sim.engines.table.layout import MISSING, get, joined, put
+from agentworld_sim.engines.table.layout import MISSING, get, join_values, put
 from agentworld_sim.engines.table.operation import Operation, Plan, Table
-from agentworld_sim.engines.table.request import Asked
+from agentworld_sim.engines.table.request import TableRequest
 from agentworld_sim.types.tools import ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
 
@@ -40,7 +40,7 @@ def records_from(
             continue
         table = plan.tables.get(operation.table) or Table(name=operation.table)
         tool = (tools or {}).get(turn.call.name) or ToolSpec(name=turn.call.name)
-        asked = Asked(operation, table, plan, tool, turn.call.arguments)
+        asked = TableRequest(operation, table, plan, tool, turn.call.arguments)
         held = found.setdefault(table.name, {})
         try:
             if operation.does == "delete":
@@ -73,13 +73,13 @@ def with_records(
 
 
 def _records(
-    asked: Asked, operation: Operation, table: Table, seen: Observation
+    asked: TableRequest, operation: Operation, table: Table, seen: Observation
 ) -> list[dict[str, Any]]:
     """The records in one answer, with what the call says of them."""
     value = _content(seen)
     items: list[Any] = []
     output = operation.output
-    listed = operation.does in ("list", "search") or asked.several
+    listed = operation.does in ("list", "search") or asked.is_plural
     at = get(value, output.records if listed else output.record, MISSING)
     if isinstance(at, list):
         items = cast("list[Any]", at)
@@ -96,8 +96,8 @@ def _records(
         if not isinstance(item, Mapping):
             continue
         record: dict[str, Any] = {}
-        if operation.does in ("create", "upsert") and not asked.several:
-            for name, argument, one in asked.of("field", "key"):
+        if operation.does in ("create", "upsert") and not asked.is_plural:
+            for name, argument, one in asked.arguments_with("field", "key"):
                 put(record, argument.field or name, one)
         for path, one in asked.scope.items():
             put(record, path, one)
@@ -141,4 +141,4 @@ def _key(record: Mapping[str, Any], table: Table) -> str | None:
     own = [get(record, path) for path in table.key]
     if not own or any(value is None for value in own):
         return None
-    return joined([*(get(record, path) for path in table.scope), *own])
+    return join_values([*(get(record, path) for path in table.scope), *own])

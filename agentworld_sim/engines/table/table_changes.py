@@ -6,21 +6,21 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from agentworld_sim.engines.table.initial_rows import beginning, begun_values, roots_of
+from agentworld_sim.engines.table.initial_rows import initial_records, initial_values, roots_of
 from agentworld_sim.engines.table.layout import (
-    Stored,
+    StoredRecord,
     get,
-    joined,
+    join_values,
     key_of,
     record_path,
+    records_of_table,
+    resolve_table,
     scope_of,
-    stored_in,
-    table_in,
     table_path,
     tables_in,
 )
 from agentworld_sim.engines.table.operation import Plan, Table
-from agentworld_sim.engines.table.query import in_order, same
+from agentworld_sim.engines.table.query import order_fields, same
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.state import WorldState
@@ -43,7 +43,7 @@ def records_view(
         max_characters: Most of the text; what is left out is counted.
     """
     operation = plan.operations.get(about.name)
-    own = operation.table if operation is not None else _named_in(tool, plan, state)
+    own = operation.table if operation is not None else _table_of_tool(tool, plan, state)
     first = [own] if own else []
     names: list[str] = list(dict.fromkeys([*first, *plan.tables, *tables_in(state.values)]))
     wanted = list(_scalars(about.arguments.values()))
@@ -74,7 +74,7 @@ def record_changes(
         ValueError: an operation names no table or record, or a record does not fit its table. The text
             is for whoever wrote it.
     """
-    changing = _Changing(state, plan)
+    changing = _ChangeSet(state, plan)
     for number, operation in enumerate(operations, 1):
         try:
             changing.apply(operation)
@@ -95,26 +95,29 @@ def records_in(
         tables: Only these.
     """
     names = sorted({*plan.tables, *tables_in(state.values)} if tables is None else tables)
-    held = {name: current(state, plan, table_in(state.values, plan, name)) for name in names}
+    held = {
+        name: current_records(state, plan, resolve_table(state.values, plan, name))
+        for name in names
+    }
     return {name: {one.key: one.record for one in stored} for name, stored in held.items()}
 
 
-def current(state: WorldState, plan: Plan, table: Table) -> list[Stored]:
+def current_records(state: WorldState, plan: Plan, table: Table) -> list[StoredRecord]:
     """The records of a table, in their order; those it would begin with if it was never touched."""
     roots = roots_of(plan, table.name)
-    held = [in_order(one, table, roots) for one in stored_in(state.values, table.name)]
+    held = [order_fields(one, table, roots) for one in records_of_table(state.values, table.name)]
     if held or table_path(table.name) in state.values:
         return held
-    return beginning(plan, table, seed=state.seed, clock_us=state.clock_us)
+    return initial_records(plan, table, seed=state.seed, clock_us=state.clock_us)
 
 
-class _Changing:
+class _ChangeSet:
     """Operations applied one after another."""
 
     def __init__(self, state: WorldState, plan: Plan) -> None:
         self._state = state
         self._plan = plan
-        self._held: dict[str, dict[str, Stored]] = {}
+        self._held: dict[str, dict[str, StoredRecord]] = {}
         self.values: dict[str, Any] = {}
 
     def apply(self, operation: Mapping[str, Any]) -> None:
@@ -135,15 +138,15 @@ class _Changing:
         if not isinstance(name, str) or name not in known:
             listed = ", ".join(known) or "none"
             raise ValueError(f"no table {name!r}.{nearest(str(name), known)} Tables: {listed}.")
-        table = table_in(self._state.values, self._plan, name)
+        table = resolve_table(self._state.values, self._plan, name)
         if name not in self._held:
             try:
-                records = current(self._state, self._plan, table)
+                records = current_records(self._state, self._plan, table)
             except UsageError as error:
                 raise ValueError(str(error)) from None
             self._held[name] = {one.key: one for one in records}
             if table_path(name) not in self._state.values:
-                self.values.update(begun_values(table, records))
+                self.values.update(initial_values(table, records))
         return table
 
     def _put(self, table: Table, given: Mapping[str, Any]) -> None:
@@ -167,7 +170,7 @@ class _Changing:
             if name not in record:
                 raise ValueError(f"a record of {table.name!r} needs {name!r}")
         key = before.key if before is not None else key_of(record, table, number)
-        stored = Stored(key, before.number if before else number, record)
+        stored = StoredRecord(key, before.number if before else number, record)
         held[key] = stored
         self.values[record_path(table.name, key)] = stored.to_json()
 
@@ -196,13 +199,13 @@ class _Changing:
 
     def _find(
         self, table: Table, key: Mapping[str, Any], given: Mapping[str, Any]
-    ) -> Stored | None:
+    ) -> StoredRecord | None:
         held = self._held[table.name]
         scope = {path: get(given, path) for path in table.scope}
         if all(value is not None for value in scope.values()) and all(
             path in key for path in table.key
         ):
-            exact = joined([*scope.values(), *(key[path] for path in table.key)])
+            exact = join_values([*scope.values(), *(key[path] for path in table.key)])
             return held.get(exact)
         named = {**{path: one for path, one in scope.items() if one is not None}, **key}
         found = [
@@ -235,7 +238,7 @@ def _problem(schema: Mapping[str, Any], value: Any) -> str | None:
         return None
 
 
-def _named_in(tool: ToolSpec, plan: Plan, state: WorldState) -> str | None:
+def _table_of_tool(tool: ToolSpec, plan: Plan, state: WorldState) -> str | None:
     """The table that a tool's name speaks of."""
     from agentworld_sim.engines.table.errors import singular
 
@@ -249,8 +252,8 @@ def _named_in(tool: ToolSpec, plan: Plan, state: WorldState) -> str | None:
 def _table_text(
     state: WorldState, plan: Plan, name: str, wanted: Sequence[Any], max_characters: int
 ) -> str:
-    table = table_in(state.values, plan, name)
-    records = current(state, plan, table)
+    table = resolve_table(state.values, plan, name)
+    records = current_records(state, plan, table)
     named = ", ".join((*table.scope, *table.key))
     head = f"{name} ({len(records)} record{'s' * (len(records) != 1)}, named by {named})"
     ranked = sorted(records, key=lambda one: -_rank(one, table, wanted))
@@ -266,7 +269,7 @@ def _table_text(
     return "\n".join([head, *lines, *([f"… {more} more"] if more else [])])
 
 
-def _rank(stored: Stored, table: Table, wanted: Sequence[Any]) -> int:
+def _rank(stored: StoredRecord, table: Table, wanted: Sequence[Any]) -> int:
     """How much a record has to do with a call."""
     named = [get(stored.record, path) for path in (*table.key, *table.scope)]
     others = list(_scalars(stored.record.values()))
@@ -291,4 +294,4 @@ def _scalars(values: Iterable[Any]) -> Iterable[Any]:
             yield value
 
 
-__all__ = ["current", "record_changes", "records_in", "records_view", "scope_of"]
+__all__ = ["current_records", "record_changes", "records_in", "records_view", "scope_of"]

@@ -42,7 +42,7 @@ def is_moment(name: str) -> bool:
     return snake(name) in MADE | CHANGED or words[-1] in ("date", "time", "datetime", "timestamp")
 
 
-def written(
+def format_moment(
     moment_us: int, name: str, schema: Mapping[str, Any], example: Any = None
 ) -> str | int | float:
     """A moment in the form that the schema, another record's value or the field's name asks for."""
@@ -72,7 +72,7 @@ def written(
     return moment.strftime(f"%Y-%m-%d{between}%H:%M:%S") + digits + ending
 
 
-def read(value: Any) -> int | None:
+def parse_moment(value: Any) -> int | None:
     """The moment an ISO 8601 text names, in microseconds since the epoch; UTC where it names no zone."""
     if not isinstance(value, str) or not _TIME.match(value):
         return None

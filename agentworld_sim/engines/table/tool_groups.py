@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentworld_sim.engines.table.json_schemas import enum_of, item_of, kind_of, properties
-from agentworld_sim.engines.table.outputs import Answers, answers_of
+from agentworld_sim.engines.table.outputs import OutputReading, read_output_schema
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.words import plural, singulars, snake, words
 
@@ -34,7 +34,7 @@ _SHORT = {"num": "number", "no": "number", "identifier": "id"}
 
 
 @dataclass(slots=True)
-class Group:
+class ToolGroup:
     """Tools of one table."""
 
     noun: tuple[str, ...]
@@ -43,7 +43,7 @@ class Group:
     """The name of the server that has the tools, where there are several: tables are its own."""
     shown: bool = False
     """Whether a tool of another table shows all records of this one beside its own."""
-    answers: dict[str, Answers] = field(default_factory=dict[str, Answers])
+    answers: dict[str, OutputReading] = field(default_factory=dict[str, OutputReading])
     child: bool = False
     """Whether its records belong to those of another table."""
     parent: bool = False
@@ -65,7 +65,7 @@ class Group:
         name = "_".join((*self.noun[:-1], plural(self.noun[-1])))
         return f"{self.space}__{name}" if self.space else name
 
-    def doing(self, *does: str) -> list[Reading]:
+    def select(self, *does: str) -> list[Reading]:
         return [read for read in self.readings if read.does in does]
 
     def field_named(self, name: str) -> str | None:
@@ -102,33 +102,37 @@ class Group:
         return known
 
 
-def grouped(readings: list[Reading]) -> list[Group]:
+def group_tools(readings: list[Reading]) -> list[ToolGroup]:
     """The tools by what they work on: `issue`, `issues` and `repository_issues` are one."""
     by_space: dict[str, list[Reading]] = {}
     for read in readings:
         by_space.setdefault(read.space, []).append(read)
-    return [group for space in sorted(by_space) for group in _grouped(space, by_space[space])]
+    return [
+        group for space in sorted(by_space) for group in _group_in_space(space, by_space[space])
+    ]
 
 
-def _grouped(space: str, readings: list[Reading]) -> list[Group]:
+def _group_in_space(space: str, readings: list[Reading]) -> list[ToolGroup]:
     by_noun: dict[tuple[str, ...], list[Reading]] = {}
     for read in readings:
-        by_noun.setdefault(read.told or (*read.belongs, *read.noun), []).append(read)
+        by_noun.setdefault(read.stated_noun or (*read.belongs, *read.noun), []).append(read)
     for noun in sorted(by_noun, key=len, reverse=True):
         target = _shorter(noun, by_noun)
         if target is not None:
             by_noun[target] += by_noun.pop(noun)
-    by_noun = _apart(by_noun)
+    by_noun = _separate_products(by_noun)
     things = frozenset(one for read in readings for one in (read.noun, read.belongs) if one)
-    groups = [Group(noun, reads, space, things=things) for noun, reads in sorted(by_noun.items())]
+    groups = [
+        ToolGroup(noun, reads, space, things=things) for noun, reads in sorted(by_noun.items())
+    ]
     for group in groups:
         group.readings.sort(key=lambda read: (words(read.name), read.name))
         _read_or_list(group)
-        group.answers = {read.name: answers_of(read) for read in group.readings}
+        group.answers = {read.name: read_output_schema(read) for read in group.readings}
     return groups
 
 
-def _apart(
+def _separate_products(
     by_noun: dict[tuple[str, ...], list[Reading]],
 ) -> dict[tuple[str, ...], list[Reading]]:
     """Keeps apart what two products call the same: `jira_add_comment`, `wiki_add_comment`."""
@@ -138,9 +142,9 @@ def _apart(
     products = {prefix for prefix, count in used.items() if len(prefix) == 1 and count >= PRODUCT}
     found: dict[tuple[str, ...], list[Reading]] = {}
     for noun, reads in by_noun.items():
-        several = {read.prefix for read in reads if not read.told} & products
+        several = {read.prefix for read in reads if not read.stated_noun} & products
         for read in reads:
-            own = len(several) > 1 and read.prefix in several and not read.told
+            own = len(several) > 1 and read.prefix in several and not read.stated_noun
             found.setdefault((*read.prefix, *noun) if own else noun, []).append(read)
     return found
 
@@ -162,7 +166,7 @@ def _shorter(
     # `set_task_status`: the last word is what changes.
     head, last = noun[:-1], noun[-1]
     if head in by_noun and all(
-        read.does == "update" and read.named(last, f"new_{last}", f"{noun[-2]}_{last}")
+        read.does == "update" and read.argument_named(last, f"new_{last}", f"{noun[-2]}_{last}")
         for read in by_noun[noun]
     ):
         return head
@@ -194,7 +198,7 @@ def _names(read: Reading, noun: tuple[str, ...]) -> bool:
     )
 
 
-def _read_or_list(group: Group) -> None:
+def _read_or_list(group: ToolGroup) -> None:
     """Settles what depends on the arguments: `get_users()` lists, `find_user(email)` reads."""
     for read in group.readings:
         keys = list(key_arguments(read, group.noun))
@@ -238,7 +242,7 @@ def key_arguments(read: Reading, noun: tuple[str, ...]) -> Iterator[tuple[str, s
 
 def link_problem(read: Reading) -> str | None:
     """Why a tool makes no record: `add_task_to_section(task_id, section_id)` only joins two."""
-    if read.told or not read.belongs or read.verb not in ("add", "move", "remove"):
+    if read.stated_noun or not read.belongs or read.verb not in ("add", "move", "remove"):
         return None
     for name, _, certain in key_arguments(read, read.noun):
         joined = certain and len(singulars(name)) > 1 and name in read.required

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agentworld_sim.engines.toolkits.engine import ServerTurn
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn
 from agentworld_sim.types.turns import Observation
 
 

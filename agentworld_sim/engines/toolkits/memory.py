@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agentworld_sim.engines.toolkits.engine import Kept, ServerTurn
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn, ServerValues
 from agentworld_sim.types.turns import Observation
 
 Item = Mapping[str, Any]
@@ -22,7 +22,7 @@ _RELATION_KEYS = ("from", "to", "relationType")
 class _Items:
     """Entities or relations, in the order in which they were made."""
 
-    def __init__(self, kept: Kept, kind: str) -> None:
+    def __init__(self, kept: ServerValues, kind: str) -> None:
         self._kept = kept
         self._kind = kind
         self._held: dict[int, Item] = {
@@ -113,11 +113,11 @@ def _replace_observations(graph: _Graph, observations: Mapping[str, list[str]]) 
     """Of several entities of one name, only the first is found."""
     todo = dict(observations)
 
-    def changed(entity: Item) -> Item:
+    def with_observations(entity: Item) -> Item:
         held = todo.pop(entity["name"], None)
         return entity if held is None else {**entity, "observations": held}
 
-    graph.entities.update(changed)
+    graph.entities.update(with_observations)
 
 
 def delete_entities(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentworld_sim.engines.toolkits.engine import Kept
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerValues
 from agentworld_sim.types.tools import ToolSpec
 
 KINDS: Mapping[str, str] = {"entity": "entities", "relation": "relations"}
@@ -26,7 +26,7 @@ def kept_tables(
         (tool.name.rpartition("__")[0], (tool.binds_to or "").partition("/")[0]) for tool in tools
     }
     for server, kind in sorted(servers):
-        kept = Kept(values, f"{kind}{'@' if server else ''}{server}/")
+        kept = ServerValues(values, f"{kind}{'@' if server else ''}{server}/")
         before = f"{server}__" if server else ""
         if kind == "memory":
             for one, table in KINDS.items():

@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import Any
 
 from agentworld_sim.engines.toolkits import sqlite_database
-from agentworld_sim.engines.toolkits.engine import ServerTurn
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn
 from agentworld_sim.errors import CannotCompute
 from agentworld_sim.types.turns import Observation
 
@@ -137,7 +137,7 @@ class _Database:
         )
 
 
-def _answering(
+def _as_operation(
     operation: Callable[[ServerTurn, Mapping[str, Any]], str],
 ) -> Callable[[ServerTurn, Mapping[str, Any]], Observation]:
     def run(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -255,9 +255,9 @@ def _append(turn: ServerTurn, arguments: Mapping[str, Any]) -> str:
     return "Insight added to memo"
 
 
-read_query = _answering(_read)
-write_query = _answering(_write)
-create_table = _answering(_create)
-list_tables = _answering(_list)
-describe_table = _answering(_describe)
-append_insight = _answering(_append)
+read_query = _as_operation(_read)
+write_query = _as_operation(_write)
+create_table = _as_operation(_create)
+list_tables = _as_operation(_list)
+describe_table = _as_operation(_describe)
+append_insight = _as_operation(_append)

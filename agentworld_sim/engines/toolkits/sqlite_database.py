@@ -15,7 +15,7 @@ from functools import partial
 from random import Random
 from typing import Any, cast
 
-from agentworld_sim.engines.toolkits.engine import Kept
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerValues
 
 VERSION = "3.46.1"
 """What `sqlite_version()` says, wherever the world runs."""
@@ -82,7 +82,7 @@ Schema = Sequence[Sequence[str]]
 """Type, name, table and SQL text of every object, in the order of their making."""
 
 
-def connect(kept: Kept) -> sqlite3.Connection:
+def connect(kept: ServerValues) -> sqlite3.Connection:
     """A database that holds what is kept, as if it had just been opened."""
     built = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
@@ -95,7 +95,7 @@ def connect(kept: Kept) -> sqlite3.Connection:
     return fresh
 
 
-def dump(connection: sqlite3.Connection, kept: Kept) -> None:
+def dump(connection: sqlite3.Connection, kept: ServerValues) -> None:
     """Keeps what `connection` holds."""
     schema = [
         list(row)
@@ -122,7 +122,7 @@ def dump(connection: sqlite3.Connection, kept: Kept) -> None:
         kept.put(f"rows/{key}", rows)
 
 
-def rows_in(kept: Kept) -> dict[str, dict[str, Mapping[str, Any]]]:
+def rows_in(kept: ServerValues) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Every table's rows by their numbers, each as a mapping of its columns."""
     connection = connect(kept)
     try:
@@ -139,7 +139,7 @@ def rows_in(kept: Kept) -> dict[str, dict[str, Mapping[str, Any]]]:
         connection.close()
 
 
-def _build(connection: sqlite3.Connection, kept: Kept) -> None:
+def _build(connection: sqlite3.Connection, kept: ServerValues) -> None:
     schema: Schema = kept.get("schema", [])
     later: list[str] = []
     chunks = kept.items("rows/")
@@ -189,12 +189,13 @@ def _fill(connection: sqlite3.Connection, table: str, rows: Sequence[Sequence[An
     columns = _columns(connection, table)
     rowid = _rowid(connection, table, columns)
     names = [*([rowid] if rowid else []), *columns]
-    listed = ", ".join(map(_quoted, names))
+    listed = ", ".join(map(_quote_identifier, names))
     for row in rows:
         given = row[0 if rowid else 1 :]
         marks = ", ".join(map(_mark, given))
         connection.execute(
-            f"INSERT INTO {_quoted(table)} ({listed}) VALUES ({marks})", list(map(_value, given))
+            f"INSERT INTO {_quote_identifier(table)} ({listed}) VALUES ({marks})",
+            list(map(_value, given)),
         )
 
 
@@ -202,10 +203,10 @@ def _rows(connection: sqlite3.Connection, table: str) -> Iterator[tuple[str, lis
     """The key under which each row is kept, and the row with its number before it."""
     columns = _columns(connection, table)
     rowid = _rowid(connection, table, columns)
-    listed = ", ".join(map(_quoted, [*([rowid] if rowid else []), *columns]))
+    listed = ", ".join(map(_quote_identifier, [*([rowid] if rowid else []), *columns]))
     connection.text_factory = _text
     try:
-        cursor = connection.execute(f"SELECT {listed} FROM {_quoted(table)}")
+        cursor = connection.execute(f"SELECT {listed} FROM {_quote_identifier(table)}")
         for number, row in enumerate(cursor):
             at: int = row[0] if rowid else number
             values = row[1:] if rowid else row
@@ -216,7 +217,7 @@ def _rows(connection: sqlite3.Connection, table: str) -> Iterator[tuple[str, lis
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
     """The columns that are stored; generated ones are computed again."""
-    found = connection.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
+    found = connection.execute(f"PRAGMA table_xinfo({_quote_identifier(table)})").fetchall()
     return [column[1] for column in found if column[6] == 0]
 
 
@@ -227,7 +228,7 @@ def _rowid(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -
         if name in taken:
             continue
         try:
-            connection.execute(f"SELECT {name} FROM {_quoted(table)} LIMIT 0")
+            connection.execute(f"SELECT {name} FROM {_quote_identifier(table)} LIMIT 0")
         except sqlite3.OperationalError:
             return None
         return name
@@ -266,5 +267,5 @@ def _mark(kept: Any) -> str:
     return "CAST(? AS TEXT)" if isinstance(kept, dict) and "text" in kept else "?"
 
 
-def _quoted(name: str) -> str:
+def _quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

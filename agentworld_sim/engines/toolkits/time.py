@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from agentworld_sim.engines.toolkits.engine import ServerTurn
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn
 from agentworld_sim.types.turns import Observation
 
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
@@ -99,7 +99,7 @@ def _hours(hours: float) -> str:
     return f"{hours:+.2f}".rstrip("0").rstrip(".") + "h"
 
 
-def _answering(
+def _as_operation(
     name: str, operation: Callable[[ServerTurn, Mapping[str, Any]], Mapping[str, Any]]
 ) -> Callable[[ServerTurn, Mapping[str, Any]], Observation]:
     def run(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
@@ -112,5 +112,5 @@ def _answering(
     return run
 
 
-get_current_time = _answering("get_current_time", _current)
-convert_time = _answering("convert_time", _convert)
+get_current_time = _as_operation("get_current_time", _current)
+convert_time = _as_operation("convert_time", _convert)

@@ -54,8 +54,7 @@ async def _demo(agent_model: str | None) -> int:
     from rich.console import Console
 
     from agentworld_graphs._demo._agent import real_calls
-    from agentworld_graphs._demo._host import fingerprint
-    from agentworld_graphs._demo._trace import Trace
+    from agentworld_graphs._demo._trace import Trace, fingerprint
     from agentworld_sim.goals import check_goals
     from agentworld_sim.scenario import Scenario
     from agentworld_sim.store.home import open_store
@@ -112,7 +111,7 @@ def _model(name: str | None) -> BaseChatModel:
 
 async def _run_agent(world: World, model: BaseChatModel, trace: Trace) -> None:
     from agentworld_graphs._demo._agent import TOOLS, agent
-    from agentworld_graphs._node import SimToolNode
+    from agentworld_graphs._tool_node import SimToolNode
 
     # The one line that differs from an agent with real tools: SimToolNode instead of ToolNode.
     graph: Any = agent(model, SimToolNode(TOOLS, world=world), TOOLS)

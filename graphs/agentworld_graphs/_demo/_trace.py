@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -12,7 +14,7 @@ from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
-from agentworld_graphs._refs import marks_of
+from agentworld_graphs._thread_refs import marks_of
 from agentworld_sim.goals import GoalResult
 
 COLOURS = {
@@ -91,3 +93,26 @@ class Trace:
     def proof(self, proven: bool, text: str) -> None:
         mark, style = ("✓", "green") if proven else ("✗", "bold red")
         self._console.print(Text(f"  {mark} {text}", style=style))
+
+
+MAX_FILES = 20_000
+"""Of the working directory, so that the proof does not take longer than the demo."""
+
+Fingerprint = dict[str, tuple[int, int, int]]
+
+
+def fingerprint(folder: Path) -> Fingerprint:
+    """Mode, size and time of every file below `folder`, but for caches that Python writes itself."""
+    found: Fingerprint = {}
+    for top, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for name in files:
+            path = os.path.join(top, name)
+            try:
+                info = os.lstat(path)
+            except OSError:
+                continue
+            found[path] = (info.st_mode, info.st_size, info.st_mtime_ns)
+            if len(found) >= MAX_FILES:
+                return found
+    return found

@@ -23,14 +23,14 @@ from pydantic import model_validator as checks
 
 from agentworld_graphs._demo._agent import TOOLS
 from agentworld_graphs._demo._agent import script as fixes_the_test
-from agentworld_graphs._failures import SimulationInterrupted
-from agentworld_graphs._node import SimToolNode
-from agentworld_graphs._refs import SimState
+from agentworld_graphs._interruption import SimulationInterrupted
 from agentworld_graphs._scripted import ScriptedChatModel
+from agentworld_graphs._thread_refs import SimState
+from agentworld_graphs._tool_node import SimToolNode
 from agentworld_graphs.ready._worlds import (
     call_of,
     claim,
-    ours,
+    interrupting,
     really_allowed,
     scenario_of,
     worlds,
@@ -44,6 +44,7 @@ from agentworld_sim import (
     UsageError,
     World,
 )
+from agentworld_sim.controls import Control
 from agentworld_sim.types.json import canonical_json
 
 TURNED_DOWN = (ArgumentsError, UnknownToolError)
@@ -115,21 +116,37 @@ class Agent:
     """The tools that may run for real where a graph lets them, by their whole names. By default those that
     the environment variable AGENTWORLD_ALLOW_REAL lists, split at commas: none, usually."""
 
-    def allowed(self, asked: frozenset[str]) -> frozenset[str]:
+    access: Mapping[str, Access] | None = None
+    """By exact tool name, as for `SimToolNode`. A graph may ask for more, where it lets real tools run."""
+    answers: Mapping[str, object] | None = None
+    """Stubs, by tool name, as for `World.create`."""
+    controls: Sequence[Control] = ()
+    """Perturbations of the worlds of threads, around those that the scenario declares."""
+
+    @property
+    def _of_world(self) -> dict[str, Any]:
+        return {"controls": self.controls, "answers": self.answers}
+
+    async def world(self, state: Mapping[str, Any], settings: Settings | None = None) -> World:
+        """The world of a thread, of whose state the graph gave the id."""
+        url = settings.model_url if settings else None
+        return await worlds.find(state.get("world", ""), model_url=url, **self._of_world)
+
+    def allowed_tools(self, asked: frozenset[str]) -> frozenset[str]:
         """The tools that may run for real in a run whose configuration asks for some.
 
         Raises:
             SimulationInterrupted: it asks for more than is allowed. It may come from anybody who reaches
                 the server, and so it only chooses among what the one who runs the server allows.
         """
-        with ours():
+        with interrupting():
             return really_allowed(asked, self.allow_real)
 
     async def begin(self, state: State, settings: Settings) -> dict[str, Any]:
         """Makes the world of a new thread, and sets the task if nobody did."""
         if state.get("world"):
             return {}
-        with ours():
+        with interrupting():
             scenario = await asyncio.to_thread(scenario_of, settings.scenario, self.scenario)
             scripted = settings.agent_model == SCRIPTED and self.chat_model is None
             if scripted and settings.scenario not in (None, self.scenario):
@@ -138,7 +155,9 @@ class Agent:
                     f" is for {self.scenario!r}. Name a model that can act: agent_model='openai:gpt-5',"
                     " for example."
                 )
-            world = await worlds.made(scenario, seed=settings.seed, model_url=settings.model_url)
+            world = await worlds.create(
+                scenario, seed=settings.seed, model_url=settings.model_url, **self._of_world
+            )
         update: dict[str, Any] = {"world": world.id, "sim_ref": world.ref}
         if not state["messages"]:
             update["messages"] = [HumanMessage(scenario.instruction)]
@@ -148,26 +167,27 @@ class Agent:
         self, state: State, settings: Settings, *, access: Mapping[str, Access] | None = None
     ) -> SimToolNode:
         """The agent's tools, answered by the world of its thread."""
-        with ours():
-            world = await worlds.found(state.get("world", ""), model_url=settings.model_url)
-            return self.node_in(world, access=access)
+        with interrupting():
+            return self.node_in(await self.world(state, settings), access=access)
 
     def node_in(self, world: World, *, access: Mapping[str, Access] | None = None) -> SimToolNode:
         """The agent's tools, answered by a world."""
-        return SimToolNode(self.tools, world=world, access=access)
+        return SimToolNode(
+            self.tools, world=world, access={**(self.access or {}), **(access or {})}
+        )
 
     async def think(self, messages: Sequence[BaseMessage], settings: Settings) -> AIMessage:
         """What the agent says next."""
         model = await self.model(settings)
         # A script that does not fit is ours; a provider that fails is not.
-        with ours(AgentworldError):
+        with interrupting(AgentworldError):
             return await model.ainvoke(list(messages))
 
     async def model(self, settings: Settings) -> Any:
         """The agent's chat model, with its tools."""
         model = self.chat_model or ScriptedChatModel(script=self.script)
         if settings.agent_model != SCRIPTED:
-            with ours():
+            with interrupting():
                 # Finding a provider imports its package and reads files.
                 model = await asyncio.to_thread(_model, settings.agent_model)
         return model.bind_tools(self.tools)  # pyright: ignore[reportUnknownMemberType]
@@ -195,7 +215,7 @@ class Agent:
         if real:
             # The world goes along, so that it stays what the agent believes it to be. First, because
             # nothing has happened yet if that fails; and what it turns down does not happen for real.
-            with ours(but=TURNED_DOWN), suppress(*TURNED_DOWN):
+            with interrupting(but=TURNED_DOWN), suppress(*TURNED_DOWN):
                 here = state.get("sim_ref", node.world.root)
                 followed = (await node.world.step(call_of(call), at=here)).ref
                 node = self.node_in(node.world, access={call["name"]: "real"})
@@ -208,7 +228,7 @@ class Agent:
             update.update(changes)
         return {**update, "sim_ref": followed} if followed else update
 
-    async def claimed(self, once: str, state: State, settings: Settings) -> bool:
+    async def claim(self, once: str, state: State, settings: Settings) -> bool:
         """Whether this is the first time that `once` is claimed: by any run, thread or process.
 
         What is really done cannot be undone by going back in time, and so it must not be done again by
@@ -216,7 +236,7 @@ class Agent:
         which the store gives only once. It shows what the real call was expected to find.
         """
         world = (await self.node(state, settings)).world
-        with ours():
+        with interrupting():
             return await claim(world, once, at=state.get("sim_ref", world.root))
 
 

@@ -10,7 +10,7 @@ import asyncio
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from langgraph.errors import GraphBubbleUp
 
-from agentworld_graphs._failures import SimulationInterrupted, as_ours
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
 from agentworld_sim import (
     Engine,
     MemoryStore,
@@ -33,6 +33,7 @@ from agentworld_sim import (
     WorldRef,
     WorldStore,
 )
+from agentworld_sim.controls import Control
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.errors import nearest
 from agentworld_sim.llm.transport import is_loopback
@@ -51,13 +52,15 @@ class OpenWorlds:
         self._guard = threading.Lock()
         self._held: OrderedDict[tuple[str, str, str | None], World] = OrderedDict()
 
-    async def made(self, scenario: Scenario, *, seed: int | None, model_url: str | None) -> World:
-        """A new world of a scenario."""
+    async def create(
+        self, scenario: Scenario, *, seed: int | None, model_url: str | None, **options: Any
+    ) -> World:
+        """A new world of a scenario, with other options of `World.create`."""
         model, store = await asyncio.to_thread(lambda: (model_at(model_url), store_of_process()))
-        world = await World.create(scenario, seed=seed, store=store, model=model)
+        world = await World.create(scenario, seed=seed, store=store, model=model, **options)
         return self._hold(world, model_url)
 
-    async def found(self, id: str, *, model_url: str | None) -> World:
+    async def find(self, id: str, *, model_url: str | None, **options: Any) -> World:
         """The world of a thread that was begun before.
 
         Raises:
@@ -69,7 +72,8 @@ class OpenWorlds:
         if held is not None:
             return self._hold(held, model_url)
         try:
-            return self._hold(await World.open(id, store=store, model=model), model_url)
+            opened = await World.open(id, store=store, model=model, **options)
+            return self._hold(opened, model_url)
         except UnknownWorldError:
             raise UnknownWorldError(
                 f"the world {id!r} of this thread is not in the store any more. Worlds are kept in"
@@ -101,24 +105,24 @@ worlds = OpenWorlds()
 
 
 @asynccontextmanager
-async def forked(world: World, at: WorldRef, **options: Any) -> AsyncGenerator[World]:
-    """A fork that is thrown away afterwards.
-
-    Args:
-        world: What is forked.
-        at: Where.
-        options: For `World.open`: engines, controls or checks of the fork's own.
-    """
-    tools = list(world.tools.values())
-    with ours():
-        made = await world.fork(at=at)
+async def temporary_fork(
+    world: World,
+    at: WorldRef,
+    *,
+    engines: Sequence[Engine] | None = None,
+    controls: Sequence[Control] | None = None,
+) -> AsyncGenerator[World]:
+    """A fork that is thrown away afterwards; engines and controls are the world's own by default."""
+    with interrupting():
+        fork = made = await world.fork(at=at, controls=controls)
     try:
-        if "engines" not in options:
-            options["model"] = world.model
-        with ours():
-            fork = await World.open(made.id, store=world.store, **options)
-            # The agent's own tools, which no scenario names.
-            fork.add_tools([tool for tool in tools if tool.name not in fork.tools])
+        if engines is not None:
+            with interrupting():
+                fork = await World.open(
+                    made.id, store=world.store, engines=engines, controls=made.controls
+                )
+                # The agent's own tools, which no scenario names.
+                fork.add_tools([one for name, one in world.tools.items() if name not in fork.tools])
         async with fork:
             yield fork
     finally:
@@ -155,7 +159,7 @@ async def claim(world: World, once: str, *, at: WorldRef) -> bool:
 
 
 @contextmanager
-def ours(
+def interrupting(
     only: type[Exception] = Exception, *, but: tuple[type[Exception], ...] = ()
 ) -> Generator[None]:
     """What fails inside is ours: it ends the run, never becomes a message, and leaves the thread as it

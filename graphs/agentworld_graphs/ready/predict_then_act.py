@@ -11,7 +11,9 @@ world model the predictions are imagined, and the grades say how far it can be t
 from __future__ import annotations
 
 import operator
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
@@ -24,8 +26,9 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it h
 )
 from langgraph.runtime import Runtime
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from agentworld_graphs._failures import SimulationInterrupted
+from agentworld_graphs._interruption import SimulationInterrupted
 from agentworld_graphs.ready import _scripts
 from agentworld_graphs.ready._agent import (
     TURNED_DOWN,
@@ -35,17 +38,7 @@ from agentworld_graphs.ready._agent import (
     agent_of,
     name_of,
 )
-from agentworld_graphs.ready._grading import (
-    Grade,
-    Prediction,
-    Scorer,
-    fewest_errors,
-    goals_then_errors,
-    grade,
-    means,
-    predicted,
-)
-from agentworld_graphs.ready._worlds import call_of, forked, imagining, ours
+from agentworld_graphs.ready._worlds import call_of, imagining, interrupting, temporary_fork
 from agentworld_sim import (
     AccessRefused,
     AgentworldError,
@@ -53,6 +46,7 @@ from agentworld_sim import (
     Turn,
     World,
 )
+from agentworld_sim.goals import check_goals
 
 __all__ = ["Grade", "Prediction", "build", "goals_then_errors", "graph"]
 
@@ -66,6 +60,83 @@ made again. Go on from a later checkpoint, or leave {name!r} out of allow_real."
 
 NO_TURN = (*TURNED_DOWN, ObservationRejected)
 """What a prediction may end with that is the call's fault, or the prediction's."""
+
+NO_ANSWER = -1000.0
+"""The score of a call that cannot be answered at all."""
+
+Scorer = Callable[[World, Sequence[Turn]], Awaitable[float]]
+"""Says how good the end of a look-ahead is: the fork there, and the turns that led to it."""
+
+
+class Prediction(TypedDict):
+    """What a call was predicted to answer."""
+
+    call: Mapping[str, Any]
+    text: str
+    is_error: bool
+    refused: list[str]
+    """Why checks refused answers that the model gave before this one."""
+    score: float
+
+
+class Grade(TypedDict):
+    """How good a prediction was."""
+
+    tool: str
+    exact: bool
+    similarity: float
+    """Of the texts, between 0 and 1."""
+    same_outcome: bool
+    """Whether success or failure was foreseen."""
+    passed_checks: bool
+    """Whether no check refused an answer on the way to it."""
+
+
+async def goals_then_errors(fork: World, turns: Sequence[Turn]) -> float:
+    """A scorer: the scenario's goals that are met in the end, less the calls that failed."""
+    met = sum(goal.met for goal in await check_goals(fork))
+    return met + await fewest_errors(fork, turns)
+
+
+async def fewest_errors(fork: World, turns: Sequence[Turn]) -> float:
+    """A scorer for what is imagined, which changes no files that goals could be checked in."""
+    return -float(sum(turn.observation.is_error for turn in turns))
+
+
+def prediction_of(call: Any, seen: Turn | Exception, *, score: float = NO_ANSWER) -> Prediction:
+    """The prediction of a call: its turn on the fork, or why there was none."""
+    if isinstance(seen, Exception):
+        return Prediction(
+            call=call, text=str(seen), is_error=True, refused=[str(seen)], score=score
+        )
+    return Prediction(
+        call=call,
+        text=seen.observation.text,
+        is_error=seen.observation.is_error,
+        refused=[verdict.reason for verdict in seen.checks if not verdict.accepted],
+        score=score,
+    )
+
+
+def grade(prediction: Prediction, answer: ToolMessage) -> Grade:
+    """Holds a prediction against the answer that came."""
+    # A model writes no newlines at the end.
+    foreseen, came = prediction["text"].rstrip("\n"), str(answer.text).rstrip("\n")
+    return Grade(
+        tool=prediction["call"]["name"],
+        exact=foreseen == came,
+        similarity=SequenceMatcher(None, foreseen, came, autojunk=False).ratio(),
+        same_outcome=prediction["is_error"] == (answer.status == "error"),
+        passed_checks=not prediction["refused"],
+    )
+
+
+def means(grades: Sequence[Grade]) -> dict[str, Any]:
+    """The grades of a whole run in one."""
+    parts = ("exact", "similarity", "same_outcome", "passed_checks")
+    count = len(grades)
+    found = {part: sum(one[part] for one in grades) / count for part in parts} if count else {}
+    return {"predictions": count, **found}
 
 
 class Choosing(Settings):
@@ -103,7 +174,7 @@ class Steps:
 
     async def begin(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
         settings = Choosing.of(runtime)
-        self.who.allowed(settings.allow_real)
+        self.who.allowed_tools(settings.allow_real)
         return await self.who.begin(state, settings)
 
     async def propose(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
@@ -131,12 +202,12 @@ class Steps:
         computed = (settings.predictor or ("imagined" if world.model else "computed")) == "computed"
         judged = self.scorer or (goals_then_errors if computed else fewest_errors)
         call, turns, said = first, list[Turn](), list[BaseMessage](state["messages"])
-        with ours():
-            engines = {} if computed else {"engines": imagining(world)}
-        async with forked(world, state.get("sim_ref", world.root), **engines) as fork:
+        with interrupting():
+            engines = None if computed else imagining(world)
+        async with temporary_fork(world, state.get("sim_ref", world.root), engines=engines) as fork:
             try:
                 for step in range(settings.depth):
-                    with ours(but=NO_TURN):
+                    with interrupting(but=NO_TURN):
                         turns.append(await fork.step(call_of(call)))
                     text = turns[-1].observation.text
                     said += [
@@ -150,16 +221,16 @@ class Steps:
                     call = following[0]
             except NO_TURN as error:
                 if not turns:
-                    return predicted(first, error)
-            with ours(AgentworldError):
-                return predicted(first, turns[0], score=await judged(fork, turns))
+                    return prediction_of(first, error)
+            with interrupting(AgentworldError):
+                return prediction_of(first, turns[0], score=await judged(fork, turns))
 
     async def act(self, state: Thread, config: RunnableConfig, runtime: Runtime[Choosing]) -> Any:
         settings = Choosing.of(runtime)
         prediction = state["compared"][0]
         call = prediction["call"]
-        real = call["name"] in self.who.allowed(settings.allow_real)
-        if real and not await self.who.claimed(name_of(call, state), state, settings):
+        real = call["name"] in self.who.allowed_tools(settings.allow_real)
+        if real and not await self.who.claim(name_of(call, state), state, settings):
             raise SimulationInterrupted(AccessRefused(MADE_BEFORE.format(name=call["name"])))
         update = await self.who.answer(call, state, config, settings, real=real)
         return {**update, "grades": [grade(prediction, update["messages"][-1])]}

@@ -21,7 +21,7 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it h
 from langgraph.runtime import Runtime
 
 from agentworld_graphs.ready._agent import Agent, Settings, State, agent_of
-from agentworld_graphs.ready._worlds import ours
+from agentworld_graphs.ready._worlds import interrupting
 from agentworld_sim.goals import check_goals
 
 __all__ = ["build", "graph"]
@@ -55,7 +55,7 @@ class Steps:
 
     async def judge(self, state: Working, runtime: Runtime[Settings]) -> dict[str, Any]:
         node = await self.who.node(state, Settings.of(runtime))
-        with ours():
+        with interrupting():
             results = await check_goals(node.world, at=state.get("sim_ref"))
         return {
             "goals": [{"goal": one.goal, "met": one.met, "reason": one.reason} for one in results]

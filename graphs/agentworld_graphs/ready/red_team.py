@@ -26,22 +26,89 @@ from typing_extensions import TypedDict
 
 from agentworld_graphs._demo._agent import agent as smallest_agent
 from agentworld_graphs.ready._agent import Agent, Settings, State, agent_of
-from agentworld_graphs.ready._outcomes import Outcome, measured, table
-from agentworld_graphs.ready._worlds import forked, ours
+from agentworld_graphs.ready._worlds import interrupting, temporary_fork
 from agentworld_sim import (
     AgentworldError,
     Answer,
     Control,
     Step,
     UsageError,
+    World,
+    WorldRef,
 )
 from agentworld_sim.controls import Fault, Next
 from agentworld_sim.errors import nearest
+from agentworld_sim.goals import check_goals
 
 __all__ = ["CONTROLS", "Outcome", "build", "graph"]
 
 NOTHING = "nothing"
 """The run that the others are compared with."""
+
+
+class Outcome(TypedDict):
+    """How one run went."""
+
+    control: str
+    goals_met: int
+    goals: int
+    calls: int
+    enforced: int
+    """Calls whose answer the control made or changed."""
+    steps: int
+    """Messages of the agent."""
+    seconds: float
+    """On the world's clock."""
+    differs: list[str]
+    """Files, records and values that are otherwise in the end than without a control."""
+    struck: bool
+    """Whether the control did anything at all, as far as the number of its calls and the clock tell: an agent
+    that takes other steps of its own accord takes other time, and then this is true, too."""
+    stopped: bool
+    """Whether the agent had to be stopped."""
+    said: str
+    """Its last words."""
+
+
+async def measure(fork: World, at: WorldRef) -> dict[str, Any]:
+    """What a run left behind in its fork, which began at `at`."""
+    goals, diff = await check_goals(fork), await fork.diff(at)
+    turns = [turn for turn in await fork.trajectory()][len(await fork.trajectory(at)) :]
+    passed_us = (await fork.state()).clock_us - (await fork.state(at)).clock_us
+    return {
+        "goals_met": sum(goal.met for goal in goals),
+        "goals": len(goals),
+        "calls": len(turns),
+        "enforced": sum(turn.observation.provenance == "enforced" for turn in turns),
+        "seconds": passed_us / 1_000_000,
+        "changed": {
+            **{
+                one.path: one.after and f"{one.after.mode:o} {one.after.content}"
+                for one in diff.files
+            },
+            **{f"{one.table}/{one.key}": one.after for one in diff.records},
+            **{one.key: one.after for one in diff.values},
+        },
+    }
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The outcomes for people."""
+    lines = [
+        "| control | goals met | calls | enforced | steps | seconds | what differs |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in outcomes:
+        differs = ", ".join(one["differs"]) or "nothing"
+        if not one["struck"]:
+            differs += ": the control never struck"
+        if one["stopped"]:
+            differs += "; stopped after too many steps"
+        lines.append(
+            f"| {one['control']} | {one['goals_met']} of {one['goals']} | {one['calls']} |"
+            f" {one['enforced']} | {one['steps']} | {one['seconds']:.1f} | {differs} |"
+        )
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +191,7 @@ class Steps:
         return await self.who.begin(state, Attack.of(runtime))
 
     def each(self, state: Thread, runtime: Runtime[Attack]) -> list[Send]:
-        with ours():
+        with interrupting():
             names = [NOTHING, *wanted(Attack.of(runtime).controls, self.known)]
         # What was reported before is not a part of the task.
         task = [one for one in state["messages"] if not isinstance(one, AIMessage)]
@@ -135,7 +202,9 @@ class Steps:
         world = (await self.who.node(state, settings)).world
         at = state.get("sim_ref", world.root)
         control = self.known.get(given["control"])
-        async with forked(world, at, controls=[control] if control else []) as fork:
+        async with temporary_fork(
+            world, at, controls=[*world.controls, *([control] if control else [])]
+        ) as fork:
             graph: Any = smallest_agent(
                 await self.who.model(settings), self.who.node_in(fork), list(self.who.tools)
             )
@@ -146,13 +215,13 @@ class Steps:
             try:
                 begun = {"messages": given["task"]}
                 limit = {"recursion_limit": settings.steps}
-                with ours(AgentworldError):
+                with interrupting(AgentworldError):
                     async for seen in graph.astream(begun, limit, stream_mode="values"):
                         said = seen["messages"]
             except GraphRecursionError:
                 stopped = True
-            with ours():
-                run = await measured(fork, at)
+            with interrupting():
+                run = await measure(fork, at)
         replies = [one for one in said if isinstance(one, AIMessage)]
         run |= {
             "control": given["control"],

@@ -27,17 +27,82 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it h
 )
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
+from typing_extensions import TypedDict
 
 from agentworld_graphs.ready import _scripts
-from agentworld_graphs.ready._agent import Agent, Settings, State, agent_of, name_of
-from agentworld_graphs.ready._rehearsing import Rehearsal, open_calls, question, rehearsed
-from agentworld_graphs.ready._worlds import ours
+from agentworld_graphs.ready._agent import TURNED_DOWN, Agent, Settings, State, agent_of, name_of
+from agentworld_graphs.ready._worlds import call_of, interrupting, temporary_fork
+from agentworld_sim import World, WorldRef
 
 __all__ = ["Rehearsal", "build", "graph"]
 
 
 NO_ANSWER = "The last answer neither approved this very call nor refused it."
 BEGUN = "This call was approved and begun before. Approve it again to make it again."
+
+
+class Rehearsal(TypedDict):
+    """What a call did on a fork."""
+
+    call: Any
+    at: WorldRef
+    """Where in the world's history."""
+    answer: str
+    """What the tool said."""
+    patch: str
+    """What changed in text files, as git writes it."""
+    changed: list[str]
+    """What changed in files, one line each: `D /srv/app/data/market.csv`."""
+    deleted: list[str]
+    """The files that are gone."""
+    records: list[str]
+    """What changed in records, one line each: `D orders/7  {"id":7,"item":"chair"}`."""
+    destroys: bool
+    """Whether something is gone or another than it was."""
+
+
+async def rehearse_call(world: World, call: Any, at: WorldRef) -> Rehearsal | None:
+    """What a call would do; `None` for one that the tool itself turns down."""
+    async with temporary_fork(world, at) as fork:
+        try:
+            turn = await fork.step(call_of(call))
+        except TURNED_DOWN:
+            return None
+        diff = await fork.diff(at)
+        return Rehearsal(
+            call=call,
+            at=at,
+            answer=turn.observation.text,
+            patch=await fork.patch(at),
+            changed=[str(change) for change in diff.files],
+            deleted=[change.path for change in diff.files if change.kind == "removed"],
+            records=[str(change) for change in diff.records],
+            destroys=any(change.kind != "added" for change in (*diff.files, *diff.records)),
+        )
+
+
+def question(seen: Rehearsal, real: bool, word: str, note: str) -> dict[str, Any]:
+    """What a person is shown."""
+    return {
+        "question": f"Run {seen['call']['name']} {'for real' if real else 'in the world'}?",
+        **seen,
+        "runs": "for real" if real else "in the world",
+        "note": note,
+        "to_approve": {"approve": word},
+        "to_refuse": {"refuse": "your reason, for the agent"},
+    }
+
+
+def open_calls(state: State) -> list[Any]:
+    """The calls of the agent's last message that have no answer yet."""
+    answered: set[str] = set()
+    # Ids are the model's, and it may use one again: only what came after the message counts.
+    for message in reversed(state["messages"]):
+        if isinstance(message, AIMessage):
+            return [call for call in message.tool_calls if call["id"] not in answered]
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+    return []
 
 
 class Careful(Settings):
@@ -63,7 +128,7 @@ class Steps:
 
     async def begin(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
         settings = Careful.of(runtime)
-        self.who.allowed(settings.allow_real)
+        self.who.allowed_tools(settings.allow_real)
         return await self.who.begin(state, settings)
 
     async def think(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
@@ -71,8 +136,10 @@ class Steps:
 
     async def rehearse(self, state: Thread, runtime: Runtime[Careful]) -> dict[str, Any]:
         world = (await self.who.node(state, Careful.of(runtime))).world
-        with ours():
-            seen = await rehearsed(world, open_calls(state)[0], state.get("sim_ref", world.root))
+        with interrupting():
+            seen = await rehearse_call(
+                world, open_calls(state)[0], state.get("sim_ref", world.root)
+            )
         return {"rehearsal": seen}
 
     async def decide(self, state: Thread, config: RunnableConfig, runtime: Runtime[Careful]) -> Any:
@@ -82,7 +149,7 @@ class Steps:
             # Somebody changed the thread since: what would be shown is not what would run.
             return Command(goto="rehearse")
         # What could not be rehearsed was turned down by the world: the agent is told so, and no more.
-        real = seen is not None and call["name"] in self.who.allowed(settings.allow_real)
+        real = seen is not None and call["name"] in self.who.allowed_tools(settings.allow_real)
         if seen is not None and (seen["destroys"] or real):
             refusal = await self.asked(seen, call, real, state, settings)
             if refusal is not None:
@@ -105,7 +172,7 @@ class Steps:
             if answer.get("approve") != word:
                 # LangGraph may give an answer again that an earlier question got.
                 note = note or NO_ANSWER
-            elif not real or await self.who.claimed(word, state, settings):
+            elif not real or await self.who.claim(word, state, settings):
                 return None
             else:
                 note = BEGUN

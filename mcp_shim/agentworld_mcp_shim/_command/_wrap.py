@@ -16,7 +16,7 @@ from agentworld_sim.cli.options import removed_options
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentworld_mcp_shim.wrapping import Outcome, Rewritten
+    from agentworld_mcp_shim.wrapping import EntryOutcome, RewrittenConfig
     from agentworld_mcp_shim.wrapping._config_files import ConfigFile
 
 SOME_LEFT = 1
@@ -234,7 +234,7 @@ def _list_files() -> None:
     _say("nothing was changed. Name one of the files: agentworld mcp wrap FILE")
 
 
-def _report(rewritten: Rewritten, source: ConfigFile, choice: FileChoice) -> None:
+def _report(rewritten: RewrittenConfig, source: ConfigFile, choice: FileChoice) -> None:
     """Says what happened to each server; one that was asked for by name must not be left."""
     words = {"already": "as asked already", "left": "left as they are"}
     fates = Counter(words.get(one.fate, one.fate) for one in rewritten.outcomes)
@@ -251,7 +251,7 @@ def _report(rewritten: Rewritten, source: ConfigFile, choice: FileChoice) -> Non
             raise UsageError(f"the server {one.server!r} cannot be rewritten: {one.reason}.")
 
 
-def _report_command(one: Outcome) -> None:
+def _report_command(one: EntryOutcome) -> None:
     from agentworld_mcp_shim.wrapping._argument_secrets import hide_secrets
 
     off = " (switched off)" if one.off else ""
@@ -272,7 +272,7 @@ def _report_command(one: Outcome) -> None:
         _warn(f"    note: {note}")
 
 
-def _report_refusals(rewritten: Rewritten, snapshots: dict[str, Path]) -> None:
+def _report_refusals(rewritten: RewrittenConfig, snapshots: dict[str, Path]) -> None:
     """Says how many tools are answered by nobody, where a snapshot tells of them."""
     fresh = [one.server for one in rewritten.outcomes if one.fate == "wrapped"]
     for name, file in snapshots.items():
@@ -306,7 +306,9 @@ def _count_answers(snapshot: Path) -> dict[str, int]:
     return asyncio.run(explain_tools(settings, {})).counts()
 
 
-def _deliver(source: ConfigFile, rewritten: Rewritten, choice: FileChoice, *, backup: bool) -> None:
+def _deliver(
+    source: ConfigFile, rewritten: RewrittenConfig, choice: FileChoice, *, backup: bool
+) -> None:
     from agentworld_mcp_shim.wrapping._config_files import back_up, write_in_place, write_new
 
     if choice.in_place and choice.output is not None:

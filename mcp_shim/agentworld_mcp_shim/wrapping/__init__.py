@@ -2,8 +2,8 @@
 
 from agentworld_mcp_shim.wrapping._clients import CLIENTS, Client, client_named, usual_files
 from agentworld_mcp_shim.wrapping._config_rewrite import (
-    Outcome,
-    Rewritten,
+    EntryOutcome,
+    RewrittenConfig,
     WrapChoice,
     unwrap_text,
     wrap_text,
@@ -12,8 +12,8 @@ from agentworld_mcp_shim.wrapping._config_rewrite import (
 __all__ = [
     "CLIENTS",
     "Client",
-    "Outcome",
-    "Rewritten",
+    "EntryOutcome",
+    "RewrittenConfig",
     "WrapChoice",
     "client_named",
     "unwrap_text",

@@ -38,7 +38,7 @@ Fate = Literal["wrapped", "unwrapped", "already", "left"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class EntryOutcome:
     """What happened to one server's entry."""
 
     server: str
@@ -57,12 +57,12 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewritten:
+class RewrittenConfig:
     """A file's new text."""
 
     text: str
     client: Client
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[EntryOutcome, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ def wrap_text(
     *,
     client: str | None = None,
     servers: Sequence[str] = (),
-) -> Rewritten:
+) -> RewrittenConfig:
     """Puts the shim in front of the servers of a configuration file.
 
     Args:
@@ -128,7 +128,7 @@ def wrap_text(
 
 def unwrap_text(
     text: str, path: Path, *, client: str | None = None, servers: Sequence[str] = ()
-) -> Rewritten:
+) -> RewrittenConfig:
     """Takes the shim away from the servers of a configuration file.
 
     Args:
@@ -185,16 +185,16 @@ def _rewrite(
     only: Sequence[str],
     rewrite: _Rewrite,
     fate: Literal["wrapped", "unwrapped"],
-) -> tuple[Rewritten, ConfigText]:
+) -> tuple[RewrittenConfig, ConfigText]:
     entries = [(*path, name) for path in server_lists(config, client) for name in config.at(path)]
     _require_known(names, sorted({at[-1] for at in entries}))
-    outcomes: list[Outcome] = []
+    outcomes: list[EntryOutcome] = []
     sources: dict[tuple[str, ...], str] = {}
     for at in entries:
         if only and at[-1] not in only:
             continue
         entry = config.at(at)
-        outcome = Outcome(server=at[-1], path=at[:-1], fate=fate, off=is_switched_off(entry))
+        outcome = EntryOutcome(server=at[-1], path=at[:-1], fate=fate, off=is_switched_off(entry))
         try:
             if starts_shim(entry, client) == (fate == "wrapped"):
                 outcome = replace(outcome, fate="already")
@@ -215,7 +215,7 @@ def _rewrite(
                 command=tuple(entry_command(entry, client)),
                 variables=tuple(entry_environment(entry, client)),
             )
-    return Rewritten(text=after.text, client=client, outcomes=tuple(outcomes)), after
+    return RewrittenConfig(text=after.text, client=client, outcomes=tuple(outcomes)), after
 
 
 def _verify(
@@ -264,9 +264,9 @@ def _require_known(names: Sequence[str], known: Sequence[str]) -> None:
             )
 
 
-def _require_tables_apart(rewritten: Rewritten, config: ConfigText) -> None:
+def _require_tables_apart(rewritten: RewrittenConfig, config: ConfigText) -> None:
     """Raises `UsageError` when a wrapped server would have the tables of another one."""
-    owners: dict[tuple[object, object], Outcome] = {}
+    owners: dict[tuple[object, object], EntryOutcome] = {}
     for one in rewritten.outcomes:
         if one.fate not in ("wrapped", "already"):
             continue

@@ -56,11 +56,11 @@ def read_jsonc(text: str, *, depth: int = 0) -> JsoncDocument:
         raise JsoncError(f"{error}.") from None
     document = JsoncDocument(value, {}, set())
     if depth and isinstance(value, dict):
-        _place(document, plain, _skip(plain, 0), (), depth)
+        _note_positions(document, plain, _skip(plain, 0), (), depth)
     return document
 
 
-def _place(document: JsoncDocument, text: str, at: int, path: Path, depth: int) -> None:
+def _note_positions(document: JsoncDocument, text: str, at: int, path: Path, depth: int) -> None:
     """Notes where the members of the object at `at` stand; the text has been accepted before."""
     at = _skip(text, at + 1)
     while text[at] != "}":
@@ -72,7 +72,7 @@ def _place(document: JsoncDocument, text: str, at: int, path: Path, depth: int) 
             document.repeated.add(inner)
         document.spans[inner] = (start, end)
         if depth > 1 and isinstance(value, dict):
-            _place(document, text, start, inner, depth - 1)
+            _note_positions(document, text, start, inner, depth - 1)
         at = _skip(text, end)
         at = _skip(text, at + 1) if text[at] == "," else at
 

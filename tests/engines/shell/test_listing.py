@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
+from agentworld_sim.engines.shell.commands._quoting import quote_for_message, quote_for_shell
 from tests.engines.shell.conftest import MakeMachine
 from tests.engines.shell.real_tools import ENVIRONMENT, assert_same_story, real_output
 from tests.properties import examples
@@ -230,8 +230,8 @@ PLAIN_NAMES = st.text("ab '\"\\\n\t$!~#{}=é\x01", min_size=1, max_size=6)
 )
 @given(name=NAMES | PLAIN_NAMES)
 def test_names_in_messages_are_quoted_as_gnu_quotes_them(tmp_path: Path, name: str) -> None:
-    always, needed = shell_quoted(name, always=True), shell_quoted(name)
-    curly = message_quoted("no/" + name, ENVIRONMENT)
+    always, needed = quote_for_shell(name, always=True), quote_for_shell(name)
+    curly = quote_for_message("no/" + name, ENVIRONMENT)
     reason = "No such file or directory\n"
 
     assert real_output(tmp_path, "rm", "--", name) == f"rm: cannot remove {always}: {reason}"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentworld_sim.engines.shell.toolkits.gemini_cli import (
-    _changed_lines,  # pyright: ignore[reportPrivateUsage]
+    _difference_range,  # pyright: ignore[reportPrivateUsage]
 )
 
 from .toolkit_machine import Content, ToolMachine
@@ -315,7 +315,7 @@ SOME = st.lists(st.sampled_from(["a", "b", "c"]), max_size=6)
 
 @given(SOME, SOME)
 def test_the_changed_lines_are_all_that_changed(before: list[str], after: list[str]) -> None:
-    first, last = _changed_lines(before, after)
+    first, last = _difference_range(before, after)
     same = len(after) - last
     assert before[: first - 1] == after[: first - 1]
     assert before[len(before) - same :] == after[last:]

@@ -13,7 +13,7 @@ from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.schema.validate import check_arguments
-from agentworld_sim.toolkits import KnownTool, known_tools, resolved
+from agentworld_sim.toolkits import KnownTool, known_tools, resolve_function
 from agentworld_sim.types.files import FileEntry, FileTree, MemoryBlobs, parent_of
 from agentworld_sim.types.turns import Observation
 
@@ -68,7 +68,7 @@ class ToolMachine:
         check_arguments(one.spec, arguments)
         turn = self.turn(one)
         self.live.start_turn(self.now_us, 1)
-        observation = resolved(one.operation)(turn, arguments)
+        observation = resolve_function(one.operation)(turn, arguments)
         self.changed = self.live.collect(self.blobs)
         self.now_us = self.live.files.clock.now_us() + 100_000
         return observation

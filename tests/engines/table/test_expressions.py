@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from agentworld_sim.engines.table.expressions import (
     CannotEvaluate,
     evaluate,
-    filled,
+    fill_template,
+    is_true,
     names_in,
-    truth,
 )
 from agentworld_sim.errors import UsageError
 
@@ -104,7 +104,7 @@ def test_anything_but_arithmetic_is_refused_aloud(expression: str) -> None:
 def test_what_has_no_value_is_no_value(expression: str) -> None:
     with pytest.raises(CannotEvaluate):
         evaluate(expression, RECORD, ARGUMENTS)
-    assert not truth(expression, RECORD, ARGUMENTS)
+    assert not is_true(expression, RECORD, ARGUMENTS)
 
 
 @given(
@@ -127,6 +127,6 @@ def test_the_names_of_an_expression_are_known() -> None:
 
 
 def test_a_text_is_filled_with_values() -> None:
-    assert filled("{name} has {stock}, not {by} {nobody}", RECORD, ARGUMENTS) == (
+    assert fill_template("{name} has {stock}, not {by} {nobody}", RECORD, ARGUMENTS) == (
         "Atlas has 7, not 3 {nobody}"
     )

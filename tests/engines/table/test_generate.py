@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim.engines.table.generate import Maker
-from agentworld_sim.engines.table.initial_rows import beginning
+from agentworld_sim.engines.table.initial_rows import initial_records
 from agentworld_sim.engines.table.operation import Plan, Table
-from agentworld_sim.engines.table.plausible import Draw
+from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.regex_text import text_for
 from agentworld_sim.schema.validate import schema_problem
 from tests.properties import examples
@@ -89,7 +89,7 @@ DEFS: Mapping[str, Any] = {
 @given(schema=schemas(), name=NAMES, seed=st.integers(0, 99), new=st.booleans())
 def test_a_value_fits_its_schema(schema: Any, name: str, seed: int, new: bool) -> None:
     whole = {"$defs": DEFS, "allOf": [schema]}
-    maker = Maker(draw=Draw(seed), clock_us=CLOCK_US, roots=(whole,), new=new)
+    maker = Maker(draw=SeededRandom(seed), clock_us=CLOCK_US, roots=(whole,), new=new)
     value = maker.value(schema, name, about="tickets")
     assert schema_problem(whole, value) is None
     assert maker.value(schema, name, about="tickets") == value
@@ -115,13 +115,13 @@ def test_a_value_fits_its_schema(schema: Any, name: str, seed: int, new: bool) -
 )
 def test_a_text_fits_its_pattern(pattern: str) -> None:
     for seed in range(20):
-        text = text_for(pattern, Draw(seed))
+        text = text_for(pattern, SeededRandom(seed))
         assert text is not None and re.search(pattern, text), (pattern, text)
 
 
 @given(st.text(max_size=30))
 def test_a_pattern_nobody_understands_is_no_crash(pattern: str) -> None:
-    text = text_for(pattern, Draw(1))
+    text = text_for(pattern, SeededRandom(1))
     assert text is None or re.search(pattern, text)
 
 
@@ -155,7 +155,7 @@ PLAN = Plan(tables={"orders": ORDERS, "users": USERS, "lines": LINES})
 
 
 def records(table: Table, plan: Plan = PLAN, seed: int = 3) -> list[Mapping[str, Any]]:
-    return [one.record for one in beginning(plan, table, seed=seed, clock_us=CLOCK_US)]
+    return [one.record for one in initial_records(plan, table, seed=seed, clock_us=CLOCK_US)]
 
 
 def test_records_refer_to_each_other() -> None:

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import Scenario, ToolCall, World
-from agentworld_sim.engines.toolkits.engine import Kept, ServerTurn
+from agentworld_sim.engines.toolkits.toolkit_engine import ServerTurn, ServerValues
 from agentworld_sim.errors import CannotCompute
-from agentworld_sim.toolkits import known_tools, resolved
+from agentworld_sim.toolkits import known_tools, resolve_function
 from tests.properties import examples
 
 TOOLS = [tool for tool in known_tools().values() if tool.toolkit == "sqlite"]
-RUN = {tool.name: resolved(tool.operation) for tool in TOOLS}
+RUN = {tool.name: resolve_function(tool.operation) for tool in TOOLS}
 NOON_US = 1_772_445_600_000_000
 """2026-03-02 10:00:00 UTC."""
 
@@ -30,7 +30,7 @@ class Database:
         self._seed = seed
 
     def __call__(self, tool: str, text: str = "") -> str:
-        kept = Kept(self.values, "sqlite/")
+        kept = ServerValues(self.values, "sqlite/")
         turn = ServerTurn(kept, self._clock_us, self._seed, tool)
         name = {"describe_table": "table_name", "append_insight": "insight"}.get(tool, "query")
         said = RUN[tool](turn, {name: text}).text

@@ -264,6 +264,7 @@ async def test_fetch():
     )
 
 
+@pytest.mark.slow
 def test_xdist_knows_it(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,

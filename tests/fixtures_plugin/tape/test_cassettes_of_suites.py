@@ -195,6 +195,7 @@ SHARED = """
 """
 
 
+@pytest.mark.slow
 def test_workers_record_and_replay_together(cities: Suite, server: ScriptedModelServer) -> None:
     cities.tests(SHARED)
     cities.run_outside("-n2", "--sim-mode=once").assert_outcomes(passed=5)

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentworld_fixtures._faults import FaultList
-from agentworld_fixtures._world import SimWorld
+from agentworld_fixtures._sim_world import FaultList, SimWorld
 from agentworld_sim import Scenario, World
 from agentworld_sim.runtime.sync import run_sync
 from tests.fixtures_plugin.world.types_of_fixtures import Failure, Open
@@ -31,7 +30,7 @@ def opened() -> Generator[Open]:
         }
         faults = FaultList()
         made = Scenario.model_validate(document)
-        world = run_sync(World.create(made, controls=[faults.control()]))
+        world = run_sync(World.create(made, controls=[faults]))
         worlds.append(SimWorld(world, faults))
         return worlds[-1]
 

@@ -8,8 +8,8 @@ from unittest.mock import ANY
 
 import pytest
 
-from agentworld_fixtures._assertions import Step
-from agentworld_fixtures._world import SimWorld
+from agentworld_fixtures._call_assertions import CallPattern
+from agentworld_fixtures._sim_world import SimWorld
 from agentworld_sim import UnknownToolError, UsageError
 from tests.fixtures_plugin.world.types_of_fixtures import Failure
 
@@ -150,7 +150,7 @@ def test_a_call_that_should_not_have_been_made(used: SimWorld, failure: Failure)
 
 
 def test_an_order_that_breaks(used: SimWorld, failure: Failure) -> None:
-    steps: list[Step] = ["Edit", ("bash", {"command": "ls"})]
+    steps: list[CallPattern] = ["Edit", ("bash", {"command": "ls"})]
     assert failure(lambda: used.assert_order(*steps)) == [
         "The order breaks at step 2 of 2: no call fits after #4.",
         "Wanted: Edit → bash(command='ls')",
@@ -271,8 +271,8 @@ def test_what_asserts_nothing_is_an_error(used: SimWorld) -> None:
 def test_the_lines_of_the_library_are_not_in_a_traceback(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
-        from agentworld_fixtures._faults import FaultList
-        from agentworld_fixtures._world import SimWorld
+        from agentworld_fixtures._sim_world import FaultList
+        from agentworld_fixtures._sim_world import SimWorld
         from agentworld_sim import World
         from agentworld_sim.runtime.sync import run_sync
 

@@ -17,9 +17,8 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs]  langgr
     StateGraph,
 )
 
-from agentworld_fixtures._calls import merged
-from agentworld_fixtures._faults import FaultList
-from agentworld_fixtures._world import SimWorld
+from agentworld_fixtures._call_assertions import merge_turns
+from agentworld_fixtures._sim_world import FaultList, SimWorld
 from agentworld_graphs import SimToolNode
 from agentworld_sim import SqliteStore, StateDiff, ToolCall, UsageError, World
 from agentworld_sim.types.turns import Turn
@@ -169,10 +168,12 @@ def test_what_was_noted_and_what_the_history_shows_are_merged() -> None:
         return made
 
     noted, line = [turn(ref) for ref in "axcxe"], [turn(ref) for ref in "abcdef"]
-    assert [one.ref for one in merged(noted, line)] == list("axbcxdef")
-    assert [one.ref for one in merged([], line)] == list("abcdef")
-    assert [one.ref for one in merged(noted, [])] == list("axcxe")
-    assert [one.ref for one in merged([turn("c"), turn("a"), turn("c")], line)] == list("abcacdef")
+    assert [one.ref for one in merge_turns(noted, line)] == list("axbcxdef")
+    assert [one.ref for one in merge_turns([], line)] == list("abcdef")
+    assert [one.ref for one in merge_turns(noted, [])] == list("axcxe")
+    assert [one.ref for one in merge_turns([turn("c"), turn("a"), turn("c")], line)] == list(
+        "abcacdef"
+    )
 
 
 # Graphs

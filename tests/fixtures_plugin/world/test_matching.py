@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_fixtures._call_lines import WIDTH, shown
-from agentworld_fixtures._matching import differences, fits
+from agentworld_fixtures._expectations import WIDTH, differences, fits, short_repr
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -42,8 +41,8 @@ def test_two_values_fit_or_the_difference_is_told(one: Any, other: Any) -> None:
 
 @given(JSON)
 def test_what_is_shown_is_short(value: Any) -> None:
-    assert len(shown(value)) <= WIDTH
-    assert len(shown([value] * 1000)) <= WIDTH
+    assert len(short_repr(value)) <= WIDTH
+    assert len(short_repr([value] * 1000)) <= WIDTH
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentworld_fixtures._faults import FaultList
-from agentworld_fixtures._world import SimWorld
+from agentworld_fixtures._sim_world import FaultList, SimWorld
 from agentworld_sim import FunctionEngine, Observation, ToolSpec, UsageError, World
 from agentworld_sim.runtime.sync import run_sync
 from tests.fixtures_plugin.world.types_of_fixtures import Failure, Open

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agentworld_fixtures._world import SimWorld
+from agentworld_fixtures._sim_world import SimWorld
 
 Open = Callable[..., SimWorld]
 """Opens a world; takes parts of a scenario."""

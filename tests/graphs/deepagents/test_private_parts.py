@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from agentworld_graphs import SimulatedSandbox, _levels
-from agentworld_graphs._deepagents import _standing
-from agentworld_graphs._levels import Level, levels
+from agentworld_graphs import SimulatedSandbox, _deepagents_backend, _parent_graphs
+from agentworld_graphs._parent_graphs import ParentGraph, parent_graphs
 
 if TYPE_CHECKING:
     from conftest import Deep
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
 async def test_langgraph_still_shows_the_graphs_around_a_call(
     deep: Deep, go: Any, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[list[Level]] = []
+    seen: list[list[ParentGraph]] = []
 
-    def look() -> list[Level]:
-        seen.append(levels())
+    def look() -> list[ParentGraph]:
+        seen.append(parent_graphs())
         return seen[-1]
 
-    monkeypatch.setattr(_standing, "levels", look)
+    monkeypatch.setattr(_deepagents_backend, "parent_graphs", look)
     agent = deep.agent(
         SimulatedSandbox(),
         deep.delegates("a"),
@@ -47,7 +46,7 @@ async def test_langgraph_still_shows_the_graphs_around_a_call(
 async def test_without_that_calls_are_still_answered(
     deep: Deep, go: Any, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_levels, "LOOP_ARGUMENT", "gone")
+    monkeypatch.setattr(_parent_graphs, "LOOP_ARGUMENT", "gone")
     agent = deep.agent(
         SimulatedSandbox(),
         deep.delegates("a"),
@@ -60,7 +59,7 @@ async def test_without_that_calls_are_still_answered(
 
 
 def test_outside_of_a_graph_there_are_none() -> None:
-    assert levels() == []
+    assert parent_graphs() == []
 
 
 def test_a_missing_deepagents_is_named_with_what_to_install() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from agentworld_sim.engines.model_binding import bound
+from agentworld_sim.engines.model_binding import bind_any
 from agentworld_sim.ports import PromptContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
@@ -66,5 +66,5 @@ def imagined_tools(
             told[name] = tool
             continue
         plain = replace(tool, binds_to=None) if unbound else tool
-        told[name] = bound(plain) or replace(tool, domain="mcp")
+        told[name] = bind_any(plain) or replace(tool, domain="mcp")
     return told

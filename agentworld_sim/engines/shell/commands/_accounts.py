@@ -97,7 +97,7 @@ def login_group(call: CommandCall, user: str) -> str | None:
     return user if user in names else None
 
 
-def current(call: CommandCall) -> Account:
+def current_account(call: CommandCall) -> Account:
     """Who runs the command."""
     user = call.machine.user
     known = next((one for one in accounts(call) if one.name == user), None)

@@ -73,7 +73,7 @@ class InvalidDate(ValueError):
 
 
 @dataclass(slots=True)
-class _Reading:
+class _DateParts:
     """What was found so far."""
 
     now: datetime
@@ -94,7 +94,7 @@ def parse_date(text: str, now_us: int, zone: tzinfo) -> tuple[int, int]:
     match = re.match(r'\s*TZ="([^"]*)"\s*', text)
     if match:
         zone, text = zone_named(match[1]), text[match.end() :]
-    reading = _Reading(at(now_us // 1_000_000, zone), zone)
+    reading = _DateParts(at(now_us // 1_000_000, zone), zone)
     rest = text.strip().lower()
     if not rest:
         reading.time = (0, 0, 0, 0)
@@ -106,7 +106,7 @@ def parse_date(text: str, now_us: int, zone: tzinfo) -> tuple[int, int]:
         raise InvalidDate(text) from error
 
 
-def _take(rest: str, reading: _Reading) -> int:
+def _take(rest: str, reading: _DateParts) -> int:
     for kind, pattern in _PATTERNS:
         match = pattern.match(rest)
         if match and match.end() and _apply_match(kind, match, reading):
@@ -114,7 +114,7 @@ def _take(rest: str, reading: _Reading) -> int:
     raise InvalidDate(rest)
 
 
-def _apply_match(kind: str, m: re.Match[str], r: _Reading) -> bool:
+def _apply_match(kind: str, m: re.Match[str], r: _DateParts) -> bool:
     match kind:
         case "space":
             return True
@@ -166,14 +166,14 @@ def _full_year(text: str) -> int:
     return int(text) + (2000 if int(text) < 69 else 1900)
 
 
-def _set_date(r: _Reading, year: int, month: int, day: int) -> bool:
+def _set_date(r: _DateParts, year: int, month: int, day: int) -> bool:
     if r.date is not None:
         raise InvalidDate
     r.date = (year, month, day)
     return True
 
 
-def _set_time(kind: str, m: re.Match[str], r: _Reading) -> bool:
+def _set_time(kind: str, m: re.Match[str], r: _DateParts) -> bool:
     if r.time is not None:
         raise InvalidDate
     half = ((m[5] if kind == "time" else m[2]) or "")[:1]
@@ -191,7 +191,7 @@ def _set_time(kind: str, m: re.Match[str], r: _Reading) -> bool:
     return True
 
 
-def _add_shift(kind: str, m: re.Match[str], r: _Reading) -> bool:
+def _add_shift(kind: str, m: re.Match[str], r: _DateParts) -> bool:
     if kind == "ordinal":
         count = _ORDINALS[m[1]]
         unit, ago = m[2], m[3]
@@ -209,7 +209,7 @@ def _add_shift(kind: str, m: re.Match[str], r: _Reading) -> bool:
     return True
 
 
-def _apply_word(word: str, r: _Reading) -> bool:
+def _apply_word(word: str, r: _DateParts) -> bool:
     if word == "ago":
         r.shift = {key: -count for key, count in r.shift.items()}
         return bool(r.shift)
@@ -218,7 +218,7 @@ def _apply_word(word: str, r: _Reading) -> bool:
     return True
 
 
-def _lone_number(digits: str, r: _Reading) -> bool:
+def _lone_number(digits: str, r: _DateParts) -> bool:
     if r.date is not None and r.time is None and len(digits) <= 2:
         return _set_clock(r, int(digits), 0)
     if r.date is not None and r.time is not None and len(digits) == 4:
@@ -229,14 +229,14 @@ def _lone_number(digits: str, r: _Reading) -> bool:
     return _set_clock(r, int(digits[:-2]), int(digits[-2:]))
 
 
-def _set_clock(r: _Reading, hour: int, minute: int) -> bool:
+def _set_clock(r: _DateParts, hour: int, minute: int) -> bool:
     if r.time is not None or hour > 23 or minute > 59:
         raise InvalidDate
     r.time = (hour, minute, 0, 0)
     return True
 
 
-def _resolve(r: _Reading, now_ns: int) -> tuple[int, int]:
+def _resolve(r: _DateParts, now_ns: int) -> tuple[int, int]:
     if r.epoch is not None:
         start, nanoseconds = at(r.epoch[0], UTC), r.epoch[1]
     else:

@@ -17,7 +17,7 @@ from agentworld_sim.engines.shell.commands._formats import (
     mode_text,
 )
 from agentworld_sim.engines.shell.commands._options import UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, why
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, strerror
 from agentworld_sim.engines.shell.glob_patterns import name_matcher
 from agentworld_sim.engines.shell.live_files import FileStat
 
@@ -29,7 +29,7 @@ _SIZE_UNIT = {"": 512, "b": 512, "c": 1, "w": 2, "k": 1 << 10, "M": 1 << 20, "G"
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
+class VisitedFile:
     """One file that `find` looks at."""
 
     path: str
@@ -42,7 +42,7 @@ class FoundFile:
     """Its absolute path."""
 
 
-Test = Callable[[FoundFile], bool]
+Test = Callable[[VisitedFile], bool]
 
 _VALUED = (
     "name iname path ipath wholename iwholename lname ilname regex iregex type xtype mtime atime ctime"
@@ -126,7 +126,7 @@ class TestReader:
         if name == "type":
             return lambda found: found.stat.kind in kinds
 
-        def through(found: FoundFile) -> bool:
+        def through(found: VisitedFile) -> bool:
             if found.stat.kind != "symlink":
                 return found.stat.kind in kinds
             try:
@@ -168,7 +168,7 @@ class TestReader:
             try:
                 edge = self.tool.stat(value).mtime_us
             except OSError as error:
-                raise self.refuse(f"{self.tool.quote(value)}: {why(error)}") from None
+                raise self.refuse(f"{self.tool.quote(value)}: {strerror(error)}") from None
         return lambda found: found.stat.mtime_us > edge
 
     def _owner(self, name: str, value: str) -> Test:
@@ -239,7 +239,7 @@ _ESCAPES = {
 _KNOWN = frozenset("abcdfgGhHiklmMnpPstuUyY%")
 
 
-def printf(running: Tool, form: str) -> tuple[Callable[[FoundFile], str], str]:
+def printf(running: Tool, form: str) -> tuple[Callable[[VisitedFile], str], str]:
     """The printer for `form`, and the warnings that reading it gives."""
     warnings = "".join(
         f"{running.name}: warning: unrecognized format directive `%{found[4]}'\n"
@@ -247,14 +247,14 @@ def printf(running: Tool, form: str) -> tuple[Callable[[FoundFile], str], str]:
         if found[4] and found[4] not in _KNOWN and found[4][0] not in "ABCT"
     )
 
-    def show(item: FoundFile) -> str:
+    def show(item: VisitedFile) -> str:
         text = _DIRECTIVE.sub(lambda found: _one(running, found, item), form)
         return text.partition("\x00\x01stop")[0]
 
     return show, warnings
 
 
-def _one(running: Tool, found: re.Match[str], item: FoundFile) -> str:
+def _one(running: Tool, found: re.Match[str], item: VisitedFile) -> str:
     flags, width, precision, name, escape = found.groups()
     if escape is not None:
         if escape == "c":
@@ -276,7 +276,7 @@ def _one(running: Tool, found: re.Match[str], item: FoundFile) -> str:
     return text.rjust(int(width), "0" if "0" in flags else " ")
 
 
-def _value(running: Tool, name: str, item: FoundFile, long: bool) -> str:
+def _value(running: Tool, name: str, item: VisitedFile, long: bool) -> str:
     stat = item.stat
     if name[0] in "ABCT":
         return _time(name[1], stat.mtime_us)
@@ -329,7 +329,7 @@ def _long_time(time_us: int) -> str:
     return f"{when:%a %b} {when.day:2d} {when:%H:%M:%S}.{when.microsecond:06d}0000 {when:%Y}"
 
 
-def ls_line(running: Tool, item: FoundFile) -> str:
+def ls_line(running: Tool, item: VisitedFile) -> str:
     """The line of `-ls`."""
     stat = item.stat
     time = _formats.short_time(stat.mtime_us, running.call.clock.now_us())

@@ -13,7 +13,7 @@ _CURLY = "\u2018\u2019"
 _UNPRINTABLE = frozenset({"Cc", "Cs", "Cn", "Zl", "Zp"})
 
 
-def shell_quoted(name: str, *, always: bool = False) -> str:
+def quote_for_shell(name: str, *, always: bool = False) -> str:
     """GNU's `shell-escape` style (`shell-escape-always` with `always`), as in messages.
 
     Source: gnulib's quotearg.c, `quotearg_buffer_restyled`; its slip is kept too: a name that ends in
@@ -82,7 +82,7 @@ def is_utf8(env: Mapping[str, str]) -> bool:
     return "utf" in value.lower()
 
 
-def message_quoted(text: str, env: Mapping[str, str]) -> str:
+def quote_for_message(text: str, env: Mapping[str, str]) -> str:
     """GNU's `quote()`: curly quotes in a UTF-8 locale, 'text' in the C locale."""
     curly = is_utf8(env)
     shown = "".join(

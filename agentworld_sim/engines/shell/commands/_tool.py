@@ -11,12 +11,12 @@ from typing import Literal, Self
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult, Piece
 from agentworld_sim.engines.shell._packages import package_of_command, version_text
 from agentworld_sim.engines.shell.commands._options import UsageError
-from agentworld_sim.engines.shell.commands._quoting import message_quoted, shell_quoted
+from agentworld_sim.engines.shell.commands._quoting import quote_for_message, quote_for_shell
 from agentworld_sim.engines.shell.live_files import FileStat
 from agentworld_sim.types.files import normal_path
 
 
-def why(error: OSError) -> str:
+def strerror(error: OSError) -> str:
     """The system's words for `error`."""
     return os.strerror(error.errno or errno.EIO)
 
@@ -131,7 +131,7 @@ class Tool:
         try:
             return self.stat(operand)
         except OSError as error:
-            said = f"failed to get attributes of {self.name_of(operand)}: {why(error)}"
+            said = f"failed to get attributes of {self.name_of(operand)}: {strerror(error)}"
             raise UsageError(f"{self.name}: {said}\n") from None
 
     def no_folder(self, operand: str, what: str) -> UsageError:
@@ -140,7 +140,7 @@ class Tool:
             self.stat(operand)
             reason = os.strerror(errno.ENOTDIR)
         except OSError as error:
-            reason = why(error)
+            reason = strerror(error)
         return UsageError(f"{self.name}: {what} {self.name_of(operand)}: {reason}\n")
 
     @property
@@ -157,11 +157,11 @@ class Tool:
 
     def quote(self, text: str) -> str:
         """As GNU's `quote`: curly quotes in a UTF-8 locale."""
-        return message_quoted(text, self.call.env)
+        return quote_for_message(text, self.call.env)
 
     def name_of(self, operand: str) -> str:
         """'operand', as GNU's `quoteaf`."""
-        return shell_quoted(operand, always=True)
+        return quote_for_shell(operand, always=True)
 
 
 def help_text(command: str) -> str:
@@ -181,7 +181,7 @@ def with_help(command: Command) -> Command:
     """Lets `command` answer a lone `--version` or `--help`."""
 
     @wraps(command)
-    def answered(call: CommandCall) -> CommandResult:
+    def answer_help(call: CommandCall) -> CommandResult:
         if len(call.argv) == 1 and call.argv[0] in ("--version", "--help"):
             name = call.name.rpartition("/")[2]
             text = version_text(name) if call.argv[0] == "--version" else help_text(name)
@@ -189,7 +189,7 @@ def with_help(command: Command) -> Command:
                 return CommandResult(text)
         return command(call)
 
-    return answered
+    return answer_help
 
 
 def tool(function: Callable[[Tool], None]) -> Command:
@@ -202,7 +202,7 @@ def tool(function: Callable[[Tool], None]) -> Command:
             function(running)
         except OSError as error:
             # What no tool expects of a file system, a loop of links for example.
-            running.complain(f"{error.filename}: {why(error)}")
+            running.complain(f"{error.filename}: {strerror(error)}")
         except UsageError as refused:
             running.err.append(refused.result.stderr)
             running.code = refused.result.exit_code

@@ -9,7 +9,7 @@ from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._accounts import group_names, login_group, user_names
 from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode, permissions
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, join_path, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
 _CHMOD = Options(
@@ -105,10 +105,10 @@ def _walk(
             running.code = 1
         elif running.exists(operand):
             kind = "cannot dereference" if links_too else "cannot operate on dangling symlink"
-            reason = f": {why(error)}" if links_too else ""
+            reason = f": {strerror(error)}" if links_too else ""
             running.complain(f"{kind} {running.name_of(operand)}{reason}")
         else:
-            running.complain(f"cannot access {running.name_of(operand)}: {why(error)}")
+            running.complain(f"cannot access {running.name_of(operand)}: {strerror(error)}")
         if "v" in given and not links_too and not running.exists(operand):
             running.say(f"{running.name_of(operand)} could not be accessed")
         return

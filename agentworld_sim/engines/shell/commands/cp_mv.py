@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
 _COMMON = {
@@ -68,7 +68,7 @@ class _Copier:
             if stat.kind == "symlink" and follow:
                 stat = running.stat(source)
         except OSError as error:
-            running.complain(f"cannot stat {running.name_of(source)}: {why(error)}")
+            running.complain(f"cannot stat {running.name_of(source)}: {strerror(error)}")
             return False
         if stat.kind == "directory":
             if top:
@@ -92,7 +92,9 @@ class _Copier:
             try:
                 running.files.mkdir(running.place(target), mode=stat.mode & ~running.umask)
             except OSError as error:
-                running.complain(f"cannot create directory {running.name_of(target)}: {why(error)}")
+                running.complain(
+                    f"cannot create directory {running.name_of(target)}: {strerror(error)}"
+                )
                 return False
             if rules.verbose:
                 running.say(f"{running.name_of(source)} -> {running.name_of(target)}")
@@ -135,7 +137,7 @@ class _Copier:
             self._make(source, target, stat, old)
         except OSError as error:
             kind = "symbolic link" if stat.kind == "symlink" else "regular file"
-            running.complain(f"cannot create {kind} {running.name_of(target)}: {why(error)}")
+            running.complain(f"cannot create {kind} {running.name_of(target)}: {strerror(error)}")
             return False
         if rules.verbose:
             running.say(f"{running.name_of(source)} -> {running.name_of(target)}")
@@ -272,12 +274,12 @@ def _move(running: Tool, given: CommandLine, source: str, target: str) -> None:
     try:
         stat = running.lstat(source)
     except OSError as error:
-        running.complain(f"cannot stat {quoted(source)}: {why(error)}")
+        running.complain(f"cannot stat {quoted(source)}: {strerror(error)}")
         return
     try:
         here, there = running.place(source), running.place(target)
     except OSError as error:
-        running.complain(f"cannot move {quoted(source)} to {quoted(target)}: {why(error)}")
+        running.complain(f"cannot move {quoted(source)} to {quoted(target)}: {strerror(error)}")
         return
     if base_name(source) in (".", ".."):
         running.complain(
@@ -303,7 +305,7 @@ def _move(running: Tool, given: CommandLine, source: str, target: str) -> None:
     try:
         running.files.rename(here, there)
     except OSError as error:
-        running.complain(f"cannot move {quoted(source)} to {quoted(target)}: {why(error)}")
+        running.complain(f"cannot move {quoted(source)} to {quoted(target)}: {strerror(error)}")
         return
     if "v" in given:
         running.say(f"renamed {quoted(source)} -> {quoted(target)}")

@@ -10,7 +10,7 @@ from agentworld_sim.engines.shell._command import Command, CommandResult
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
-from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
 _DATE = Options("d:f:I::r:Rs:u", {
     "date": "d", "debug": "", "file": "f", "iso-8601": "I", "reference": "r", "resolution": "",
@@ -67,14 +67,14 @@ def _print_dates(
         try:
             moment = t.stat(value or "").mtime_us
         except OSError as error:
-            t.complain(f"{value}: {why(error)}")
+            t.complain(f"{value}: {strerror(error)}")
             return
         texts, now_us = [""], moment
     if source == "f":
         try:
             data = t.call.stdin or "" if value == "-" else t.text(value or "")
         except OSError as error:
-            t.complain(f"{value}: {why(error)}")
+            t.complain(f"{value}: {strerror(error)}")
             return
         texts = data.splitlines()
     for text in texts:

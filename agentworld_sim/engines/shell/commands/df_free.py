@@ -34,15 +34,15 @@ def free(t: Tool) -> None:
     unit = parsed.last("b", "k", "m", "g", "h") or "k"
     numbers = _memory_use(t.call.machine)
 
-    def shown(kib: int) -> str:
+    def format_kib(kib: int) -> str:
         return _human(kib * 1024) if unit == "h" else str(int(kib / _FREE_DIVISORS[unit]))
 
     titles = ("total", "used", "free", "shared", "buff/cache", "available")
     t.say(f"{'':8}{titles[0]:>12}{''.join(f'{title:>12}' for title in titles[1:])}")
-    t.say("Mem:    " + "".join(f"{shown(number):>12}" for number in numbers))
-    t.say("Swap:   " + "".join(f"{shown(0):>12}" for _ in range(3)))
+    t.say("Mem:    " + "".join(f"{format_kib(number):>12}" for number in numbers))
+    t.say("Swap:   " + "".join(f"{format_kib(0):>12}" for _ in range(3)))
     if "t" in parsed:
-        t.say("Total:  " + "".join(f"{shown(number):>12}" for number in numbers[:3]))
+        t.say("Total:  " + "".join(f"{format_kib(number):>12}" for number in numbers[:3]))
 
 
 def _human(size: int) -> str:

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._formats import full_time, kind_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
 from agentworld_sim.engines.shell.line_differences import Change, changes
 
 _OPTIONS = Options(
@@ -101,7 +101,7 @@ class _Diff:
                 if "N" in self.given and error.errno == errno.ENOENT:
                     sides.append(None)
                     continue
-                self.tool.complain(f"{operand}: {why(error)}", 2)
+                self.tool.complain(f"{operand}: {strerror(error)}", 2)
                 failed = True
         if failed:
             return
@@ -276,15 +276,15 @@ def _hunks(sides: _Sides, context: int) -> Iterator[tuple[list[Change], Change]]
         )
 
 
-def _unified_range(start: int, end: int) -> str:
+def _range_header(start: int, end: int) -> str:
     length = end - start
     return str(start + 1) if length == 1 else f"{start + 1 if length else start},{length}"
 
 
 def _unified_format(sides: _Sides, context: int) -> Iterator[str]:
     for hunk, around in _hunks(sides, context):
-        old = _unified_range(around.old_start, around.old_end)
-        yield f"@@ -{old} +{_unified_range(around.new_start, around.new_end)} @@\n"
+        old = _range_header(around.old_start, around.old_end)
+        yield f"@@ -{old} +{_range_header(around.new_start, around.new_end)} @@\n"
         at = around.old_start
         for c in hunk:
             yield from _prefix_lines(" ", sides.old[at : c.old_start])
@@ -341,7 +341,7 @@ def _cmp(running: Tool) -> None:
             sides.append(_content(running, name))
         except OSError as error:
             if "s" not in given or error.errno != errno.ENOENT:
-                running.complain(f"{name}: {why(error)}", 2)
+                running.complain(f"{name}: {strerror(error)}", 2)
             running.code = 2
             return
     a, b = sides

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
-from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, join_path, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
 _OPTIONS = Options(
@@ -48,7 +48,7 @@ class _Usage:
             try:
                 found = self.tool.lstat(operand)
             except OSError as error:
-                self.tool.complain(f"cannot access {self.tool.name_of(operand)}: {why(error)}")
+                self.tool.complain(f"cannot access {self.tool.name_of(operand)}: {strerror(error)}")
                 continue
             total += self._visit(operand, found, 0)
         if "c" in self.given:

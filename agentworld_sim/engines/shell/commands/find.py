@@ -8,14 +8,14 @@ from contextlib import suppress
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._find_tests import (
     VALUED,
-    FoundFile,
     Test,
     TestReader,
+    VisitedFile,
     ls_line,
     printf,
 )
 from agentworld_sim.engines.shell.commands._options import UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
 _REGEX_TYPES = (
@@ -51,26 +51,26 @@ class _Actions:
     def _print(self, end: str) -> Test:
         return self._printing(lambda found: found.path + end)
 
-    def _printing(self, show: Callable[[FoundFile], str]) -> Test:
-        def say(found: FoundFile) -> bool:
+    def _printing(self, show: Callable[[VisitedFile], str]) -> Test:
+        def say(found: VisitedFile) -> bool:
             self.tool.out.append(show(found))
             return True
 
         return say
 
-    def _empty(self, found: FoundFile) -> bool:
+    def _empty(self, found: VisitedFile) -> bool:
         if found.stat.kind == "directory":
             return not self.tool.files.listdir(found.place)
         return found.stat.kind == "file" and not found.stat.size
 
-    def _prune(self, found: FoundFile) -> bool:
+    def _prune(self, found: VisitedFile) -> bool:
         self.pruned = True
         return True
 
-    def _quit(self, found: FoundFile) -> bool:
+    def _quit(self, found: VisitedFile) -> bool:
         raise _Quit
 
-    def _delete(self, found: FoundFile) -> bool:
+    def _delete(self, found: VisitedFile) -> bool:
         if found.path == ".":
             return True
         files = self.tool.files
@@ -82,7 +82,7 @@ class _Actions:
                 return False
             files.remove(self.tool.place(found.path), recursive=found.stat.kind == "directory")
         except OSError as error:
-            self.tool.complain(f"cannot delete {self.tool.quote(found.path)}: {why(error)}")
+            self.tool.complain(f"cannot delete {self.tool.quote(found.path)}: {strerror(error)}")
             return False
         return True
 
@@ -107,7 +107,7 @@ class _Actions:
         raise self.reader.refuse(f"missing argument to `-{name}'")
 
     def _each(self, name: str, command: Sequence[str]) -> Test:
-        def execute(found: FoundFile) -> bool:
+        def execute(found: VisitedFile) -> bool:
             shown = f"./{base_name(found.path)}" if name.endswith("dir") else found.path
             words = [word.replace("{}", shown) for word in command]
             if name.startswith("ok"):
@@ -134,7 +134,7 @@ class _Actions:
                 self.tool.code = max(self.tool.code, 1 if code else 0)
 
 
-def _follows(running: Tool, found: FoundFile, holds: Callable[[FileStat], bool]) -> bool:
+def _follows(running: Tool, found: VisitedFile, holds: Callable[[FileStat], bool]) -> bool:
     """`access` looks behind links."""
     try:
         return holds(running.files.stat(found.place))
@@ -316,9 +316,9 @@ class _Find(_Actions):
             ):
                 stat = files.stat(place) if files.exists(place) else stat
         except OSError as error:
-            self.tool.complain(f"{self.tool.quote(path)}: {why(error)}")
+            self.tool.complain(f"{self.tool.quote(path)}: {strerror(error)}")
             return
-        found = FoundFile(path, start, depth, stat, place)
+        found = VisitedFile(path, start, depth, stat, place)
         chosen = self.least <= depth <= self.most
         self.pruned = False
         if chosen and not self.depth_first:
@@ -346,7 +346,7 @@ def _is_expression(word: str) -> bool:
     return (word.startswith("-") and len(word) > 1) or word in ("(", ")", "!")
 
 
-def _always(found: FoundFile) -> bool:
+def _always(found: VisitedFile) -> bool:
     return True
 
 

@@ -6,7 +6,7 @@ import gzip as zipped
 import zlib
 
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
 _OPTIONS = Options(
     "123456789cdfknNqt",
@@ -46,7 +46,7 @@ class _Gzip:
                 operand += ".gz"
                 path = self.tool.path(operand)
             if not files.exists(path):
-                self.fail(f"{operand}: {why(error)}")
+                self.fail(f"{operand}: {strerror(error)}")
                 return
             stat = files.stat(path)
         if stat.kind == "directory":

@@ -8,7 +8,7 @@ from agentworld_sim.engines.shell._command import Command, CommandCall, CommandR
 from agentworld_sim.engines.shell.commands._accounts import (
     Account,
     accounts,
-    current,
+    current_account,
     groups,
     groups_of,
     text_lines,
@@ -73,7 +73,7 @@ def hostname(t: Tool) -> None:
 def whoami(t: Tool) -> None:
     if t.call.argv:
         raise Options("", {}).refuse("whoami", f"extra operand {t.quote(t.call.argv[0])}")
-    t.say(current(t.call).name)
+    t.say(current_account(t.call).name)
 
 
 @tool
@@ -106,7 +106,7 @@ def id_(t: Tool) -> None:
 
 def _account(t: Tool, operand: str) -> Account | None:
     if not operand:
-        return current(t.call)
+        return current_account(t.call)
     return next(
         (one for one in accounts(t.call) if operand in (one.name, str(one.uid))),
         None,

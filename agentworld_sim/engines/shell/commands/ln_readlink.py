@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
 from agentworld_sim.types.files import normal_path
 
 _LN = Options(
@@ -89,7 +89,7 @@ def _link(running: Tool, given: CommandLine, source: str, target: str) -> None:
         else:
             _copy_link_target(running, source, there)
     except OSError as error:
-        running.complain(f"failed to create {kind} link {quoted(target)}: {why(error)}")
+        running.complain(f"failed to create {kind} link {quoted(target)}: {strerror(error)}")
         return
     if "v" in given:
         running.say(f"{quoted(target)} {'->' if symbolic else '=>'} {quoted(content)}")
@@ -116,7 +116,7 @@ def _may_be_linked(running: Tool, source: str) -> bool:
     try:
         stat = running.lstat(source)
     except OSError as error:
-        running.complain(f"failed to access {running.name_of(source)}: {why(error)}")
+        running.complain(f"failed to access {running.name_of(source)}: {strerror(error)}")
         return False
     if stat.kind == "directory":
         running.complain(f"{source}: hard link not allowed for directory")
@@ -196,7 +196,7 @@ def readlink(running: Tool) -> None:
         except OSError as error:
             running.code = 1
             if "v" in given:
-                running.complain(f"{operand}: {why(error)}")
+                running.complain(f"{operand}: {strerror(error)}")
 
 
 @tool
@@ -216,7 +216,7 @@ def realpath(running: Tool) -> None:
         except OSError as error:
             running.code = 1
             if "q" not in given:
-                running.complain(f"{operand or running.name_of(operand)}: {why(error)}")
+                running.complain(f"{operand or running.name_of(operand)}: {strerror(error)}")
 
 
 def _real(running: Tool, operand: str, how: str, given: CommandLine) -> str:

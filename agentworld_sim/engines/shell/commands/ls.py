@@ -12,7 +12,7 @@ from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import Names, group_names, user_names
 from agentworld_sim.engines.shell.commands._formats import mode_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, join_path, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
 _OPTIONS = Options(
@@ -156,7 +156,7 @@ class _Listing:
                     stat = files.stat(self.tool.path(operand))
             return self._entry(operand, self.tool.path(operand), stat)
         except OSError as error:
-            self.tool.complain(f"cannot access {self.tool.name_of(operand)}: {why(error)}", 2)
+            self.tool.complain(f"cannot access {self.tool.name_of(operand)}: {strerror(error)}", 2)
             return None
 
     def _entry(self, name: str, path: str, found: FileStat) -> _Entry:
@@ -175,7 +175,9 @@ class _Listing:
         try:
             found = self.tool.files.entries(path)
         except OSError as error:
-            self.tool.complain(f"cannot open directory {self.tool.name_of(name)}: {why(error)}", 2)
+            self.tool.complain(
+                f"cannot open directory {self.tool.name_of(name)}: {strerror(error)}", 2
+            )
             return shown
         entries: list[_Entry] = []
         if self.show_all:
@@ -191,7 +193,7 @@ class _Listing:
                     stat = self.tool.files.stat(full)
                 except OSError as error:
                     shown_name = self.tool.name_of(join_path(name, child))
-                    self.tool.complain(f"cannot access {shown_name}: {why(error)}", 1)
+                    self.tool.complain(f"cannot access {shown_name}: {strerror(error)}", 1)
             entries.append(self._entry(child, full, stat))
         if several:
             self.tool.out.append(("\n" if shown else "") + f"{name}:\n")

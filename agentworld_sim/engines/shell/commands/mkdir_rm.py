@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode, kind_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
 _MKDIR = Options("m:pv", {"mode": "m", "parents": "p", "verbose": "v"})
@@ -54,7 +54,7 @@ def _make(running: Tool, given: CommandLine, operand: str, mode: int, usual: int
                 raise OSError(code, os.strerror(code), step)
             running.files.mkdir(running.place(step), mode=mode if step == steps[-1] else usual)
         except OSError as error:
-            running.complain(f"cannot create directory {running.quote(step)}: {why(error)}")
+            running.complain(f"cannot create directory {running.quote(step)}: {strerror(error)}")
             return
         if "v" in given:
             running.say(f"{running.name}: created directory {running.name_of(step)}")
@@ -88,7 +88,7 @@ class _Remover:
         except OSError as error:
             missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
             if not ("f" in self.given and missing):
-                running.complain(f"cannot remove {quoted(operand)}: {why(error)}")
+                running.complain(f"cannot remove {quoted(operand)}: {strerror(error)}")
             return
         everything = stat.kind == "directory" and self.recursive and running.place(operand) == "/"
         if everything and "no-preserve-root" not in self.given:
@@ -122,7 +122,7 @@ class _Remover:
         try:
             running.files.remove(running.place(operand), recursive=folder)
         except OSError as error:
-            running.complain(f"cannot remove {quoted(operand)}: {why(error)}")
+            running.complain(f"cannot remove {quoted(operand)}: {strerror(error)}")
             return False
         if "v" in self.given:
             running.say(f"removed {'directory ' if folder else ''}{quoted(operand)}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell.commands._accounts import current
+from agentworld_sim.engines.shell.commands._accounts import current_account
 from agentworld_sim.engines.shell.commands._tool import with_help
 from agentworld_sim.engines.shell.proc_files import up_seconds
 
@@ -40,7 +40,7 @@ _ADDED_BY_SHELL_US = 4_000_000
 
 def _processes(call: CommandCall) -> list[_Process]:
     """All processes, by number."""
-    user = current(call).name
+    user = current_account(call).name
     now_us = call.clock.now_us()
     booted_us = now_us - round(up_seconds(call.machine, now_us) * 1_000_000)
     shell_us = min(booted_us + 1_000_000, now_us - _ADDED_BY_SHELL_US)

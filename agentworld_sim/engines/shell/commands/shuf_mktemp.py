@@ -9,7 +9,7 @@ from random import Random
 
 from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import Options
-from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
 _SHUF = Options("ei:n:r", {
     "echo": "e", "input-range": "i", "head-count": "n", "repeat": "r",
@@ -55,7 +55,7 @@ def _lines(
         named = operands and operands[0] != "-"
         text = t.text(operands[0]) if named else t.call.stdin or ""
     except OSError as error:
-        t.complain(f"{operands[0]}: {why(error)}")
+        t.complain(f"{operands[0]}: {strerror(error)}")
         return None
     return text.removesuffix("\n").split("\n") if text else []
 
@@ -111,7 +111,7 @@ def mktemp(t: Tool) -> None:
             _make(t, made, kind)
     except OSError as error:
         if "q" not in parsed:
-            t.complain(f"failed to create {kind} via template {t.quote(full)}: {why(error)}")
+            t.complain(f"failed to create {kind} via template {t.quote(full)}: {strerror(error)}")
         t.code = 1
         return
     t.say(made)

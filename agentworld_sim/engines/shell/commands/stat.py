@@ -16,8 +16,8 @@ from agentworld_sim.engines.shell.commands._formats import (
     mode_text,
 )
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
-from agentworld_sim.engines.shell.commands._quoting import shell_quoted
-from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
+from agentworld_sim.engines.shell.commands._quoting import quote_for_shell
+from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
 _OPTIONS = Options("c:Lt", {"dereference": "L", "format": "c", "printf": ":", "terse": "t"})
@@ -50,7 +50,7 @@ def stat(running: Tool) -> None:
             found = running.stat(operand) if "L" in given else running.lstat(operand)
             values = _file_values(running, operand, found)
         except OSError as error:
-            running.complain(f"cannot statx {running.name_of(operand)}: {why(error)}")
+            running.complain(f"cannot statx {running.name_of(operand)}: {strerror(error)}")
             continue
         running.out.append(_fill(form, values, escapes) + end)
 
@@ -66,11 +66,11 @@ def _file_values(running: Tool, operand: str, found: FileStat) -> Mapping[str, s
     mode = TYPE_BITS[found.kind] | found.mode
     seconds = found.mtime_us // 1_000_000
     time = full_time(found.mtime_us)
-    name, plain = shell_quoted(operand, always=True), shell_quoted(operand)
+    name, plain = quote_for_shell(operand, always=True), quote_for_shell(operand)
     if found.kind == "symlink":
         target = running.files.readlink(running.path(operand))
-        name += f" -> {shell_quoted(target, always=True)}"
-        plain += f" -> {shell_quoted(target)}"
+        name += f" -> {quote_for_shell(target, always=True)}"
+        plain += f" -> {quote_for_shell(target)}"
     times: dict[str, str | int] = {}
     for letter in "xyzw":
         times[letter] = time

@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._formats import mode_text, moment
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, join_path, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, join_path, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
 OPTIONS = Options(
@@ -81,7 +81,7 @@ class _Tar:
         try:
             return self.tool.files.read(self.tool.path(archive))
         except OSError as error:
-            raise self.fatal(f"{archive}: Cannot open: {why(error)}") from None
+            raise self.fatal(f"{archive}: Cannot open: {strerror(error)}") from None
 
     def _open(self, archive: str) -> tarfile.TarFile | None:
         data = self._read(archive)
@@ -117,7 +117,7 @@ class _Tar:
         try:
             self.tool.files.write(path, data, mode=0o666 & ~self.tool.umask if new else None)
         except OSError as error:
-            raise self.fatal(f"{archive}: Cannot open: {why(error)}") from None
+            raise self.fatal(f"{archive}: Cannot open: {strerror(error)}") from None
 
     # Making
 
@@ -143,7 +143,7 @@ class _Tar:
             if self.tool.stat(goal).kind != "directory":
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         except OSError as error:
-            raise self.fatal(f"{folder}: Cannot open: {why(error)}") from None
+            raise self.fatal(f"{folder}: Cannot open: {strerror(error)}") from None
         self.folder = goal
 
     def _inside(self, name: str) -> str:
@@ -157,7 +157,7 @@ class _Tar:
         try:
             stat = files.stat(path) if "h" in self.given else files.lstat(path)
         except OSError as error:
-            self.complain(f"{name}: Cannot stat: {why(error)}")
+            self.complain(f"{name}: Cannot stat: {strerror(error)}")
             return
         info, data = self._info(name, path, stat)
         self._say(info, name)
@@ -321,7 +321,7 @@ class _Tar:
                     files.write(path, content(opened, info), mode=info.mode & 0o7777)
             self._own(path, info)
         except OSError as error:
-            self.complain(f"{name}: Cannot open: {why(error)}")
+            self.complain(f"{name}: Cannot open: {strerror(error)}")
 
     def _make_room(self, path: str) -> None:
         try:
@@ -402,7 +402,7 @@ def compress(data: bytes, kind: str) -> bytes:
     return lzma.compress(data) if kind == "xz" else data
 
 
-def words(argv: Sequence[str]) -> list[str]:
+def old_style_options(argv: Sequence[str]) -> list[str]:
     """The old form without a dash: letters first, then their arguments in order."""
     if not argv or argv[0].startswith("-"):
         return list(argv)
@@ -418,7 +418,7 @@ def words(argv: Sequence[str]) -> list[str]:
 @tool
 def tar(running: Tool) -> None:
     try:
-        given = OPTIONS.parse(running.name, words(running.call.argv))
+        given = OPTIONS.parse(running.name, old_style_options(running.call.argv))
     except UsageError as refused:
         text = refused.result.stderr.replace(
             f"Try '{running.name} --help' for", "Try 'tar --help' or 'tar --usage' for"

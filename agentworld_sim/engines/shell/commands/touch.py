@@ -12,7 +12,7 @@ from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
 from agentworld_sim.engines.shell.commands._formats import moment
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, tool, why
+from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
 _TOUCH = Options(
     "acd:fhmr:t:",
@@ -70,7 +70,7 @@ def _touch(running: Tool, given: CommandLine, operand: str, when: int, access_on
         if not access_only:
             files.set_mtime(path, when, follow=not link)
     except OSError as error:
-        running.complain(f"cannot touch {running.name_of(operand)}: {why(error)}")
+        running.complain(f"cannot touch {running.name_of(operand)}: {strerror(error)}")
 
 
 def _require_date(running: Tool, text: str, found: int | None) -> int:

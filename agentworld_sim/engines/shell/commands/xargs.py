@@ -175,7 +175,7 @@ def _words(running: Tool, line: str, *, blanks: str = " \t") -> Iterator[str]:
         elif char in "\"'":
             end = line.find(char, at + 1)
             if end < 0:
-                raise _unmatched_quote(running, char)
+                raise _quote_error(running, char)
             word, found, at = word + line[at + 1 : end], True, end
         else:
             if char == "\\":
@@ -187,7 +187,7 @@ def _words(running: Tool, line: str, *, blanks: str = " \t") -> Iterator[str]:
         yield word
 
 
-def _unmatched_quote(running: Tool, char: str) -> UsageError:
+def _quote_error(running: Tool, char: str) -> UsageError:
     kind = "double" if char == '"' else "single"
     return UsageError(
         f"{running.name}: unmatched {kind} quote; by default quotes are special to xargs unless"

@@ -17,6 +17,6 @@ def error_answer(text: str) -> Observation:
     return Observation(text=text, is_error=True)
 
 
-def absolute(turn: ShellTurn, path: str) -> str:
+def absolute_path(turn: ShellTurn, path: str) -> str:
     """`path` as the tool's shell sees it, without `.`, `..` and double slashes."""
     return normal_path(path if path.startswith("/") else f"{turn.cwd}/{path}")

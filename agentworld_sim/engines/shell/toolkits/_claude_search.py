@@ -18,7 +18,7 @@ from agentworld_sim.engines.shell.toolkits._claude_state import (
     tool_use_error,
 )
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
-from agentworld_sim.engines.shell.toolkits._walking import files_below, searched_files
+from agentworld_sim.engines.shell.toolkits._walking import files_below, text_files
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.turns import Observation
 
@@ -207,7 +207,7 @@ def _paths_to_search(
             not endings or path.endswith(endings)
         )
 
-    return searched_files(files, root, skip=skip, fits=fits)
+    return text_files(files, root, skip=skip, fits=fits)
 
 
 def _patterns(text: str) -> list[str]:

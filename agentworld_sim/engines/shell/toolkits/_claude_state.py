@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agentworld_sim.engines.shell.toolkits._answers import absolute, error_answer
+from agentworld_sim.engines.shell.toolkits._answers import absolute_path, error_answer
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import blob_id, parent_of
 from agentworld_sim.types.turns import Observation
@@ -78,7 +78,7 @@ def resolve_path(turn: ShellTurn, path: str) -> str:
     """The absolute path; `~` is the home directory."""
     if path == "~" or path.startswith("~/"):
         path = turn.live.machine.home + path[1:]
-    return absolute(turn, path)
+    return absolute_path(turn, path)
 
 
 def make_parents(turn: ShellTurn, path: str) -> None:

@@ -65,7 +65,7 @@ _SHOWN_AS = {**_KIND_OF, ".mkv": "file"}
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LinePage:
     """Some lines of a file."""
 
     body: str
@@ -84,7 +84,7 @@ class Page:
         return [span]
 
 
-class ReadRefused(ValueError):
+class FileUnreadable(ValueError):
     """The file cannot be shown; the text is the reason."""
 
 
@@ -122,7 +122,7 @@ def is_preview(path: str, data: bytes) -> bool:
     """
     known = _suffix(path) in _KIND_OF
     if known and len(data) > PREVIEW_BYTES:
-        raise ReadRefused(f"Binary file exceeds maximum preview size of {PREVIEW_BYTES} bytes")
+        raise FileUnreadable(f"Binary file exceeds maximum preview size of {PREVIEW_BYTES} bytes")
     return known or not _is_text(data)
 
 
@@ -152,7 +152,7 @@ def format_file(path: str, data: bytes, offset: int, limit: int) -> str | dict[s
     return _fit(page, path, notices)
 
 
-def page_of(data: bytes, offset: int, limit: int) -> Page:
+def page_of(data: bytes, offset: int, limit: int) -> LinePage:
     """`limit` lines from line `offset` (from 0) on.
 
     Raises:
@@ -161,7 +161,7 @@ def page_of(data: bytes, offset: int, limit: int) -> Page:
     text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.removesuffix("\n").split("\n")
     if offset >= len(lines):
-        raise ReadRefused(f"Line offset {offset} exceeds file length ({len(lines)} lines)")
+        raise FileUnreadable(f"Line offset {offset} exceeds file length ({len(lines)} lines)")
     wanted = lines[offset : offset + limit]
     body, count = _within(wanted, PAGE_BYTES - len(_PAGE_CUT))
     if count < len(wanted):
@@ -171,7 +171,7 @@ def page_of(data: bytes, offset: int, limit: int) -> Page:
     end = offset + count
     whole = end == len(lines) and count == len(wanted)
     total = len(lines) if whole or len(data) <= COUNTED_BYTES else None
-    return Page(body, offset + 1, end, total, None if end == total else end)
+    return LinePage(body, offset + 1, end, total, None if end == total else end)
 
 
 def _within(lines: list[str], budget: int) -> tuple[str, int]:
@@ -187,7 +187,7 @@ def _within(lines: list[str], budget: int) -> tuple[str, int]:
     return kept.decode("utf-8", "ignore"), whole
 
 
-def _fit(page: Page, path: str, notices: list[str]) -> str:
+def _fit(page: LinePage, path: str, notices: list[str]) -> str:
     """The page's text; with fewer lines where it would be too long."""
     text = _assemble(page.body, page.fields(), notices)
     if len(text) < SHOWN_CHARS:
@@ -207,7 +207,7 @@ def _fit(page: Page, path: str, notices: list[str]) -> str:
     return _cut_in_line(replace(page, end=page.start, next_offset=None), len(rows[0]), notices)
 
 
-def _cut_in_line(page: Page, length: int, notices: list[str]) -> str:
+def _cut_in_line(page: LinePage, length: int, notices: list[str]) -> str:
     def fields(count: int) -> list[str]:
         return [*page.fields(), "truncated mid-line", f"{count} of {length} chars"]
 

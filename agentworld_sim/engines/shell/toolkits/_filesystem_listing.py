@@ -9,7 +9,7 @@ from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import PatternTooBroad, minimatch
 from agentworld_sim.engines.shell.live_files import FileStat
-from agentworld_sim.engines.shell.toolkits._filesystem_paths import Refused, resolve_path
+from agentworld_sim.engines.shell.toolkits._filesystem_paths import PathRefused, resolve_path
 from agentworld_sim.engines.shell.toolkits._node import (
     NodeError,
     collation_key,
@@ -94,7 +94,7 @@ def search(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
                     found.append(full)
                 if stat.kind == "directory":
                     look(full)
-            except (Refused, NodeError, PatternTooBroad):
+            except (PathRefused, NodeError, PatternTooBroad):
                 continue
 
     look(root)

@@ -17,7 +17,7 @@ LONGEST_NAME = 255
 LONGEST_PATH = 4096
 
 
-class Refused(Exception):
+class PathRefused(Exception):
     """The server's own refusal of a path."""
 
 
@@ -33,13 +33,13 @@ def resolve_path(turn: ShellTurn, path: str) -> str:
     """The real path that `path` stands for; its last parts may not exist.
 
     Raises:
-        Refused: it lies outside the allowed directories, or nothing there could be made.
+        PathRefused: it lies outside the allowed directories, or nothing there could be made.
         NodeError: the file system fails on the way.
     """
     allowed = allowed_directories(turn)
     absolute = _absolute(turn, path, allowed)
     if not _within(_normalise(absolute), allowed):
-        raise Refused(
+        raise PathRefused(
             f"Access denied - path outside allowed directories: {absolute} not in"
             f" {', '.join(allowed)}"
         )
@@ -48,7 +48,7 @@ def resolve_path(turn: ShellTurn, path: str) -> str:
     except NodeError as error:
         if error.code != errno.ENOENT:
             raise
-        return _not_yet(turn, absolute, allowed)
+        return _new_path(turn, absolute, allowed)
     _require_inside(real, allowed)
     return real
 
@@ -76,7 +76,7 @@ def _absolute(turn: ShellTurn, path: str, allowed: Sequence[str]) -> str:
     if path == "~" or path.startswith("~/"):
         path = turn.live.machine.home + path[1:]
     if re.match(r"[A-Za-z]:(?:[\\/]|$)", path):
-        raise Refused(f"Access denied - Windows-style path received on a POSIX host: {path}")
+        raise PathRefused(f"Access denied - Windows-style path received on a POSIX host: {path}")
     if path.startswith("/"):
         return normal_path(path)
     candidates = [normal_path(f"{directory}/{path}") for directory in allowed]
@@ -101,13 +101,13 @@ def _within(path: str, allowed: Sequence[str]) -> bool:
 
 def _require_inside(real: str, allowed: Sequence[str]) -> None:
     if not _within(_normalise(real), allowed):
-        raise Refused(
+        raise PathRefused(
             f"Access denied - symlink target outside allowed directories: {real} not in"
             f" {', '.join(allowed)}"
         )
 
 
-def _not_yet(turn: ShellTurn, absolute: str, allowed: Sequence[str]) -> str:
+def _new_path(turn: ShellTurn, absolute: str, allowed: Sequence[str]) -> str:
     """Where a path would be made; names are found in either normal form of Unicode."""
     above = [one for one in allowed if _within(_normalise(absolute), [one])]
     if not above:
@@ -126,7 +126,7 @@ def _not_yet(turn: ShellTurn, absolute: str, allowed: Sequence[str]) -> str:
         if error.code != errno.ENOENT:
             raise
         parent = absolute.rpartition("/")[0] or "/"
-        raise Refused(f"Parent directory does not exist: {parent}") from None
+        raise PathRefused(f"Parent directory does not exist: {parent}") from None
     return current
 
 
@@ -140,5 +140,5 @@ def _entry(turn: ShellTurn, directory: str, name: str) -> str | None:
     wanted = unicodedata.normalize("NFC", name)
     same = [one for one in names if unicodedata.normalize("NFC", one) == wanted]
     if len(same) > 1:
-        raise Refused(f"Ambiguous Unicode path component: {name}")
+        raise PathRefused(f"Ambiguous Unicode path component: {name}")
     return same[0] if same else None

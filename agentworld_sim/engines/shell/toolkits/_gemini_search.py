@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
-from agentworld_sim.engines.shell.toolkits._answers import absolute, error_answer, text_answer
+from agentworld_sim.engines.shell.toolkits._answers import absolute_path, error_answer, text_answer
 from agentworld_sim.engines.shell.toolkits._node import collation_key
 from agentworld_sim.engines.shell.toolkits._ripgrep import Hit, PatternRefused, search
-from agentworld_sim.engines.shell.toolkits._walking import GitIgnored, files_below, searched_files
+from agentworld_sim.engines.shell.toolkits._walking import GitIgnore, files_below, text_files
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation
@@ -32,7 +32,7 @@ def workspace(turn: ShellTurn) -> str:
     return turn.live.machine.workdir
 
 
-def outside(turn: ShellTurn, path: str) -> bool:
+def is_outside(turn: ShellTurn, path: str) -> bool:
     """Whether a path lies outside the workspace."""
     return not (normal_path(path) + "/").startswith(workspace(turn).rstrip("/") + "/")
 
@@ -42,7 +42,7 @@ def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation
     path, files = str(arguments["path"]), turn.live.files
     if not path.startswith("/"):
         return error_answer(f"Path must be absolute: {path}")
-    if outside(turn, path):
+    if is_outside(turn, path):
         return error_answer(
             f"Path must be within one of the workspace directories: {workspace(turn)}"
         )
@@ -69,7 +69,7 @@ def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation
 
 
 def _not_ignored(turn: ShellTurn, path: str, names: Sequence[str], *, respect: bool) -> list[str]:
-    ignored = GitIgnored(turn.live.files, workspace(turn))
+    ignored = GitIgnore(turn.live.files, workspace(turn))
     return [
         name
         for name in names
@@ -115,7 +115,7 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     ]
     kept = found
     if arguments.get("respect_git_ignore", True):
-        ignored = GitIgnored(files, workspace(turn))
+        ignored = GitIgnore(files, workspace(turn))
         kept = [(path, time) for path, time in found if not ignored.covers(path, False)]
     hidden = len(found) - len(kept)
     if not kept:
@@ -130,7 +130,7 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 
 
 def _glob_refusal(turn: ShellTurn, root: str, pattern: str) -> str:
-    if outside(turn, root):
+    if is_outside(turn, root):
         return (
             f'Search path ("{root}") resolves outside the allowed workspace directories:'
             f" {workspace(turn)}"
@@ -144,7 +144,7 @@ def _glob_refusal(turn: ShellTurn, root: str, pattern: str) -> str:
 
 def absolute_in(turn: ShellTurn, path: str) -> str:
     """`path` from the workspace directory: these tools know no other."""
-    return absolute(turn, path if path.startswith("/") else f"{workspace(turn)}/{path}")
+    return absolute_path(turn, path if path.startswith("/") else f"{workspace(turn)}/{path}")
 
 
 def _by_recency(found: Sequence[tuple[str, int]], now_us: int) -> list[str]:
@@ -159,7 +159,7 @@ def search_file_content(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observ
     files, pattern, include = turn.live.files, str(arguments["pattern"]), arguments.get("include")
     given: str | None = arguments.get("path")
     root = absolute_in(turn, given or ".")
-    if given and outside(turn, root):
+    if given and is_outside(turn, root):
         return error_answer(
             f'Path validation failed: Attempted path "{given}" resolves outside the allowed workspace'
             f" directories: {workspace(turn)}"
@@ -192,7 +192,7 @@ def _paths_to_search(turn: ShellTurn, root: str, include: str | None) -> list[st
 
     by_name = include and "/" not in include
     fits = wanted.matches_name if by_name else wanted.matches
-    return searched_files(turn.live.files, root, skip=skip, fits=fits)
+    return text_files(turn.live.files, root, skip=skip, fits=fits)
 
 
 def _format_hits(root: str, hits: Sequence[Hit], what: str) -> str:

@@ -15,13 +15,13 @@ Skip = Callable[[str, bool], bool]
 """Whether to leave out a path (relative to where the walk started) that is or is not a directory."""
 
 
-def nothing_skipped(path: str, is_directory: bool) -> bool:
+def skip_nothing(path: str, is_directory: bool) -> bool:
     """A `Skip` that skips nothing."""
     return False
 
 
 def files_below(
-    files: LiveFiles, top: str, *, skip: Skip = nothing_skipped, links: bool = False
+    files: LiveFiles, top: str, *, skip: Skip = skip_nothing, links: bool = False
 ) -> Iterator[tuple[str, FileStat]]:
     """Every file below the directory `top`, by its path relative to it, in byte order.
 
@@ -51,7 +51,7 @@ def _below(
             yield path, info
 
 
-class GitIgnored:
+class GitIgnore:
     """What the `.gitignore` files of a repository leave out. Outside a repository: nothing."""
 
     def __init__(self, files: LiveFiles, top: str) -> None:
@@ -97,7 +97,7 @@ class GitIgnored:
             return None
 
 
-def searched_files(
+def text_files(
     files: LiveFiles, root: str, *, skip: Skip, fits: Callable[[str], bool]
 ) -> list[str]:
     """The text files below `root` that a search opens: neither skipped nor ignored by git, and fitting.
@@ -108,7 +108,7 @@ def searched_files(
         skip: What is left out, beside what git ignores.
         fits: Whether a path, relative to `root`, is asked for.
     """
-    ignored, top = GitIgnored(files, root), root.rstrip("/")
+    ignored, top = GitIgnore(files, root), root.rstrip("/")
 
     def skip_or_ignore(path: str, is_directory: bool) -> bool:
         return skip(path, is_directory) or ignored.covers(f"{top}/{path}", is_directory)

@@ -30,7 +30,7 @@ class _PathRefused(ValueError):
     """The path is not one the tools take."""
 
 
-def _valid(path: str) -> str:
+def _normal_path(path: str) -> str:
     """`path`, normalised and absolute."""
     if ".." in path.replace("\\", "/").split("/") or path.startswith("~"):
         raise _PathRefused(f"Path traversal not allowed: {path}")
@@ -43,12 +43,12 @@ def _valid(path: str) -> str:
     return normal if normal.startswith("/") else f"/{normal}"
 
 
-def _validating(argument: str, operation: Operation) -> Operation:
+def _with_valid_path(argument: str, operation: Operation) -> Operation:
     """An operation of the backend as the tool of an agent, which gives its text only."""
 
     def run(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         try:
-            path = _valid(arguments[argument])
+            path = _normal_path(arguments[argument])
         except _PathRefused as error:
             return error_answer(f"Error: {error}")
         done = operation(turn, {**arguments, argument: path})
@@ -76,10 +76,10 @@ def execute_failing(error: str, arguments: Mapping[str, Any], seed: int) -> Obse
 
 def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     page = {"limit": 100, **arguments}
-    text = _validating("file_path", backend.read_file)(turn, page)
+    text = _with_valid_path("file_path", backend.read_file)(turn, page)
     if text.is_error:
         return text
-    path = _valid(arguments["file_path"])
+    path = _normal_path(arguments["file_path"])
     data, offset = turn.live.files.read(path), arguments.get("offset", 0)
     content = texts.format_file(path, data, offset, page["limit"])
     return text if isinstance(content, str) else Observation(text="", structured=[content])
@@ -87,7 +87,9 @@ def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 
 def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     try:
-        found = backend.glob(turn, {**arguments, "path": _valid(arguments.get("path") or "/")})
+        found = backend.glob(
+            turn, {**arguments, "path": _normal_path(arguments.get("path") or "/")}
+        )
     except _PathRefused as error:
         return error_answer(f"Error: {error}")
     if found.is_error:
@@ -101,7 +103,7 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path: str | None = arguments.get("path")
     if path is not None:
         try:
-            path = _valid(path)
+            path = _normal_path(path)
         except _PathRefused as error:
             return error_answer(f"Error: {error}")
     most = arguments.get("max_count") or MAX_GREP_MATCHES
@@ -114,7 +116,7 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     return text_answer(texts.format_search(found, mode, pattern))
 
 
-ls = _validating("path", backend.ls)
-write_file = _validating("file_path", backend.write_file)
-edit_file = _validating("file_path", backend.edit_file)
-delete = _validating("file_path", backend.delete)
+ls = _with_valid_path("path", backend.ls)
+write_file = _with_valid_path("file_path", backend.write_file)
+edit_file = _with_valid_path("file_path", backend.edit_file)
+delete = _with_valid_path("file_path", backend.delete)

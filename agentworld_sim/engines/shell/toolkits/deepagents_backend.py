@@ -17,7 +17,7 @@ from typing import Any
 from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
 from agentworld_sim.engines.shell.toolkits._answers import (
-    absolute,
+    absolute_path,
 )
 from agentworld_sim.engines.shell.toolkits._walking import files_below
 from agentworld_sim.engines.shell.turn import ShellTurn
@@ -32,7 +32,7 @@ MAX_GLOB_MATCHES = 10_000
 _NOT_WALKED = frozenset({"proc", "sys", "dev"})
 
 
-class _Refused(ValueError):
+class _BackendRefusal(ValueError):
     """What the machine says instead of a result."""
 
 
@@ -75,7 +75,7 @@ def _run_command(turn: ShellTurn, command: str, timeout: int | None) -> tuple[st
 
 def ls(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path, files = arguments["path"], turn.live.files
-    real = absolute(turn, path)
+    real = absolute_path(turn, path)
     try:
         names = files.listdir(real)
     except NotADirectoryError:
@@ -93,7 +93,7 @@ def ls(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 
 def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path, files = arguments["file_path"], turn.live.files
-    real = absolute(turn, path)
+    real = absolute_path(turn, path)
     try:
         if files.stat(real).kind != "file":
             return _error(f"File '{path}': not_a_file")
@@ -103,7 +103,7 @@ def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         shown = texts.format_file(path, data, offset, limit)
     except OSError:
         return _error(f"File '{path}': file_not_found")
-    except texts.ReadRefused as refused:
+    except texts.FileUnreadable as refused:
         return _error(f"File '{path}': {refused}")
     return _answer(shown if isinstance(shown, str) else f"[{shown['type']}: {path}]", **result)
 
@@ -123,7 +123,7 @@ def upload_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 
 def _put(turn: ShellTurn, path: str, data: bytes) -> Observation | None:
     """Writes a file and the directories above it."""
-    files, real = turn.live.files, absolute(turn, path)
+    files, real = turn.live.files, absolute_path(turn, path)
     code = ""
     try:
         files.mkdir(parent_of(real), parents=True)
@@ -142,8 +142,8 @@ def _put(turn: ShellTurn, path: str, data: bytes) -> Observation | None:
 def edit_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path = arguments["file_path"]
     try:
-        count = _replace_in_file(turn, absolute(turn, path), path, arguments)
-    except _Refused as refused:
+        count = _replace_in_file(turn, absolute_path(turn, path), path, arguments)
+    except _BackendRefusal as refused:
         return _error(str(refused), said=str(refused))
     text = f"Successfully replaced {count} instance(s) of the string in '{path}'"
     return _answer(text, path=path, occurrences=count)
@@ -157,21 +157,23 @@ def _replace_in_file(turn: ShellTurn, real: str, path: str, arguments: Mapping[s
     """
     old, new = str(arguments["old_string"]), str(arguments["new_string"])
     if not old:
-        raise _Refused("Error: old_string cannot be empty. Provide the exact text to replace.")
+        raise _BackendRefusal(
+            "Error: old_string cannot be empty. Provide the exact text to replace."
+        )
     files = turn.live.files
     try:
         if files.stat(real).kind != "file":
-            raise _Refused(f"Error: '{path}' is not a regular file")
+            raise _BackendRefusal(f"Error: '{path}' is not a regular file")
         text = files.read(real).decode()
     except UnicodeDecodeError:
-        raise _Refused(f"Error: File '{path}' is not a text file") from None
+        raise _BackendRefusal(f"Error: File '{path}' is not a text file") from None
     except OSError:
-        raise _Refused(f"Error: File '{path}' not found") from None
+        raise _BackendRefusal(f"Error: File '{path}' not found") from None
     found, wanted, count = _in_file_style(text, old, new)
     if not count:
-        raise _Refused(f"Error: String not found in file: '{old}'")
+        raise _BackendRefusal(f"Error: String not found in file: '{old}'")
     if count > 1 and not arguments.get("replace_all", False):
-        raise _Refused(
+        raise _BackendRefusal(
             f"Error: String '{old}' appears multiple times. Use replace_all=True to replace all"
             " occurrences."
         )
@@ -195,7 +197,7 @@ def _in_file_style(text: str, old: str, new: str) -> tuple[str, str, int]:
 
 def delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path, files = arguments["file_path"], turn.live.files
-    real = absolute(turn, path)
+    real = absolute_path(turn, path)
     try:
         files.lstat(real)
     except OSError:
@@ -225,7 +227,7 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         found, cut = _find_files(
             turn, root if root.startswith("/") else f"/{root}", arguments["pattern"]
         )
-    except _Refused as refused:
+    except _BackendRefusal as refused:
         return _error(str(refused))
     matches = [{"path": path, "is_dir": False} for path in found]
     return _answer(texts.list_text(found), matches=matches, truncated=cut)
@@ -240,15 +242,15 @@ def _find_files(turn: ShellTurn, root: str, pattern: str) -> tuple[list[str], bo
     files = turn.live.files
     try:
         if files.stat(root).kind != "directory":
-            raise _Refused(f"Path '{root}': not_a_directory")
+            raise _BackendRefusal(f"Path '{root}': not_a_directory")
     except OSError:
-        raise _Refused(f"Path '{root}': path_not_found") from None
+        raise _BackendRefusal(f"Path '{root}': path_not_found") from None
     if ".." in pattern.replace("\\", "/").split("/"):
-        raise _Refused(f"Path '{root}': invalid_pattern")
+        raise _BackendRefusal(f"Path '{root}': invalid_pattern")
     try:
         glob = Glob(pattern, dot=False)
     except PatternTooBroad:
-        raise _Refused(f"Path '{root}': pattern_too_broad") from None
+        raise _BackendRefusal(f"Path '{root}': pattern_too_broad") from None
     fits = glob.matches if "/" in pattern else glob.matches_name
 
     def skip(inner: str, is_directory: bool) -> bool:

@@ -19,7 +19,7 @@ from agentworld_sim.engines.shell.line_differences import edit_script
 from agentworld_sim.engines.shell.toolkits import _filesystem_listing as listing
 from agentworld_sim.engines.shell.toolkits._answers import error_answer
 from agentworld_sim.engines.shell.toolkits._filesystem_paths import (
-    Refused,
+    PathRefused,
     allowed_directories,
     resolve_path,
 )
@@ -28,13 +28,13 @@ from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.turns import Observation
 
 
-def _answering(operation: Callable[[ShellTurn, Mapping[str, Any]], str]) -> Operation:
+def _as_operation(operation: Callable[[ShellTurn, Mapping[str, Any]], str]) -> Operation:
     """An operation that says a text, or its error."""
 
     def run(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         try:
             text = operation(turn, arguments)
-        except (Refused, NodeError) as error:
+        except (PathRefused, NodeError) as error:
             return error_answer(str(error))
         return Observation(text=text, structured={"content": text})
 
@@ -44,7 +44,7 @@ def _answering(operation: Callable[[ShellTurn, Mapping[str, Any]], str]) -> Oper
 def read_media_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     try:
         block = _media(turn, arguments["path"])
-    except (Refused, NodeError) as error:
+    except (PathRefused, NodeError) as error:
         return error_answer(str(error))
     return Observation(text="", structured={"content": [block]}, content=(block,))
 
@@ -89,7 +89,7 @@ def _text(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     path = resolve_path(turn, arguments["path"])
     head, tail = arguments.get("head"), arguments.get("tail")
     if head and tail:
-        raise Refused("Cannot specify both head and tail parameters simultaneously")
+        raise PathRefused("Cannot specify both head and tail parameters simultaneously")
     if tail and not turn.live.files.exists(path):
         # Its size is asked before it is opened.
         raise NodeError(errno.ENOENT, "stat", path)
@@ -105,7 +105,7 @@ def _several(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     for path in arguments["paths"]:
         try:
             data = _content(turn, resolve_path(turn, path))
-        except (Refused, NodeError) as error:
+        except (PathRefused, NodeError) as error:
             shown.append(f"{path}: Error - {error}")
         else:
             shown.append(f"{path}:\n{data.decode('utf-8', 'replace')}\n")
@@ -190,7 +190,7 @@ def _move(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     except OSError as error:
         raise node_error(error, "lstat", target) from None
     else:
-        raise Refused(f"Destination already exists: {target}")
+        raise PathRefused(f"Destination already exists: {target}")
     try:
         files.lstat(source)
         files.lstat(target.rpartition("/")[0] or "/")
@@ -220,7 +220,7 @@ def _apply_edits(text: str, edits: Sequence[Mapping[str, str]]) -> str:
     """`text` after all edits. Lines end in `\\n` only.
 
     Raises:
-        Refused: the text of an edit is not there.
+        PathRefused: the text of an edit is not there.
     """
     for edit in edits:
         old, new = _plain(edit["oldText"]), _plain(edit["newText"])
@@ -229,7 +229,7 @@ def _apply_edits(text: str, edits: Sequence[Mapping[str, str]]) -> str:
             continue
         loosely = _replace_loosely(text.split("\n"), old.split("\n"), new.split("\n"))
         if loosely is None:
-            raise Refused(f"Could not find exact match for edit:\n{edit['oldText']}")
+            raise PathRefused(f"Could not find exact match for edit:\n{edit['oldText']}")
         text = loosely
     return text
 
@@ -361,16 +361,16 @@ def _runs(old: Sequence[str], new: Sequence[str]) -> list[_Run]:
     return runs
 
 
-read_file = _answering(_text)
+read_file = _as_operation(_text)
 read_text_file = read_file
-read_multiple_files = _answering(_several)
-write_file = _answering(_write)
-edit_file = _answering(_edit)
-create_directory = _answering(_mkdir)
-list_directory = _answering(listing.names)
-list_directory_with_sizes = _answering(listing.sizes)
-directory_tree = _answering(listing.tree)
-move_file = _answering(_move)
-search_files = _answering(listing.search)
-get_file_info = _answering(listing.info)
-list_allowed_directories = _answering(_list_allowed)
+read_multiple_files = _as_operation(_several)
+write_file = _as_operation(_write)
+edit_file = _as_operation(_edit)
+create_directory = _as_operation(_mkdir)
+list_directory = _as_operation(listing.names)
+list_directory_with_sizes = _as_operation(listing.sizes)
+directory_tree = _as_operation(listing.tree)
+move_file = _as_operation(_move)
+search_files = _as_operation(listing.search)
+get_file_info = _as_operation(listing.info)
+list_allowed_directories = _as_operation(_list_allowed)

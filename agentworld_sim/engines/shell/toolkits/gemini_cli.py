@@ -25,7 +25,7 @@ from agentworld_sim.engines.shell.toolkits._answers import (
     error_answer,
     text_answer,
 )
-from agentworld_sim.engines.shell.toolkits._gemini_search import outside, workspace
+from agentworld_sim.engines.shell.toolkits._gemini_search import is_outside, workspace
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.turns import Observation
@@ -73,7 +73,7 @@ def _read_refusal(
             f"File path must be absolute, but was relative: {path}. You must provide an absolute"
             " path."
         )
-    if outside(turn, path):
+    if is_outside(turn, path):
         temporary = f"{turn.live.machine.home}/.gemini/tmp"
         return (
             f"File path must be within one of the workspace directories: {workspace(turn)} or within"
@@ -157,7 +157,7 @@ def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 def _write_refusal(turn: ShellTurn, path: str) -> str:
     if not path.startswith("/"):
         return f"File path must be absolute: {path}"
-    if outside(turn, path):
+    if is_outside(turn, path):
         return f"File path must be within one of the workspace directories: {workspace(turn)}"
     return ""
 
@@ -261,7 +261,7 @@ def _snippet(before: str | None, after: str) -> list[str]:
     if before is not None:
         if not after:
             return []
-        first, last = _changed_lines(before.split("\n"), lines)
+        first, last = _difference_range(before.split("\n"), lines)
         if last - first > SNIPPET_LINES:
             return []
         start = max(1, first - SNIPPET_CONTEXT)
@@ -271,7 +271,7 @@ def _snippet(before: str | None, after: str) -> list[str]:
     return [f"{header}\n\n---\n\n{body}"]
 
 
-def _changed_lines(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+def _difference_range(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
     """The first and the last line that differ, from 1."""
     shorter = min(len(before), len(after))
     first = next((i for i in range(shorter) if before[i] != after[i]), shorter)
@@ -356,7 +356,7 @@ def _refusal(turn: ShellTurn, command: str, directory: str | None) -> str:
         return "Command cannot be empty."
     if directory and not directory.startswith("/"):
         return "Directory must be an absolute path."
-    if directory and outside(turn, directory):
+    if directory and is_outside(turn, directory):
         return f"Directory '{directory}' is not within any of the registered workspace directories."
     return ""
 

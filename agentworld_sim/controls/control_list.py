@@ -1,0 +1,110 @@
+"""The controls of a world at one point of its history: those of this process, and those that its state
+declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from agentworld_sim.errors import ControlFailure, UsageError
+from agentworld_sim.ports.controls import PREFIX, Control
+from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.tools import ToolSpec
+
+DECLARED = f"{PREFIX}:declared"
+"""Under which the state's values list the declared controls, as a scenario writes them. No control has
+such a name."""
+
+
+ReadDeclared = Callable[[Sequence[Mapping[str, Any]]], Iterable[Control]]
+"""Makes controls of what a scenario writes of them."""
+
+
+class ControlList:
+    """What controls a world, for any of its states."""
+
+    def __init__(self, local: Iterable[Control], read: ReadDeclared) -> None:
+        """
+        Args:
+            local: The controls of this process, in order. They stand around the declared ones.
+            read: Makes the declared ones.
+
+        Raises:
+            UsageError: one is no control, or two have one name.
+        """
+        self.local = tuple(local)
+        for control in self.local:
+            if not isinstance(getattr(control, "name", None), str) or isinstance(control, Mapping):
+                raise UsageError(
+                    f"{control!r} is no control: give objects that subclass Control, such as Fault(…)."
+                    " Data like this belongs into a scenario's `controls`."
+                )
+        _require_own_names(self.local)
+        self._read_declared = read
+        self._read: tuple[object, tuple[Control, ...]] = (None, self.local)
+
+    def at(self, state: WorldState) -> tuple[Control, ...]:
+        """All that hold in `state`, the outermost first.
+
+        Raises:
+            UsageError: two have one name.
+        """
+        declared: Sequence[Mapping[str, Any]] | None = state.values.get(DECLARED)
+        read = self._read
+        if declared is not read[0]:
+            # Another thread may read for another state meanwhile.
+            read = declared, (*self.local, *self._read_declared(declared or ()))
+            _require_own_names(read[1])
+            self._read = read
+        return read[1]
+
+
+def _require_own_names(controls: Sequence[Control]) -> None:
+    names = [control.name for control in controls]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"{names.count(name)} controls are named {name!r}, and what a control keeps is kept"
+                " under its name. Rename all but one."
+            )
+
+
+def offered_tools(
+    controls: Sequence[Control], tools: Mapping[str, ToolSpec], state: WorldState
+) -> Mapping[str, ToolSpec]:
+    """What an agent is offered of `tools`: the innermost control sees them as they are bound.
+
+    Raises:
+        ControlFailure: a control raised.
+    """
+    for control in reversed(controls):
+        if type(control).tools is not Control.tools:
+            try:
+                tools = {tool.name: tool for tool in control.tools(list(tools.values()), state)}
+            except Exception as error:
+                raise control_failure(control, error) from error
+    return tools
+
+
+def instruction_of(controls: Sequence[Control]) -> str:
+    """What a model is told of the controls, a line for each that says something.
+
+    Raises:
+        ControlFailure: a control raised.
+    """
+    lines: list[str] = []
+    for control in controls:
+        try:
+            lines.append(control.describe())
+        except Exception as error:
+            raise control_failure(control, error) from error
+    return "\n".join(line for line in lines if line)
+
+
+def control_failure(control: Control, error: Exception) -> ControlFailure:
+    """What is raised when a control does; one that says so already stays as it is."""
+    if isinstance(error, ControlFailure):
+        return error
+    return ControlFailure(
+        f"the control {control.name!r} failed ({type(error).__name__}: {error}). Nothing was stored."
+    )

@@ -1,1 +1,0 @@
-"""A deepagents backend whose machine is a simulated world."""

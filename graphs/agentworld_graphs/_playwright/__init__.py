@@ -1,1 +1,0 @@
-"""LangChain's tools for a browser, without a browser."""
