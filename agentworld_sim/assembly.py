@@ -20,7 +20,7 @@ from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.history import record_of_world
 from agentworld_sim.scenario import Scenario, stored_text
-from agentworld_sim.toolkits import bound_to, unknown_to
+from agentworld_sim.toolkits import bind_to, unknown_to
 from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.refs import hashed
 from agentworld_sim.types.state import WorldState
@@ -225,7 +225,7 @@ class LateShell(LateEngine):
         return self.bind
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
-        return bound_to(tool, self.name)
+        return bind_to(tool, self.name)
 
     def refusal(self, tool: ToolSpec) -> str:
         return unknown_to(tool, self.name)
