@@ -70,7 +70,7 @@ NOT_FOR_ECHO = (
     "agentworld_sim.engines.model",
     "agentworld_sim.engines.shell.commands.ls",
     "agentworld_sim.engines.shell.commands.tar",
-    "agentworld_sim.engines.table.engine",
+    "agentworld_sim.engines.table.table_engine",
     "agentworld_sim.imagination",
     "agentworld_sim.llm",
     "agentworld_sim.scenario._document",
