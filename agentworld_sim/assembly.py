@@ -20,6 +20,7 @@ from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.history import record_of_world
 from agentworld_sim.scenario import Scenario, stored_text
+from agentworld_sim.toolkits import bind_to, unknown_to
 from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.refs import hashed
 from agentworld_sim.types.state import WorldState
@@ -164,13 +165,18 @@ Builder = Callable[[EngineSetup], Engine | None]
 
 def _shell(setup: EngineSetup) -> Engine:
     scenario = setup.scenario
-    about = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
     routes = tuple(scenario.routes.commands.items())
-    if setup.imaginer is None:
-        return _shared_shell(*about, routes)
-    from agentworld_sim.engines.shell import ShellEngine
 
-    return ShellEngine(*about, imaginer=setup.imaginer, routes=dict(routes))
+    def make() -> Engine:
+        about = scenario.machine.to_machine(), scenario.limits.to_shell_limits()
+        if setup.imaginer is None:
+            return _shared_shell(*about, routes)
+        from agentworld_sim.engines.shell import ShellEngine
+
+        return ShellEngine(*about, imaginer=setup.imaginer, routes=dict(routes))
+
+    # Routes that cannot be are refused when the world is made.
+    return make() if routes else LateShell("shell", make)
 
 
 @lru_cache(maxsize=8)
@@ -185,7 +191,7 @@ def _shared_shell(
 
 class LateEngine:
     """Implements `Engine` and `BindsTogether` by an engine that is imported when there is a tool for it: most
-    worlds have a shell only."""
+    worlds use one."""
 
     route: Literal["compute"] = "compute"
 
@@ -210,6 +216,19 @@ class LateEngine:
 
     async def open(self, state: WorldState, blobs: Blobs) -> EngineSession:
         return await self.engine.open(state, blobs)
+
+
+class LateShell(LateEngine):
+    """Binds well-known tools only, for which the shell need not be imported."""
+
+    def binder(self, among: Sequence[ToolSpec]) -> Callable[[ToolSpec], ToolSpec | None]:
+        return self.bind
+
+    def bind(self, tool: ToolSpec) -> ToolSpec | None:
+        return bind_to(tool, self.name)
+
+    def refusal(self, tool: ToolSpec) -> str:
+        return unknown_to(tool, self.name)
 
 
 def _toolkits(setup: EngineSetup) -> Engine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from agentworld_sim.checks.self_reference import SelfReferenceCheck
+from agentworld_sim.regex import lazy_compile
 
 _ROOTS = (
     *("simulat", "predict", "imagined", "hypothetical"),
@@ -16,7 +17,7 @@ _PRODUCT = r"(?:outputs?|responses?|results?|observations?|screen|listing|page|c
 _MAKER = r"(?:(?:large )?language model|llm|world model|ai(?: (?:language )?model| assistant| system)?)\b"
 _SENTENCE = r"(?:^|[.!?:;\"(]\s{0,3})"
 
-_PRETENCE = re.compile(
+_PRETENCE = lazy_compile(
     # It is not real.
     rf"\b(?:this|the (?:above|following|preceding))(?: {_PRODUCT})? (?:is|was|has been)"
     r" (?:only |just |an? |purely |entirely |all ){0,3}(?:simulated|imagined)\b"

@@ -22,6 +22,7 @@ from agentworld_sim.checks.file_calls import (
 )
 from agentworld_sim.checks.file_text import disagreement
 from agentworld_sim.ports.checks import CheckInput
+from agentworld_sim.regex import lazy_compile
 from agentworld_sim.types.files import parent_of
 from agentworld_sim.types.turns import Observation, Turn
 
@@ -32,9 +33,9 @@ _PASSED_OVER = (
     *("node_modules", "__pycache__", "venv", "dist", "build", "target", "lost+found"),
     *("*.pyc", "*.egg-info", "*.log", "*.tmp"),
 )
-_NAME = re.compile(r"[^\s\"'`,|/\\()\[\]{}<>*:;=│├└─]+")
-_MARKED = re.compile(r"\[(DIR|FILE)\][ \t]+([^\n]+)")
-_SHORTENED = re.compile(r"truncat|omitted|\bmore\b|not shown|\.\.\.|…|\blimit", re.IGNORECASE)
+_NAME = lazy_compile(r"[^\s\"'`,|/\\()\[\]{}<>*:;=│├└─]+")
+_MARKED = lazy_compile(r"\[(DIR|FILE)\][ \t]+([^\n]+)")
+_SHORTENED = lazy_compile(r"truncat|omitted|\bmore\b|not shown|\.\.\.|…|\blimit", re.IGNORECASE)
 _MOST_CHILDREN = 500
 _MOST_STRINGS = 3
 
@@ -190,12 +191,12 @@ def _git_ignored(given: CheckInput, path: str) -> Iterator[str]:
 
 Fact = bytes | Literal["gone", "tree", "unsure"]
 
-_FAILURE = re.compile(
+_FAILURE = lazy_compile(
     r"\b(?:error|errno|exception|failed|failure|cannot|can't|could not|unable|denied|invalid|refused"
     r"|not found|no such|does not exist|doesn't exist|not permitted|missing|has been deleted)\b",
     re.IGNORECASE,
 )
-_ABSENCE = re.compile(
+_ABSENCE = lazy_compile(
     r"\b(?:not found|no such file|no such directory|does not exist|doesn't exist|enoent)\b",
     re.IGNORECASE,
 )

@@ -7,7 +7,9 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-_NUMBERED = re.compile(r"[ \t]{0,12}L?(\d{1,9})(?!\d)")
+from agentworld_sim.regex import lazy_compile
+
+_NUMBERED = lazy_compile(r"[ \t]{0,12}L?(\d{1,9})(?!\d)")
 _SEPARATORS = ("\t", "→", "|", "| ", " | ", ": ", ":", " ", "  ", ". ", ") ", "│", " │ ", "│ ")
 _SEPARATOR_CHARS = " \t→|│:.)"
 _OPENING = {
@@ -22,16 +24,16 @@ _OPENING = {
     "│": "│",
 }
 """What may stand around a content, and how it ends."""
-_BREAKS_BEFORE = re.compile(r"(?:\\r|\\n)+\Z")
-_BREAKS_AFTER = re.compile(r"\A(?:\\r|\\n)+(?=[\"'])")
+_BREAKS_BEFORE = lazy_compile(r"(?:\\r|\\n)+\Z")
+_BREAKS_AFTER = lazy_compile(r"\A(?:\\r|\\n)+(?=[\"'])")
 """Escaped line breaks around a content that is a string in JSON."""
-_CUT = re.compile(
+_CUT = lazy_compile(
     r"truncat|omitted|\.\.\. ?[\[(]|\[\.\.\.|not shown|^\s*(?:\.\.\.|…)\s*$"
     r"|\blines? \d+ ?(?:-|to) ?\d+ of \d+"
     r"|\b\d+ (?:more )?(?:lines|characters|bytes) (?:more|left|remain|not)|\bmore lines\b|<snip",
     re.IGNORECASE,
 )
-_ENVELOPE = re.compile(
+_ENVELOPE = lazy_compile(
     r"\s*$|\s*(?:```|---|===|@@|[<\[({*#>])|.*:\s*$|.*\b(?:lines?|file|showing|shown|total|status|contents?"
     r"|note|reminder|offset|truncated|important|action|eof|warning)\b",
     re.IGNORECASE,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from agentworld_sim.checks.self_reference import SelfReferenceCheck
+from agentworld_sim.regex import lazy_compile
 
 _ROOTS = (
     *("accura", "realis", "faithful", "plausib", "authentic", "high-quality", "high quality"),
@@ -19,7 +18,7 @@ _IS = r"(?:is|are|was|looks?|appears?|seems?|remains?|should be|has been)"
 _VERY = r"(?:highly|perfectly|fully|completely|entirely|very|extremely|100%|both|quite|totally) "
 _GOOD = r"(?:accurate|realistic|faithful|plausible|authentic|high[- ]quality|flawless|perfect)"
 _SESSION = r"(?:environment|state|history|command|action|context|conversation|session|turns?)"
-_PRAISE = re.compile(
+_PRAISE = lazy_compile(
     rf"{_SELF} {_IS}(?: (?:{_VERY})?(?:consistent|correct|complete),? and)? (?:{_VERY})?{_GOOD}\b"
     rf"(?:,? and (?:{_VERY})?(?:{_GOOD}|consistent|correct|complete)\b)?"
     rf"|{_SELF} {_IS} {_VERY}(?:consistent|correct|complete)\b"

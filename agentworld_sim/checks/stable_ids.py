@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 
 from agentworld_sim.checks.file_calls import words_of
 from agentworld_sim.ports.checks import CheckInput
+from agentworld_sim.regex import lazy_compile
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation
 
@@ -19,7 +20,7 @@ Identity = tuple[str, str, str]
 """Where such objects stand, the name of the id, and the id."""
 
 _IDS = ("id", "_id", "uuid", "guid", "node_id")
-_CODE = re.compile(r"[A-Za-z]+[-_]\d+|#?\d+")
+_CODE = lazy_compile(r"[A-Za-z]+[-_]\d+|#?\d+")
 _READING = frozenset(
     "get list search read find fetch query show view describe lookup retrieve count check browse status"
     " info ls cat grep glob summarize summarise open load inspect resolve whoami me explore".split()
@@ -30,7 +31,7 @@ _UNSCOPED = frozenset(
     " query q search keyword keywords text fields include expand since before after format verbose"
     " status state filter filters max_results count top_k".split()
 )
-_VOLATILE = re.compile(
+_VOLATILE = lazy_compile(
     r"updated|modified|accessed|changed|refreshed|synced|checked|viewed|seen|expires|(?:^|_)now(?:_|$)"
     r"|^last_|_count$|^count$|counts?$|^num_|total|etag|revision|version|timestamp|^time$|^date$|^age$"
     r"|status|state|phase|progress|percent|online|active|available|remaining|uptime|latency|duration"
@@ -38,7 +39,7 @@ _VOLATILE = re.compile(
     r"|price|amount|balance|cost|rate|volume|quantity|stock|temperature|humidity|usage|load|cpu|memory"
     r"|value|speed|health|snippet|highlight|preview|summary|excerpt|token|signature|nonce|cursor|link|url"
 )
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLAIN_PLACES = frozenset(
     "item result data list value entry record object response content".split()
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import signal
 import sys
@@ -78,6 +79,8 @@ def shell(
             f"{arguments[0]!r} stands where nothing is expected. Commands follow -c; a script comes on"
             " standard input: `agentworld shell < FILE`."
         )
+    # pydantic would look through every installed package for plugins, and a shell needs none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
     opening = named_world(world_id, scenario, folder, seed, model_choice)
     code = asyncio.run(_shell(command, opening, arguments))
     sys.exit(code)

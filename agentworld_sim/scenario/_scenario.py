@@ -27,15 +27,7 @@ from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.ingest.folders import IngestResult
 from agentworld_sim.runtime.access import access_problem
 from agentworld_sim.scenario._answers import AnswerSpec
-from agentworld_sim.scenario._checking import problems_of
 from agentworld_sim.scenario._content import FileSpec, Goal
-from agentworld_sim.scenario._document import (
-    MAX_BYTES,
-    Problem,
-    problems_error,
-    read_document,
-    source_text,
-)
 from agentworld_sim.scenario._sections import (
     ControlSpec,
     Limits,
@@ -156,7 +148,7 @@ class Scenario(Strict):
     """Where every random choice of the world starts."""
     clock: Instant = DEFAULT_CLOCK
     """The world's first moment, in UTC."""
-    machine: MachineSpec = MachineSpec()
+    machine: MachineSpec = MachineSpec.model_construct()
     """The simulated machine."""
     files: Mapping[AbsolutePath, FileSpec] = Field(default_factory=dict[str, FileSpec])
     """Files by absolute path: the content itself, or a mapping."""
@@ -174,9 +166,9 @@ class Scenario(Strict):
     """Tables of records by name: what is in them at the start, and what is not left to inference."""
     operations: Mapping[ToolName, OperationSpec] = Field(default_factory=dict[str, OperationSpec])
     """What tools do to which tables, by tool name, where it is not left to inference."""
-    routes: RoutesSpec = RoutesSpec()
+    routes: RoutesSpec = RoutesSpec.model_construct()
     """What is computed and what is imagined, where it is not left to the world."""
-    model: ModelSpec = ModelSpec()
+    model: ModelSpec = ModelSpec.model_construct()
     """The language world model, and what it is told."""
     controls: tuple[ControlSpec, ...] = Field(default=(), strict=False)
     """Perturbations that are enforced in code, the outermost first."""
@@ -184,7 +176,7 @@ class Scenario(Strict):
     """The hidden answer, for judging. No agent is ever shown it."""
     goals: tuple[Goal, ...] = Field(default=(), strict=False)
     """What must hold at the end; all of them."""
-    limits: Limits = Limits()
+    limits: Limits = Limits.model_construct()
     """What the world may use."""
 
     _source: str = PrivateAttr(default="<scenario>")
@@ -197,6 +189,8 @@ class Scenario(Strict):
         Raises:
             ScenarioError: there is none, or it is invalid.
         """
+        from agentworld_sim.scenario._document import MAX_BYTES, source_text
+
         file = _find(path)
         try:
             with open(file, "rb") as stream:
@@ -221,6 +215,10 @@ class Scenario(Strict):
         Raises:
             ScenarioError: it is invalid. The message lists every problem, up to ten.
         """
+        # YAML takes its time, and a world that is made without a file needs none.
+        from agentworld_sim.scenario._checking import problems_of
+        from agentworld_sim.scenario._document import Problem, problems_error, read_document
+
         document = read_document(text, source)
         base = None if base_dir is None else Path(base_dir)
         problems = list(document.problems)
@@ -267,6 +265,9 @@ class Scenario(Strict):
         try:
             scenario = cls.model_validate(fields)
         except ValidationError as error:
+            from agentworld_sim.scenario._checking import problems_of
+            from agentworld_sim.scenario._document import problems_error, read_document
+
             document = read_document("{}", "from_directory")
             raise problems_error("from_directory", problems_of(error, document, cls)) from error
         return scenario._with_place(str(folder), folder)

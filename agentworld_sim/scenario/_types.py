@@ -26,6 +26,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from agentworld_sim.errors import nearest
+from agentworld_sim.regex import lazy_compile
 from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.tools import DomainName
 
@@ -43,6 +44,8 @@ class Strict(BaseModel):
         strict=True,
         populate_by_name=True,
         hide_input_in_errors=True,
+        # Built when it is first used, which for most parts is within the whole.
+        defer_build=True,
     )
 
     @classmethod
@@ -160,7 +163,7 @@ def _regex(pattern: str) -> str:
 
 def matching(pattern: str, text: str) -> Any:
     """A validator of texts that `pattern` describes in full; `text` says what is allowed."""
-    compiled = re.compile(pattern)
+    compiled = lazy_compile(pattern)
 
     def check(value: str) -> str:
         if not compiled.fullmatch(value):

@@ -187,7 +187,7 @@ def check_toolkit(tool: ToolSpec, others: Sequence[str]) -> None:
         others: What else a binding may begin with.
     """
     name, slash, _ = (tool.binds_to or "").partition("/")
-    if not slash or name in others or name in _toolkit_names():
+    if not slash or name in others or name in _BUILTIN or name in _toolkit_names():
         return
     known = [*_toolkit_names(), *others]
     raise UsageError(

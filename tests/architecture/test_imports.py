@@ -17,7 +17,8 @@ from tests.architecture.imports import (
 )
 
 LAYERS = """
-    errors toml _version types extras redaction schema ports registry ingest store diff llm checks domains
+    regex errors toml _version types extras redaction schema ports registry ingest store diff llm checks
+    domains
     toolkits engines controls imagination runtime scenario records world goals supports_world binding scoring
     world_spec episode cassette rollouts assembly serving report testing cli
 """.split()

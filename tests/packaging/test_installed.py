@@ -62,6 +62,49 @@ def test_importing_the_package_loads_nothing_heavy(tmp_path: Path) -> None:
     assert python(code, tmp_path).strip() == "[]"
 
 
+NOT_FOR_ECHO = (
+    *(one for one in HEAVY if one not in ("pydantic", "bashkit")),
+    "jsonschema",
+    "yaml",
+    "agentworld_sim.engines.browser",
+    "agentworld_sim.engines.model",
+    "agentworld_sim.engines.shell.commands.ls",
+    "agentworld_sim.engines.shell.commands.tar",
+    "agentworld_sim.engines.table.table_engine",
+    "agentworld_sim.imagination",
+    "agentworld_sim.llm",
+    "agentworld_sim.scenario._document",
+)
+
+
+def test_a_command_of_the_shell_loads_only_what_it_needs(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from agentworld_sim.cli import main\n"
+        "try:\n"
+        "    main(['shell', '-c', 'echo hi'])\n"
+        "except SystemExit as done:\n"
+        f"    print(done.code, [m for m in {NOT_FOR_ECHO!r} if m in sys.modules])\n"
+    )
+    assert python(code, tmp_path).splitlines() == ["hi", "0 []"]
+
+
+def test_a_world_of_tables_loads_no_shell(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, sys\n"
+        "from agentworld_sim import Scenario, ToolCall, ToolSpec, World\n"
+        "async def go():\n"
+        "    scenario = Scenario.parse('{name: notes, domains: [mcp], tables: {notes: {}}}')\n"
+        "    async with await World.create(scenario) as world:\n"
+        "        world.add_tools([ToolSpec(name='list_notes', domain='mcp')])\n"
+        "        await world.step(ToolCall('list_notes', {}))\n"
+        "asyncio.run(go())\n"
+        "shell = 'agentworld_sim.engines.shell.'\n"
+        "print([m for m in ('shell_engine', 'live_shell', 'commands') if shell + m in sys.modules])\n"
+    )
+    assert python(code, tmp_path).strip() == "[]"
+
+
 def test_a_model_that_is_not_asked_loads_no_sdk(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys\n"

@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from agentworld_sim.engines.shell._command import HELPER
 from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
 from agentworld_sim.engines.shell.bash_texts import unfaithful
+from agentworld_sim.regex import lazy_compile
 
-TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-_COMMENT = re.compile(r"#[^\n]*")
-_LOOPS = re.compile(r"\b(?:while|do|getline|function|func)\b")
-_FOR = re.compile(r"\bfor\s*\(")
-_COUNTS = re.compile(
+TEXT = lazy_compile(r'"(?:[^"\\\n]|\\.)*"')
+_COMMENT = lazy_compile(r"#[^\n]*")
+_LOOPS = lazy_compile(r"\b(?:while|do|getline|function|func)\b")
+_FOR = lazy_compile(r"\bfor\s*\(")
+_COUNTS = lazy_compile(
     r"\bfor\s*\(\s*(?:\w+\s+in\s+\w+|(\w+)\s*=[^;()]*;\s*\1\s*[<>]=?[^;()=]*(?:\([^()]*\))?[^;()=]*;"
     r"\s*(?:\1\s*(?:\+\+|--)|(?:\+\+|--)\s*\1|\1\s*[+-]=\s*[1-9]\d*))\s*\)"
 )
@@ -75,39 +76,41 @@ FORKS = "/proc/self/forks"
 """Commands of ours that a script's own `dd` and `awk` become where the embedded ones would not do.
 They have names of their own because a command written in Python passes text, not any bytes."""
 
-_RANGE = re.compile(r"\{(-?\d{1,18})\.\.(-?\d{1,18})(?:\.\.(-?\d{1,18}))?\}")
-_GROUPS = re.compile(r"[^\s;|&]*\{[^\s;|&]*,[^\s;|&]*\}[^\s;|&]*")
-_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
-_QUOTED_OR_LAST = re.compile(r"('[^']*'|\\.)|\$\{!\}", re.DOTALL)
-_HEAD_DEVICE = re.compile(
+_RANGE = lazy_compile(r"\{(-?\d{1,18})\.\.(-?\d{1,18})(?:\.\.(-?\d{1,18}))?\}")
+_GROUPS = lazy_compile(r"[^\s;|&]*\{[^\s;|&]*,[^\s;|&]*\}[^\s;|&]*")
+_QUOTED = lazy_compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_QUOTED_OR_LAST = lazy_compile(r"('[^']*'|\\.)|\$\{!\}", re.DOTALL)
+_HEAD_DEVICE = lazy_compile(
     r"\bhead\s+(?:-c\s*|--bytes[= ])(?P<count>[^\s;|&<>()]+)\s+<?\s*(?P<device>/dev/(?:zero|u?random))(?=[\s;|&)]|$)"
 )
 _WHOLE = (
     r"base64|cat|cksum|cp|cut|gzip|hexdump|md5sum|nl|od|rev|sha\d+sum|sort|tac|tee|tr|uniq|wc|xxd"
 )
-_DEVICE = re.compile(
+_DEVICE = lazy_compile(
     rf"\b(?P<word>{_WHOLE})\b(?:[^|;&\n]*[\s<])/dev/(?:zero|u?random)\b(?P<rest>[^;&\n]*)"
 )
-_YES = re.compile(r"(?:^|[;&|(\n]|\b(?:do|then|else|sudo)\b)\s*(?P<word>yes)\b(?P<rest>[^;&\n]*)")
-_BOUNDED = re.compile(
+_YES = lazy_compile(r"(?:^|[;&|(\n]|\b(?:do|then|else|sudo)\b)\s*(?P<word>yes)\b(?P<rest>[^;&\n]*)")
+_BOUNDED = lazy_compile(
     r"^(?:od\b.*\s(?:-\w*N\s*|--read-bytes[= ])\d|xxd\b.*\s-l(?:en)?\s*\d|hexdump\b.*\s-\w*n\s*\d)"
 )
-_READS_ALL = re.compile(
+_READS_ALL = lazy_compile(
     rf"^\s*(?:{_WHOLE}|awk|grep|sed|paste|fold|fmt|column|shuf|split|strings|dd)\b"
 )
-_FOLLOW = re.compile(
+_FOLLOW = lazy_compile(
     r"\btail\b(?P<before>(?:[ \t]+[^\s|;&]+)*?)[ \t]+(?:-f|-F|--follow(?:=\w+)?|-(?P<count>\d+)f)"
     r"(?P<after>(?:[ \t]+[^\s|;&<>]+)*)"
 )
-_DD = re.compile(
+_DD = lazy_compile(
     r"(?<![\w./-])dd(?P<operands>(?=[^|;&\n]*\bif=/dev/(?P<device>zero|u?random)\b)[^|;&\n]*)"
 )
-_AWK = re.compile(
+_AWK = lazy_compile(
     r"(?P<before>(?:^|[;&|({\n]|\b(?:do|then|else|if|while|time|sudo|env|nice|nohup)\b"
     r"|\btimeout\s+(?:-\S+\s+)*[\d.]+[smhd]?\b)\s*)[mgn]?awk(?=\s)"
 )
-_FORK_BOMB = re.compile(r"(?P<name>[\w:.]+)\s*\(\)\s*\{\s*(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}")
-_COUNT = re.compile(r"\bhead\b[^|]*?(?:-c|--bytes)[= ]*(\d+)([kKMG]?)")
+_FORK_BOMB = lazy_compile(
+    r"(?P<name>[\w:.]+)\s*\(\)\s*\{\s*(?P=name)\s*\|\s*(?P=name)\s*&\s*;?\s*\}"
+)
+_COUNT = lazy_compile(r"\bhead\b[^|]*?(?:-c|--bytes)[= ]*(\d+)([kKMG]?)")
 
 
 def make_ready(script: str) -> str:
@@ -219,21 +222,21 @@ def _follow_for_ever(found: re.Match[str]) -> str:
 _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if name != "[")
 _MISSING = "|".join(sorted(MISSING))
 
-_HINT = re.compile(
+_HINT = lazy_compile(
     r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|--exclude-dir|\bcmp\s|\btee\s"
     r"|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
     r"|\)T|openssl\s+rand|kill\s+-l|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
 
-_ABOUT = re.compile(rf"(?<![\w./-])({_NAMES})\s+--(?:version|help)\b")
-_SHOWS_FUNCTIONS = re.compile(
+_ABOUT = lazy_compile(rf"(?<![\w./-])({_NAMES})\s+--(?:version|help)\b")
+_SHOWS_FUNCTIONS = lazy_compile(
     r"\b(?:declare|typeset)\s+-\w*[fF]|\b(?:type|compgen)\s|command\s+-[vV]"
 )
 _STREAMS = frozenset({"cat", "grep", "seq", "tr"})
 """In a pipeline, the embedded shell loses the input of a function with one of these names."""
 
-_LOOKS_UP = re.compile(r"command\s+-[vV]|\b(?:type|hash)\s")
+_LOOKS_UP = lazy_compile(r"command\s+-[vV]|\b(?:type|hash)\s")
 
 _ON_FILES = (
     'local __a __n=0; for __a in "$@"; do case "$__a" in -|--stdout|--to-stdout|-c*|-[!-]*c*) __n=0; break;;'
@@ -253,71 +256,71 @@ _TEE = (
 
 _FUNCTIONS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "awk": (
-        re.compile(r"\bawk\b[\s\S]*(?:srand\s*\(\s*\)|systime|strftime)"),
+        lazy_compile(r"\bawk\b[\s\S]*(?:srand\s*\(\s*\)|systime|strftime)"),
         f'eval "builtin command awk $({HELPER} awk "$@")";',
     ),
     "jq": (
-        re.compile(r"\bjq\b[\s\S]*\bnow\b"),
+        lazy_compile(r"\bjq\b[\s\S]*\bnow\b"),
         f'eval "builtin command jq $({HELPER} jq "$@")";',
     ),
     "printf": (
-        re.compile(r"printf[\s\S]*%[^%\s]*\([^)]*\)T"),
+        lazy_compile(r"printf[\s\S]*%[^%\s]*\([^)]*\)T"),
         f'eval "builtin printf $({HELPER} printf "$@")";',
     ),
     "openssl": (
-        re.compile(r"openssl\s+rand"),
+        lazy_compile(r"openssl\s+rand"),
         f'if [ "$1" = rand ]; then {HELPER} "$@"; else builtin command openssl "$@"; fi;',
     ),
     "sort": (
-        re.compile(r"\bsort\b.*(?:-\w*R|--random-sort)"),
+        lazy_compile(r"\bsort\b.*(?:-\w*R|--random-sort)"),
         (f'case " $* " in *" -"*R*|*random-sort*) {HELPER} sort "$@";;'
         ' *) builtin command sort "$@";; esac;'),
     ),
     "compgen": (
-        re.compile(r"\bcompgen\s"),
+        lazy_compile(r"\bcompgen\s"),
         f'builtin compgen "$@" | {HELPER} compgen "$@" -- @NAMES@;',
     ),
     # The embedded `dd` takes the host's entropy for a device of this very name.
     "dd": (
-        re.compile(r"\bdd\b.*\bif=/dev/u?random\b"),
+        lazy_compile(r"\bdd\b.*\bif=/dev/u?random\b"),
         "builtin command dd \"${@/#if=\\/dev\\//if=\\/dev\\/.\\/}\";",
     ),
     "grep": (
-        re.compile(r"\bgrep\b[^|;&\n]*--exclude-dir"),
+        lazy_compile(r"\bgrep\b[^|;&\n]*--exclude-dir"),
         f'eval "builtin command grep $({HELPER} grep "$@")";',
     ),
     "cmp": (
-        re.compile(r"\bcmp\s"),
+        lazy_compile(r"\bcmp\s"),
         ('case " $* " in *" - "*) builtin command cmp "$@";; *" "[!-]*" "[!-]*)'
          f' {HELPER} cmp "$@";; *) builtin command cmp "$@";; esac;'),
     ),
-    "tee": (re.compile(r"\btee\s"), _TEE),
+    "tee": (lazy_compile(r"\btee\s"), _TEE),
     "umask": (
-        re.compile(r"\bumask\b"),
+        lazy_compile(r"\bumask\b"),
         ('builtin umask "$@"; local __code=$?;'
          f' {HELPER} umask "$BASH_SUBSHELL" "$(builtin umask)"; return $__code;'),
     ),
     # Archives that go through a pipe are bytes, which only the embedded command can pass on.
     "tar": (
-        re.compile(r"\btar\b"),
+        lazy_compile(r"\btar\b"),
         ('case " $* " in *" - "*|*"f- "*|*=-\\ *) builtin command tar "$@";;'
          ' " --"*|*" -"*f*|*" --file"*|" "[a-zA-Z]*f*|"  ")'
          f' {HELPER} tar "$@";; *) builtin command tar "$@";; esac;'),
     ),
-    "gzip": (re.compile(r"\bgzip\b"), _ON_FILES.replace("%NAME%", "gzip")),
-    "gunzip": (re.compile(r"\bgunzip\b"), _ON_FILES.replace("%NAME%", "gunzip")),
+    "gzip": (lazy_compile(r"\bgzip\b"), _ON_FILES.replace("%NAME%", "gzip")),
+    "gunzip": (lazy_compile(r"\bgunzip\b"), _ON_FILES.replace("%NAME%", "gunzip")),
     # A shell that nobody types into keeps no history.
-    "history": (re.compile(r"\bhistory\b"), ":;"),
+    "history": (lazy_compile(r"\bhistory\b"), ":;"),
     "fc": (
-        re.compile(r"\bfc\s+-"),
+        lazy_compile(r"\bfc\s+-"),
         'echo "bash: line 1: fc: history specification out of range" >&2; return 1;',
     ),
     "kill": (
-        re.compile(r"\bkill\s+-l\b"),
+        lazy_compile(r"\bkill\s+-l\b"),
         f'if [ "$*" = -l ]; then {HELPER} signals; else builtin kill "$@"; fi;',
     ),
     "sleep": (
-        re.compile(r"sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep"),
+        lazy_compile(r"sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep"),
         ("local __then=$EPOCHSECONDS; builtin command sleep \"$@\"; local __code=$?;"
         f' eval "$({HELPER} clock)"; SECONDS=$((SECONDS + EPOCHSECONDS - __then));'
         " return $__code;"),
@@ -338,9 +341,9 @@ _LOOKUPS = {
     ' echo "bash: line 1: hash: ${!#}: not found" >&2; return 1;; esac; builtin hash "$@";',
 }
 
-_WORD = re.compile(r"[\w.-]+")
+_WORD = lazy_compile(r"[\w.-]+")
 
-_SRANDOM = re.compile(r"\$\{SRANDOM\}|\$?\bSRANDOM\b(?!=)")
+_SRANDOM = lazy_compile(r"\$\{SRANDOM\}|\$?\bSRANDOM\b(?!=)")
 
 
 @dataclass(frozen=True, slots=True)

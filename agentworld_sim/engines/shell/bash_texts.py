@@ -16,6 +16,7 @@ from typing import Literal
 from agentworld_sim.engines.shell._command import HELPER
 from agentworld_sim.engines.shell._packages import version_text
 from agentworld_sim.errors import EngineFailure
+from agentworld_sim.regex import lazy_compile
 
 Verdict = Literal["timeout", "cancelled", "dead"]
 
@@ -39,24 +40,27 @@ class Verdicts:
 
 _FULL = "No space left on device"
 _REAL = (
-    (re.compile(r"file too large: \d+ bytes exceeds \d+ byte limit"), _FULL),
-    (re.compile(r"filesystem full: \d+ bytes would exceed \d+ byte limit"), _FULL),
-    (re.compile(r"(?:io error: )?too many (?:files|directories): \d+ [^\n]*limit"), _FULL),
-    (re.compile(r"file(?:name)? too long: \d+ bytes exceeds \d+ byte limit"), "File name too long"),
-    (re.compile(r"path too (?:deep|long): \d+ \w+ exceeds \d+ \w+ limit"), "File name too long"),
+    (lazy_compile(r"file too large: \d+ bytes exceeds \d+ byte limit"), _FULL),
+    (lazy_compile(r"filesystem full: \d+ bytes would exceed \d+ byte limit"), _FULL),
+    (lazy_compile(r"(?:io error: )?too many (?:files|directories): \d+ [^\n]*limit"), _FULL),
     (
-        re.compile(r"(?m)^(bash|sh): maximum nesting depth exceeded$"),
+        lazy_compile(r"file(?:name)? too long: \d+ bytes exceeds \d+ byte limit"),
+        "File name too long",
+    ),
+    (lazy_compile(r"path too (?:deep|long): \d+ \w+ exceeds \d+ \w+ limit"), "File name too long"),
+    (
+        lazy_compile(r"(?m)^(bash|sh): maximum nesting depth exceeded$"),
         r"\1: fork: retry: Resource temporarily unavailable",
     ),
     (
-        re.compile(
+        lazy_compile(
             r"(?m)^(?:\S*: line \d+: )*fork: retry: Resource temporarily unavailable \(.*\)$"
         ),
         "bash: fork: retry: Resource temporarily unavailable",
     ),
 )
 
-_UNFAITHFUL = re.compile(
+_UNFAITHFUL = lazy_compile(
     r"(?m)^.*(?:"
     r"limit \([^)\n]*\) (?:exceeded|reached)"
     r"|output limit exceeded \(max"
@@ -80,13 +84,13 @@ _UNFAITHFUL = re.compile(
     re.IGNORECASE,
 )
 
-_RUNAWAY = re.compile(
+_RUNAWAY = lazy_compile(
     r"execution timeout|command count exceeded|loop iterations exceeded|command limit exceeded"
     r"|call limit exceeded"
 )
-_FORKS = re.compile(r"(?:subshell|command substitution) depth exceeded")
-_RECURSES = re.compile(r"(?:source|trap nesting) depth exceeded")
-_CONDITION = re.compile(r"\b(?:if|case|while|until|test|return)\b|\[|&&|\|\||\(\(")
+_FORKS = lazy_compile(r"(?:subshell|command substitution) depth exceeded")
+_RECURSES = lazy_compile(r"(?:source|trap nesting) depth exceeded")
+_CONDITION = lazy_compile(r"\b(?:if|case|while|until|test|return)\b|\[|&&|\|\||\(\(")
 
 
 def faithful(text: str, *, script: str = "", said: Container[str] = ()) -> str:
@@ -179,29 +183,29 @@ _QUOTED = (
 
 _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
     # bashkit adds advice that no shell gives.
-    (re.compile(r"(: command not found)\. [A-Z][^\n]*"), r"\1"),
-    (re.compile(r"^(tr|basename|comm): missing operand after SET1$", re.MULTILINE), r"\1: missing operand"),
-    (re.compile(r"^sort: (?!cannot|invalid|unrec|option|missing|extra|multi|incomp|disorder|\S+:\d+)"
+    (lazy_compile(r"(: command not found)\. [A-Z][^\n]*"), r"\1"),
+    (lazy_compile(r"^(tr|basename|comm): missing operand after SET1$", re.MULTILINE), r"\1: missing operand"),
+    (lazy_compile(r"^sort: (?!cannot|invalid|unrec|option|missing|extra|multi|incomp|disorder|\S+:\d+)"
                 r"([^\n:]+): (No such file or directory)$", re.MULTILINE),
      r"sort: cannot read: \1: \2"),
-    (re.compile(r"^(head|tail): (?!cannot|error|invalid|option)([^\n:]+): (No such file or directory)$",
+    (lazy_compile(r"^(head|tail): (?!cannot|error|invalid|option)([^\n:]+): (No such file or directory)$",
                 re.MULTILINE), r"\1: cannot open '\2' for reading: \3"),
-    (re.compile(r"^cut: you must specify a list of fields$", re.MULTILINE),
+    (lazy_compile(r"^cut: you must specify a list of fields$", re.MULTILINE),
      "cut: you must specify a list of bytes, characters, or fields"),
-    (re.compile(r"^(gzip: invalid option -- '[^\n]*')$(?!\nTry)", re.MULTILINE),
+    (lazy_compile(r"^(gzip: invalid option -- '[^\n]*')$(?!\nTry)", re.MULTILINE),
      "\\1\nTry `gzip --help' for more information."),
-    (re.compile(r"^base64: invalid input: [^\n]*$", re.MULTILINE), "base64: invalid input"),
-    (re.compile(r"^(sed: -e expression #\d+, char \d+: )invalid pattern: regex parse error: [^\n]*"
+    (lazy_compile(r"^base64: invalid input: [^\n]*$", re.MULTILINE), "base64: invalid input"),
+    (lazy_compile(r"^(sed: -e expression #\d+, char \d+: )invalid pattern: regex parse error: [^\n]*"
                 r"unclosed group$", re.MULTILINE), r"\1Unmatched ( or \("),
-    (re.compile(r"^missing \]$", re.MULTILINE), "bash: line 1: [: missing `]'"),
-    (re.compile(r"^awk: fatal: cannot open file `([^'\n]*)' for reading: ([^\n]*)$", re.MULTILINE),
+    (lazy_compile(r"^missing \]$", re.MULTILINE), "bash: line 1: [: missing `]'"),
+    (lazy_compile(r"^awk: fatal: cannot open file `([^'\n]*)' for reading: ([^\n]*)$", re.MULTILINE),
      r"awk: cannot open \1 (\2)"),
-    (re.compile(rf"^({_NAMES}: (?:{_QUOTED}))'([^'\n]*)'", re.MULTILINE), "\\1\u2018\\2\u2019"),
-    (re.compile(rf"^({_NAMES}): ({_USAGE})$(?!\n(?:Try|Two|Usage))", re.MULTILINE),
+    (lazy_compile(rf"^({_NAMES}: (?:{_QUOTED}))'([^'\n]*)'", re.MULTILINE), "\\1\u2018\\2\u2019"),
+    (lazy_compile(rf"^({_NAMES}): ({_USAGE})$(?!\n(?:Try|Two|Usage))", re.MULTILINE),
      (r"\1: \2" "\n" r"Try '\1 --help' for more information.")),
 )  # fmt: skip
 
-_WHOLE_PATH = re.compile(
+_WHOLE_PATH = lazy_compile(
     rf"^({_NAMES}|grep|sed|awk|diff|cat): (cannot [a-z ]*:? ?'?)?(/[^\n:']+)(?='?:? )", re.MULTILINE
 )
 
@@ -263,7 +267,7 @@ def _raw(text: str) -> str:
     return text.replace("\\", "\\\\")
 
 
-_OPERAND = re.compile(r"(?m)^([^\n]*line \d+: )([^\n]*)(: syntax error: operand expected)$")
+_OPERAND = lazy_compile(r"(?m)^([^\n]*line \d+: )([^\n]*)(: syntax error: operand expected)$")
 
 
 def _with_token(found: re.Match[str]) -> str:
@@ -295,24 +299,26 @@ def leaves_shell(script: str) -> bool:
 
 # What only the embedded shell would print
 
-_OWN_VERSION = re.compile(r"(?m)^([\w.\[-]+) (?:\(bashkit\) 0\.1|0\.20\.1)$")
-_SHELL_VERSION = re.compile(r"(?m)^Bashkit [\d.]+ \(virtual (bash|sh) interpreter\)$")
-_MAKE_VERSION = re.compile(r"GNU Make 4\.3\nBuilt for .*\n(?:.*\n)*?This is the bashkit.*\n")
-_SUDO_LIST = re.compile(r"User \w+ may run the following commands on [\w.-]+:\n")
-_TIMES = re.compile(r"real(?:(\t)\d+m[\d.]+s| [\d.]+)\nuser[\t ]unavailable\nsys[\t ]unavailable\n")
-_CLAP = re.compile(
+_OWN_VERSION = lazy_compile(r"(?m)^([\w.\[-]+) (?:\(bashkit\) 0\.1|0\.20\.1)$")
+_SHELL_VERSION = lazy_compile(r"(?m)^Bashkit [\d.]+ \(virtual (bash|sh) interpreter\)$")
+_MAKE_VERSION = lazy_compile(r"GNU Make 4\.3\nBuilt for .*\n(?:.*\n)*?This is the bashkit.*\n")
+_SUDO_LIST = lazy_compile(r"User \w+ may run the following commands on [\w.-]+:\n")
+_TIMES = lazy_compile(
+    r"real(?:(\t)\d+m[\d.]+s| [\d.]+)\nuser[\t ]unavailable\nsys[\t ]unavailable\n"
+)
+_CLAP = lazy_compile(
     r"error: (?:unexpected argument '([^']+)' found|(?:a value|one or more).*?)\n\n"
     r"(?:  tip:[^\n]*\n\n)?Usage: (\S+)[^\n]*\n(?:[^\n]+\n)*\nFor more information, try '--help'\.\n"
 )
-_NO_JOBS = re.compile(r"(?m)^(bash: line \d+: [fb]g): current: no such job$")
-_IO_ERROR = re.compile(r"(?:io error: )((?:file )?not found|is a directory|not a directory)\b")
+_NO_JOBS = lazy_compile(r"(?m)^(bash: line \d+: [fb]g): current: no such job$")
+_IO_ERROR = lazy_compile(r"(?:io error: )((?:file )?not found|is a directory|not a directory)\b")
 _REASONS = {
     "not found": "No such file or directory",
     "file not found": "No such file or directory",
     "is a directory": "Is a directory",
     "not a directory": "Not a directory",
 }
-_READ_ONLY = re.compile(r"(?<=: )(?:io error: )?filesystem is read-only")
+_READ_ONLY = lazy_compile(r"(?<=: )(?:io error: )?filesystem is read-only")
 _CHEAP = (
     "io error",
     "read-only",
@@ -327,14 +333,14 @@ _CHEAP = (
 )
 
 
-_TIMED = re.compile(
+_TIMED = lazy_compile(
     r"(?:^|[;&|({\n!]|\b(?:then|do|else))\s*time\s+(-p\s+)?(?=([^\n]*))", re.MULTILINE
 )
-_SLEEP = re.compile(r"\bsleep\s+(\d+(?:\.\d+)?)")
-_MAY_SLEEP = re.compile(r"\bsleep\b|\btimeout\b|\b(?:ba)?sh\b|\./")
+_SLEEP = lazy_compile(r"\bsleep\s+(\d+(?:\.\d+)?)")
+_MAY_SLEEP = lazy_compile(r"\bsleep\b|\btimeout\b|\b(?:ba)?sh\b|\./")
 
 
-_WRITES = re.compile(r"2?&?>>?\s*([\w./~-]+)")
+_WRITES = lazy_compile(r"2?&?>>?\s*([\w./~-]+)")
 
 
 def files_with_times(script: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains.text import fence
 from agentworld_sim.engines.shell._command import CommandCall
-from agentworld_sim.engines.shell.commands.ls import ls
+from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.file_operations import CommandAnswer, Validate
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.live_files import LiveFiles
@@ -373,7 +373,7 @@ def _text_at(path: str, files: LiveFiles) -> str | None:
 
 
 def _listing(call: CommandCall) -> tuple[str, ...]:
-    shown = ls(replace(call, name="ls", argv=("-lA",), stdin=None))
+    shown = COMMANDS["ls"](replace(call, name="ls", argv=("-lA",), stdin=None))
     lines = shown.stdout.splitlines()
     if len(lines) > MOST_LISTED:
         lines = [*lines[:MOST_LISTED], f"[… {len(lines) - MOST_LISTED:,} more …]"]

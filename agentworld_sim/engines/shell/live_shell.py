@@ -5,7 +5,6 @@ Everything here is blocking; `ShellEngine` runs it in a worker thread and throws
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,6 +49,7 @@ from agentworld_sim.engines.shell.syntax_errors import (
     split_at_unclosed_brace,
 )
 from agentworld_sim.errors import EngineFailure
+from agentworld_sim.regex import lazy_compile
 
 Keep = Literal["nothing", "cwd", "all"]
 """What a tool's shell keeps between calls."""
@@ -58,15 +58,15 @@ Ending = Literal["finished", "timeout", "cancelled"]
 
 FRESH = ShellSession()
 
-_JOINS_OUTPUTS = re.compile(r"2>|&>|>&|\|&")
+_JOINS_OUTPUTS = lazy_compile(r"2>|&>|>&|\|&")
 """What can bring messages into standard output."""
 
 
-_SHOWS_PROCESSES = re.compile(r"(?<![&|<>\\])&(?![&>])|BASHPID")
+_SHOWS_PROCESSES = lazy_compile(r"(?<![&|<>\\])&(?![&>])|BASHPID")
 """What can show the number of a process: a job in the background, or asking for it."""
 
 
-_LEAVES_TRACES = re.compile(r"(?<![&|<>\\])&(?![&>])|\b(?:coproc|exec|ulimit|disown)\b")
+_LEAVES_TRACES = lazy_compile(r"(?<![&|<>\\])&(?![&>])|\b(?:coproc|exec|ulimit|disown)\b")
 """What may outlive its shell in an interpreter."""
 
 

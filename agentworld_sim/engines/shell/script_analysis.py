@@ -9,13 +9,13 @@ that is never called changes nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from bashkit import Bash, BashError, ScriptAnalysis
 
+from agentworld_sim.regex import lazy_compile
 from agentworld_sim.types.files import normal_path
 
 _CHANGES_NOTHING = frozenset(
@@ -25,7 +25,7 @@ _CHANGES_NOTHING = frozenset(
 )
 """Commands that write no file. A script of nothing else needs no look at the files afterwards."""
 
-_KEEPS_TIMES = re.compile(
+_KEEPS_TIMES = lazy_compile(
     r"\b(?:cp|install|mv|touch|tar|unzip|rsync|patch|split|gzip|gunzip|bzip2|bunzip2|ln|dd|truncate)\b"
 )
 
@@ -62,8 +62,8 @@ SIMPLE_COMMANDS = frozenset("basename cat dirname echo false grep head ls pwd ta
 LONGEST = 2_000
 """Characters."""
 
-_PLAIN_TEXT = re.compile(r"[\w ./,:=@%+'\"|;\n*?\[\]~^-]+")
-_SPECIAL = re.compile(r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])")
+_PLAIN_TEXT = lazy_compile(r"[\w ./,:=@%+'\"|;\n*?\[\]~^-]+")
+_SPECIAL = lazy_compile(r"\s-(?:-follow|-version|-help|[a-zA-Z]*[fF])")
 """`tail -f` and whatever looks like it; options that every tool answers about itself."""
 
 
@@ -109,14 +109,16 @@ _KEYWORDS = frozenset(
     "case coproc do done elif else esac fi for function if in select then time until while".split()
 )
 
-_LOOKUP = re.compile(r"(?:\bcommand\s+-[vV]|\b(?:type|which|hash)(?:\s+-\w+)*)((?:\s+[\w./+-]+)+)")
-_BUILTIN_ONLY = re.compile(r"\bbuiltin\s+(?!(?:command|eval|exec)\b)[\w./+-]+")
-WORD = re.compile(r"[\w./~+@-]+")
-_NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,63}")
-_PATH = re.compile(r"(?:[\w.~+@-]+)?(?:/[\w.+@-]+)+")
-_NUMBER = re.compile(r"[\d.]+[a-zA-Z]?")
-_FOLDER = re.compile(r"\b(?:cd|pushd|-C)\s+[\"']?([\w./~+@-]+)")
-_NOT_FOUND = re.compile(
+_LOOKUP = lazy_compile(
+    r"(?:\bcommand\s+-[vV]|\b(?:type|which|hash)(?:\s+-\w+)*)((?:\s+[\w./+-]+)+)"
+)
+_BUILTIN_ONLY = lazy_compile(r"\bbuiltin\s+(?!(?:command|eval|exec)\b)[\w./+-]+")
+WORD = lazy_compile(r"[\w./~+@-]+")
+_NAME = lazy_compile(r"[A-Za-z0-9_][\w.+-]{0,63}")
+_PATH = lazy_compile(r"(?:[\w.~+@-]+)?(?:/[\w.+@-]+)+")
+_NUMBER = lazy_compile(r"[\d.]+[a-zA-Z]?")
+_FOLDER = lazy_compile(r"\b(?:cd|pushd|-C)\s+[\"']?([\w./~+@-]+)")
+_NOT_FOUND = lazy_compile(
     r"line \d+: (?:exec: )?(?:([^\s:'/]+): (?:command )?not found"
     r"|(/[^\s:']+): No such file or directory)"
 )
@@ -183,8 +185,8 @@ def not_found(text: str) -> Iterator[str]:
 
 
 _WAITS = ("unexpected end of file", "unexpected EOF", "unterminated")
-_HERE_DOCUMENT = re.compile(r"(?<!<)<<(-?)\s*(['\"]?)([A-Za-z_]\w*)\2(?!<)")
-_GOES_ON = re.compile(r"(?:(?<!\\)(?:\\\\)*\\|&&|\|\|?)[ \t]*$")
+_HERE_DOCUMENT = lazy_compile(r"(?<!<)<<(-?)\s*(['\"]?)([A-Za-z_]\w*)\2(?!<)")
+_GOES_ON = lazy_compile(r"(?:(?<!\\)(?:\\\\)*\\|&&|\|\|?)[ \t]*$")
 
 
 def needs_more_input(script: str) -> bool:

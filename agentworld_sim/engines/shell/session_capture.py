@@ -27,6 +27,7 @@ from bashkit import Bash
 from agentworld_sim.engines.shell.live_files import quoted
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.errors import EngineFailure
+from agentworld_sim.regex import lazy_compile
 
 NOTES = "/dev/.kept"
 """Where the epilogue writes. `/dev` is no part of a world's files."""
@@ -34,11 +35,11 @@ NOTES = "/dev/.kept"
 _MARK = ":kept:"
 
 _REDIRECT = r"\d*(?:>>|>\||<>|>&|<&|&>>|&>|>|<)(?![(])\s*(?:'[^']*'|\"[^\"]*\"|[^\s;&|<>()'\"]+)+"
-_EXEC = re.compile(
+_EXEC = lazy_compile(
     rf"(?:^|[;&|{{\n]|\b(?:then|do|else)\b)\s*exec((?:\s+{_REDIRECT})+)\s*(?=$|[;&|\n#}}])"
 )
-_ONE = re.compile(_REDIRECT)
-_PARTS = re.compile(r"(\d*)(>>|>\||<>|>&|<&|&>>|&>|>|<)\s*(.*)", re.DOTALL)
+_ONE = lazy_compile(_REDIRECT)
+_PARTS = lazy_compile(r"(\d*)(>>|>\||<>|>&|<&|&>>|&>|>|<)\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
