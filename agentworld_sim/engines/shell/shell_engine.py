@@ -29,7 +29,7 @@ from agentworld_sim.ports import Answer, Imagined, Imaginer, TurnContext
 from agentworld_sim.schema.validate import check_arguments, fits_plainly
 from agentworld_sim.toolkits import arguments_of, bind_to, known_tool, resolve_function, unknown_to
 from agentworld_sim.types.exchanges import Exchange
-from agentworld_sim.types.files import BlobId, Blobs
+from agentworld_sim.types.files import BlobId, Blobs, MemoryBlobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation
@@ -222,7 +222,8 @@ class ShellEngineSession:
         unknown = self._engine.unknown_commands()
         if changed > MOST_MOVED or not live.retire(unknown):
             return False
-        if changed <= MOVED_HERE:
+        # A store on disk would block the loop.
+        if changed <= MOVED_HERE and isinstance(blobs, MemoryBlobs):
             live.materialise(state.files, blobs)
         else:
             self._computing = opening_threads.submit(live.materialise, state.files, blobs)

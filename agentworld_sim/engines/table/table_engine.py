@@ -39,9 +39,6 @@ from agentworld_sim.types.values import changed_keys
 TURN_US = 1_000_000
 """What a call takes on the world's clock."""
 
-FEW_RECORDS = 500
-"""Of all tables of a world; a query over so few is over before a thread has begun it."""
-
 _DAY_US = 86_400_000_000
 
 
@@ -96,12 +93,9 @@ class TableSession:
         self._forget()
 
     async def _compute(self, asked: TableRequest, context: TurnContext) -> Answer:
-        few = len(context.state.values) <= FEW_RECORDS
-        if few and self._database is not None and not self._busy:
-            said, values = self._execute_in_thread(asked, context)
-        else:
-            # SQLite would keep the event loop for as long as a query takes.
-            said, values = await asyncio.to_thread(self._execute_in_thread, asked, context)
+        # SQLite would keep the event loop for as long as a query takes, and servers that watch for calls that
+        # block refuse it, however short.
+        said, values = await asyncio.to_thread(self._execute_in_thread, asked, context)
         if isinstance(said, ToolError):
             said = Observation(text=await self._error_text(said, asked, context), is_error=True)
         self._written = values
