@@ -1,4 +1,8 @@
-"""Several processes that answer on one port, and the one that watches over them."""
+"""Several processes that answer on one port, and the one that watches over them.
+
+uvicorn's own supervisor cannot take our server class, waits for open event streams when it ends, and leaves with
+other exit codes.
+"""
 
 from __future__ import annotations
 
