@@ -43,7 +43,7 @@ from agentworld_sim.runtime.history import (
 )
 from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
-from agentworld_sim.runtime.options import WorldOptions
+from agentworld_sim.runtime.options import NewWorldOptions
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
 from agentworld_sim.runtime.step import Pipeline
@@ -171,7 +171,7 @@ class World:
 
     @classmethod
     def create_sync(
-        cls, scenario: Scenario | None = None, **options: Unpack[WorldOptions]
+        cls, scenario: Scenario | None = None, **options: Unpack[NewWorldOptions]
     ) -> World:
         """`create`, with the same options, for code that is not asynchronous."""
         return run_sync(cls.create(scenario, **options))

@@ -9,7 +9,7 @@ from agentworld_sim.ports import Check, Control, Engine, WorldImaginer, WorldSto
 from agentworld_sim.types.tools import Access
 
 
-class WorldOptions(TypedDict, total=False):
+class NewWorldOptions(TypedDict, total=False):
     """The options of `World.create`; it says what each is."""
 
     id: str | None
