@@ -183,6 +183,10 @@ class ScriptedModelServer(ScriptedApp):
 
             def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
                 super().connection_made(transport)
+                # asyncio does so itself only for sockets that name their protocol: head and body of an answer
+                # would be 40 ms apart.
+                connection = transport.get_extra_info("socket")
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.app = partial(serve, transport)
 
         config = uvicorn.Config(
