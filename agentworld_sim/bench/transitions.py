@@ -1,0 +1,211 @@
+"""Transitions of environments that are code: state before, call, observation, state after.
+
+A file has one JSON value a line: the environment's tools, the states that sessions begin with (each once), and the
+sessions themselves. States are tables of records, as a world keeps them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from agentworld_sim.errors import UsageError
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.types.turns import Observation
+
+Tables = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""Table to key to record."""
+
+Changes = Mapping[str, Mapping[str, Mapping[str, Any] | None]]
+"""Table to key to the record afterwards; `None` where it is gone."""
+
+Side = Literal["train", "known", "unseen"]
+"""Where a transition belongs: to what may be learnt from, to the tasks that are held out, or to the tools that are."""
+
+HELD_OUT_TASKS = 0.4
+"""Share of the tasks that nothing may be learnt from."""
+
+HELD_OUT_TOOLS = 0.2
+"""Share of the tools that nothing may be learnt from, in whatever task they are called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCall:
+    """One call of a session, and what the environment made of it."""
+
+    call: ToolCall
+    observation: Observation
+    changes: Changes
+    by_chance: frozenset[str] = frozenset()
+    """Scalars of answer and state, as texts, that the environment drew at random: any value of their form is
+    right, as long as it is the same one everywhere."""
+    probe: bool = False
+    """Whether the call is none of the task's, but one with an argument changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedSession:
+    """One task as it was played."""
+
+    source: str
+    """The package and its version."""
+    task: str
+    tools: tuple[ToolSpec, ...]
+    keys: Mapping[str, str]
+    """Table to the field that names its records."""
+    initial: Tables
+    calls: tuple[RecordedCall, ...]
+
+    def transitions(self) -> Iterator[Transition]:
+        """Every call with the state before it."""
+        held = {table: dict(records) for table, records in self.initial.items()}
+        for place, recorded in enumerate(self.calls):
+            before = {table: dict(records) for table, records in held.items()}
+            yield Transition(session=self, place=place, before=before)
+            apply(held, recorded.changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """One call, with the state and the session it was made in."""
+
+    session: RecordedSession
+    place: int
+    """Among the session's calls, from 0."""
+    before: Tables
+
+    @property
+    def id(self) -> str:
+        return f"{self.session.task}/{self.place}"
+
+    @property
+    def truth(self) -> RecordedCall:
+        return self.session.calls[self.place]
+
+    @property
+    def side(self) -> Side:
+        """The same for equal names in every run, so that what was learnt from is never what is asked about."""
+        if _share(f"tool {self.truth.call.name}") < HELD_OUT_TOOLS:
+            return "unseen"
+        # The variants of one task hold the same calls.
+        task = self.session.task.rpartition("_")[2]
+        kind = self.session.source.partition(" ")[0]
+        return "known" if _share(f"task {kind} {task}") < HELD_OUT_TASKS else "train"
+
+    @property
+    def fields_changed(self) -> int:
+        """Fields of records that the call changed; a record that is new or gone counts with all it has."""
+        return count_changed(self.before, self.truth.changes)
+
+
+@dataclass(slots=True)
+class TransitionSet:
+    """Everything that was recorded."""
+
+    sessions: list[RecordedSession] = field(default_factory=list[RecordedSession])
+
+    @classmethod
+    def load(cls, paths: Iterable[Path]) -> TransitionSet:
+        """Reads recorded files.
+
+        Raises:
+            UsageError: a file is not of this form, or two sessions have one name.
+        """
+        found = cls()
+        for path in paths:
+            found.sessions += _read(path)
+        names = [session.task for session in found.sessions]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"two sessions are called {name!r}: give every file once.")
+        return found
+
+    def transitions(self, side: Side | None = None) -> Iterator[Transition]:
+        """All transitions in their order, or those of one side."""
+        for session in self.sessions:
+            for transition in session.transitions():
+                if side is None or transition.side == side:
+                    yield transition
+
+
+def apply(tables: dict[str, dict[str, Any]], changes: Changes) -> None:
+    """Carries changes out in tables."""
+    for table, records in changes.items():
+        held = tables.setdefault(table, {})
+        for key, record in records.items():
+            if record is None:
+                held.pop(key, None)
+            else:
+                held[key] = record
+
+
+def count_changed(before: Tables, changes: Changes) -> int:
+    """Fields in which records differ before and after changes."""
+    count = 0
+    for table, records in changes.items():
+        for key, record in records.items():
+            old, new = before.get(table, {}).get(key) or {}, record or {}
+            count += sum(old.get(name) != new.get(name) for name in {**old, **new})
+    return count
+
+
+def _share(name: str) -> float:
+    return int.from_bytes(blake2b(name.encode(), digest_size=4).digest(), "big") / 2**32
+
+
+def _read(path: Path) -> Iterator[RecordedSession]:
+    tools: dict[str, list[ToolSpec]] = {}
+    states: dict[str, Tables] = {}
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                value = cast("dict[str, Any]", json.loads(line))
+                if "tool" in value:
+                    tools.setdefault(value["api"], []).append(_tool(value["tool"]))
+                elif "state" in value:
+                    states[value["state"]] = value["tables"]
+                else:
+                    yield _session(value, tools, states)
+            except (ValueError, KeyError, TypeError) as error:
+                raise UsageError(
+                    f"{path}, line {number}: {type(error).__name__}: {error}. It is no recording of"
+                    " `agentworld bench make`, or it was cut off; make it again."
+                ) from None
+
+
+def _session(
+    value: Mapping[str, Any], tools: Mapping[str, Sequence[ToolSpec]], states: Mapping[str, Tables]
+) -> RecordedSession:
+    return RecordedSession(
+        source=value["source"],
+        task=value["task"],
+        tools=tuple(tool for api in value["apis"] for tool in tools[api]),
+        keys=value["keys"],
+        initial=states[value["initial"]],
+        calls=tuple(
+            RecordedCall(
+                call=ToolCall(turn["name"], turn["arguments"]),
+                observation=Observation(
+                    text=turn["text"], is_error=turn["is_error"], provenance="real"
+                ),
+                changes=turn["changes"],
+                by_chance=frozenset(turn["by_chance"]),
+                probe=turn["probe"],
+            )
+            for turn in value["turns"]
+        ),
+    )
+
+
+def _tool(value: Mapping[str, Any]) -> ToolSpec:
+    return ToolSpec(
+        name=value["name"],
+        description=value.get("description", ""),
+        input_schema=value["inputSchema"],
+        output_schema=value.get("outputSchema"),
+        domain="mcp",
+    )
