@@ -104,10 +104,15 @@ def vary(arguments, calls, place, chance):
     if not arguments:
         return arguments
     name = chance.choice(sorted(arguments))
-    others = [given[name] for _, _, given in calls if name in given and given[name] != arguments[name]]
     value = arguments[name]
-    missing = value + 1000 + place if isinstance(value, (int, float)) and not isinstance(value, bool) else "unknown"
-    return {**arguments, name: chance.choice(others) if others and chance.random() < 0.5 else missing}
+    others = [given[name] for _, _, given in calls if type(given.get(name)) is type(value) and given[name] != value]
+    if others and chance.random() < 0.5:
+        return {**arguments, name: chance.choice(others)}
+    if isinstance(value, bool):
+        return {**arguments, name: not value}
+    if isinstance(value, (int, float)):
+        return {**arguments, name: value + 1000 + place}
+    return {**arguments, name: "unknown" if isinstance(value, str) else value[:-1]}
 
 
 def state_of(backends):

@@ -1,0 +1,206 @@
+"""Has a world answer recorded calls: each in the state, and after the calls, that it was recorded in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agentworld_sim.bench.scores import Score, score
+from agentworld_sim.bench.transitions import Changes, RecordedSession, Tables, Transition
+from agentworld_sim.engines.model import ModelEngine
+from agentworld_sim.engines.table import TableEngine, records_in
+from agentworld_sim.errors import ModelUnavailable, WorldFailure
+from agentworld_sim.imagination.usage import usage_of
+from agentworld_sim.ports import Answer, Engine, Imaginer, TurnContext
+from agentworld_sim.scenario import Scenario
+from agentworld_sim.store import MemoryStore
+from agentworld_sim.types.files import Blobs
+from agentworld_sim.types.refs import WorldRef
+from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.tools import ToolCall, ToolSpec
+from agentworld_sim.world import World
+
+TURN_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What a world said to one recorded call."""
+
+    id: str
+    score: Score
+    text: str = ""
+    is_error: bool = False
+    changes: Changes = field(default_factory=dict[str, Any])
+    refused: str = ""
+    """Why there is no answer, where the world refused to give one."""
+    usage: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class SessionPlayer:
+    """A recorded session as a world, in which any of its calls can be asked again."""
+
+    def __init__(
+        self, session: RecordedSession, world: World, records: TableEngine, refs: Sequence[WorldRef]
+    ) -> None:
+        self._session = session
+        self._world = world
+        self._records = records
+        self._refs = refs
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, session: RecordedSession, imaginer: Imaginer, *, with_records: bool = True
+    ) -> AsyncGenerator[SessionPlayer]:
+        """Plays the whole session with its recorded answers.
+
+        Args:
+            session: What was recorded.
+            imaginer: Answers the calls that are asked again.
+            with_records: Whether it is shown the records that matter, and may change them.
+        """
+        scenario = _scenario(session)
+        records = TableEngine(
+            tables={name: spec.to_table(name) for name, spec in scenario.tables.items()}
+        )
+        engine = RecordedEngine(session, records)
+        store = MemoryStore()
+        async with await World.create(
+            scenario, store=store, engines=[engine], model=False, checks=()
+        ) as recorded:
+            recorded.add_tools(session.tools)
+            refs = [recorded.ref]
+            for one in session.calls:
+                await recorded.step(one.call)
+                refs.append(recorded.ref)
+        asked = ModelEngine(imaginer, records if with_records else None)
+        async with await World.open(recorded.id, store=store, engines=[asked], model=False) as world:
+            world.add_tools(session.tools)
+            yield cls(session, world, records, refs)
+
+    async def predict(self, transition: Transition) -> Prediction:
+        """What the world says that imagines this one call.
+
+        Args:
+            transition: Of this session.
+
+        Raises:
+            ModelUnavailable: the model's server is down: that is no answer.
+        """
+        call, at = transition.truth.call, self._refs[transition.place]
+        try:
+            turn = await self._world.step(ToolCall(call.name, call.arguments), at=at)
+        except ModelUnavailable:
+            raise
+        except WorldFailure as failure:
+            nothing = score(transition, "", False, {})
+            return Prediction(id=transition.id, refused=str(failure), score=nothing)
+        before, after = await self._world.state(at), await self._world.state(turn.ref)
+        changes = _changes(self._tables_of(before), self._tables_of(after))
+        said = turn.observation
+        return Prediction(
+            id=transition.id,
+            text=said.text,
+            is_error=said.is_error,
+            changes=changes,
+            usage=usage_of([turn]).to_json(),
+            score=score(transition, said.text, said.is_error, changes),
+        )
+
+    def _tables_of(self, state: WorldState) -> Tables:
+        keys = self._session.keys
+        held = records_in(state, self._records.plan(()), tables=keys)
+        return {
+            table: {str(record[keys[table]]): record for record in records.values()}
+            for table, records in held.items()
+        }
+
+
+class RecordedEngine:
+    """Implements `Engine`: says again what the environment said, one call after another."""
+
+    name = "recorded"
+    route: Literal["compute"] = "compute"
+
+    def __init__(self, session: RecordedSession, records: TableEngine) -> None:
+        self._transitions = list(session.transitions())
+        self._records = records
+
+    def bind(self, tool: ToolSpec) -> ToolSpec | None:
+        return tool
+
+    def refusal(self, tool: ToolSpec) -> str:
+        return ""
+
+    async def open(self, state: WorldState, blobs: Blobs) -> RecordedEngine:
+        return self
+
+    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+        transition = self._transitions[len(await context.history())]
+        operations = operations_of(transition)
+        values = self._records.changes(context.state, context.tools, operations)
+        clock_us = context.state.clock_us + TURN_US
+        return Answer(transition.truth.observation, StateChange(clock_us=clock_us, values=values))
+
+    def close(self) -> None:
+        pass
+
+
+def operations_of(transition: Transition) -> list[dict[str, Any]]:
+    """What the environment changed, as the operations that a model would write."""
+    found: list[dict[str, Any]] = []
+    for table, records in transition.truth.changes.items():
+        field = transition.session.keys[table]
+        for key, record in records.items():
+            before = transition.before.get(table, {}).get(key)
+            if before is not None and (record is None or before.keys() - record.keys()):
+                # What is written over a record would leave the fields it does not name.
+                found.append({"kind": "delete", "table": table, "key": before[field]})
+            if record is not None:
+                found.append({"kind": "put", "table": table, "record": record})
+    return found
+
+
+async def predict_all(
+    transitions: Sequence[Transition],
+    imaginer: Imaginer,
+    *,
+    with_records: bool = True,
+    sessions_at_once: int = 8,
+) -> list[Prediction]:
+    """Predictions for transitions of any sessions, in their order."""
+    by_session: dict[str, list[Transition]] = {}
+    for transition in transitions:
+        by_session.setdefault(transition.session.task, []).append(transition)
+    slots = asyncio.Semaphore(sessions_at_once)
+
+    async def play(chosen: Sequence[Transition]) -> list[Prediction]:
+        session = chosen[0].session
+        async with slots, SessionPlayer.open(session, imaginer, with_records=with_records) as player:
+            return [await player.predict(one) for one in chosen]
+
+    found = await asyncio.gather(*map(play, by_session.values()))
+    made = {prediction.id: prediction for part in found for prediction in part}
+    return [made[transition.id] for transition in transitions]
+
+
+def _scenario(session: RecordedSession) -> Scenario:
+    tables = {
+        name: {"key": [session.keys[name]], "records": list(records.values())}
+        for name, records in session.initial.items()
+    }
+    return Scenario.model_validate({"name": "recorded", "domains": ["mcp"], "tables": tables})
+
+
+def _changes(before: Tables, after: Tables) -> Changes:
+    found: dict[str, dict[str, Any]] = {}
+    for table in {**before, **after}:
+        old, new = before.get(table, {}), after.get(table, {})
+        changed = {key: new.get(key) for key in {**old, **new} if old.get(key) != new.get(key)}
+        if changed:
+            found[table] = changed
+    return found

@@ -1,0 +1,165 @@
+"""How right a predicted answer is, without a judge: its text, its form, and what it does to the state."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from agentworld_sim.bench.transitions import Changes, Tables, Transition
+
+_LETTERS = re.compile(r"[a-z]+")
+_CAPITALS = re.compile(r"[A-Z]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What is right of one prediction. What the environment drew at random is right in its form, if it is the same
+    in answer and state."""
+
+    text: bool
+    """The answer is the environment's to the letter."""
+    value: bool
+    """It says the same: equal as JSON where it is JSON."""
+    form: bool
+    """It has the same fields with values of the same kinds, down to how texts such as URLs and dates are written."""
+    state: bool
+    """The state afterwards is the environment's."""
+    changed: int
+    """Fields that the environment changed."""
+
+    @property
+    def silent(self) -> bool:
+        """Whether one of answer and state is right and the other is not: nobody would notice."""
+        return self.value != self.state
+
+    @property
+    def right(self) -> bool:
+        """Whether both are right."""
+        return self.value and self.state
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def score(transition: Transition, text: str, is_error: bool, changes: Changes) -> Score:
+    """Compares a prediction with what the environment did.
+
+    Args:
+        transition: What was asked about.
+        text: The predicted answer.
+        is_error: Whether the tool was predicted to fail.
+        changes: What was predicted to change, as tables.
+    """
+    truth = transition.truth
+    matcher = ChanceMatcher(truth.by_chance)
+    said = truth.observation
+    same_end = said.is_error == is_error
+    value = same_end and matcher.same(_parsed(said.text), _parsed(text))
+    after = after_changes(transition.before, truth.changes)
+    predicted = after_changes(transition.before, changes)
+    touched = {*truth.changes, *changes}
+    state = matcher.same_tables(
+        {name: after.get(name, {}) for name in touched},
+        {name: predicted.get(name, {}) for name in touched},
+    )
+    return Score(
+        text=same_end and matcher.fill(said.text) == text,
+        value=value,
+        form=same_end and form_of(_parsed(said.text)) == form_of(_parsed(text)),
+        state=state,
+        changed=transition.fields_changed,
+    )
+
+
+class ChanceMatcher:
+    """Compares values, some of whose scalars the environment drew at random."""
+
+    def __init__(self, by_chance: frozenset[str]) -> None:
+        self._by_chance = by_chance
+        self._drawn: dict[str, Any] = {}
+        """What stands in the prediction for each of them."""
+
+    def same(self, truth: Any, given: Any) -> bool:
+        """Whether two JSON values are equal, chance aside."""
+        if isinstance(truth, dict) and isinstance(given, dict):
+            return self._same_mapping(cast("dict[str, Any]", truth), cast("dict[str, Any]", given))
+        if isinstance(truth, list) and isinstance(given, list):
+            left, right = cast("list[Any]", truth), cast("list[Any]", given)
+            return len(left) == len(right) and all(map(self.same, left, right))
+        if type(truth) is bool or type(given) is bool or str(truth) not in self._by_chance:
+            return type(truth) is type(given) and truth == given or _equal_numbers(truth, given)
+        name = str(truth)
+        if form_of(truth) != form_of(given):
+            return False
+        return self._drawn.setdefault(name, str(given)) == str(given)
+
+    def same_tables(self, truth: Tables, given: Tables) -> bool:
+        """Whether two states are equal, chance aside."""
+        return all(
+            self._same_mapping(dict(truth[name]), dict(given.get(name, {}))) for name in truth
+        )
+
+    def fill(self, text: str) -> str:
+        """The environment's text with what was predicted in place of what it drew."""
+        for drawn, given in self._drawn.items():
+            text = text.replace(drawn, str(given))
+        return text
+
+    def _same_mapping(self, truth: dict[str, Any], given: dict[str, Any]) -> bool:
+        if len(truth) != len(given):
+            return False
+        left = {key: value for key, value in truth.items() if key not in self._by_chance}
+        if any(key not in given or not self.same(value, given[key]) for key, value in left.items()):
+            return False
+        drawn = [(key, value) for key, value in truth.items() if key in self._by_chance]
+        others = [(key, value) for key, value in given.items() if key not in left]
+        return all(
+            self.same(key, other) and self.same(value, held)
+            for (key, value), (other, held) in zip(drawn, others, strict=True)
+        )
+
+
+def after_changes(before: Tables, changes: Changes) -> Mapping[str, Mapping[str, Any]]:
+    """The tables that changes touch, afterwards."""
+    after: dict[str, dict[str, Any]] = {}
+    for table, records in changes.items():
+        held = dict(before.get(table, {}))
+        for key, record in records.items():
+            if record is None:
+                held.pop(key, None)
+            else:
+                held[key] = record
+        after[table] = held
+    return {**before, **after}
+
+
+def form_of(value: Any) -> Any:
+    """The kinds of all values, and how short texts without spaces are written: `aA9` for letters, capitals, digits."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {key: form_of(one) for key, one in sorted(fields.items())}
+    if isinstance(value, list):
+        return [form_of(one) for one in cast("list[Any]", value)][:1]
+    if isinstance(value, bool) or value is None:
+        return type(value).__name__
+    if isinstance(value, int | float):
+        return "number"
+    if " " in value or not any(character.isdigit() or character in "/:@" for character in value):
+        return "text"
+    # A number's length belongs to how an id is written, a word's length does not.
+    return _CAPITALS.sub("A", _LETTERS.sub("a", re.sub(r"\d", "9", value)))
+
+
+def _equal_numbers(truth: Any, given: Any) -> bool:
+    numbers = isinstance(truth, int | float) and isinstance(given, int | float)
+    return numbers and type(truth) is not bool and type(given) is not bool and truth == given
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
