@@ -14,7 +14,7 @@ from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.table import TableEngine, records_in
 from agentworld_sim.errors import ModelUnavailable, WorldFailure
 from agentworld_sim.imagination.usage import usage_of
-from agentworld_sim.ports import Answer, Engine, Imaginer, TurnContext
+from agentworld_sim.ports import Answer, Imaginer, TurnContext
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.store import MemoryStore
 from agentworld_sim.types.files import Blobs
@@ -78,7 +78,9 @@ class SessionPlayer:
                 await recorded.step(one.call)
                 refs.append(recorded.ref)
         asked = ModelEngine(imaginer, records if with_records else None)
-        async with await World.open(recorded.id, store=store, engines=[asked], model=False) as world:
+        async with await World.open(
+            recorded.id, store=store, engines=[asked], model=False
+        ) as world:
             world.add_tools(session.tools)
             yield cls(session, world, records, refs)
 
@@ -180,7 +182,10 @@ async def predict_all(
 
     async def play(chosen: Sequence[Transition]) -> list[Prediction]:
         session = chosen[0].session
-        async with slots, SessionPlayer.open(session, imaginer, with_records=with_records) as player:
+        async with (
+            slots,
+            SessionPlayer.open(session, imaginer, with_records=with_records) as player,
+        ):
             return [await player.predict(one) for one in chosen]
 
     found = await asyncio.gather(*map(play, by_session.values()))

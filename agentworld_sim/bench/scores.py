@@ -90,7 +90,7 @@ class ChanceMatcher:
             left, right = cast("list[Any]", truth), cast("list[Any]", given)
             return len(left) == len(right) and all(map(self.same, left, right))
         if type(truth) is bool or type(given) is bool or str(truth) not in self._by_chance:
-            return type(truth) is type(given) and truth == given or _equal_numbers(truth, given)
+            return (type(truth) is type(given) and truth == given) or _equal_numbers(truth, given)
         name = str(truth)
         if form_of(truth) != form_of(given):
             return False

@@ -64,6 +64,8 @@ class Conversation:
     initial_state: str = ""
     records: str = ""
     """Records of the world that matter for the last turn; told with it, and never again."""
+    examples: str = ""
+    """Calls like the last one and what was answered; told with it, and never again."""
     secrets: frozenset[str] = frozenset()
     """Texts that must not be told."""
     memory: dict[int, WrittenPart] = field(default_factory=dict[int, WrittenPart])
@@ -77,8 +79,12 @@ class Conversation:
                 it fits.
             correction: Why an earlier answer to this very turn was refused.
         """
-        records = f"**Records:**\n{fence(escape_markers(self.records))}" if self.records else ""
-        budget_tokens = max(1, budget_tokens - tokens(records))
+        beside = [
+            f"**{heading}:**\n{fence(escape_markers(text))}"
+            for heading, text in (("Similar calls", self.examples), ("Records", self.records))
+            if text
+        ]
+        budget_tokens = max(1, budget_tokens - sum(map(tokens, beside)))
         digest_tokens = int(budget_tokens * DIGEST_SHARE)
         first = self._first_kept(budget_tokens, digest_tokens)
         messages = [ChatMessage("system", self.system)]
@@ -91,8 +97,8 @@ class Conversation:
             messages.append(ChatMessage("user", asked))
             if written.said is not None:
                 messages.append(ChatMessage("assistant", written.said))
-        if records:
-            messages[-1] = ChatMessage("user", f"{messages[-1].content}\n\n{records}")
+        if beside:
+            messages[-1] = ChatMessage("user", "\n\n".join((messages[-1].content, *beside)))
         if correction:
             last = messages[-1]
             messages[-1] = ChatMessage("user", f"{last.content}\n\n{correction_text(correction)}")
@@ -229,12 +235,15 @@ class PromptWriter:
         self._prompt_context = prompt_context or PromptContext()
         self._told: tuple[list[ToolSpec], tuple[str, bool], str] | None = None
 
-    def conversation(self, prompt: Prompt, instruction: str = "") -> Conversation:
+    def conversation(
+        self, prompt: Prompt, instruction: str = "", examples: str = ""
+    ) -> Conversation:
         """The conversation that ends with what is asked.
 
         Args:
             prompt: What is asked.
             instruction: How the world shall behave, beside what the context says of it.
+            examples: See `Conversation.examples`.
         """
         prompt_context, subject = self._prompt_context, prompt.subject
         instruction = "\n".join(filter(None, (prompt_context.instruction, instruction)))
@@ -244,6 +253,7 @@ class PromptWriter:
                 domain=_COMMANDS,
                 system=self._command_system(instruction),
                 parts=prompt.parts,
+                examples=examples,
                 secrets=prompt_context.secrets | prompt.secrets,
                 memory=memory,
             )
@@ -251,6 +261,7 @@ class PromptWriter:
             domain=domain(subject),
             system=self._system(subject, prompt.tools, instruction, bool(prompt.records)),
             records=prompt.records,
+            examples=examples,
             parts=prompt.parts,
             task=prompt_context.task if domain(subject).tells_task else "",
             initial_state=prompt_context.initial_state.get(subject, ""),

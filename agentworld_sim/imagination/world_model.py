@@ -74,7 +74,9 @@ class ModelImaginer:
             model=self._model,
             question=question,
             context=context,
-            conversation=self._writer.conversation(question.prompt(), context.instruction),
+            conversation=self._writer.conversation(
+                question.prompt(), context.instruction, context.examples
+            ),
             known=_known_messages(await context.history()),
             on_delta=context.on_delta if question.streams else None,
         )
@@ -242,6 +244,7 @@ class AskLoop(Generic[T]):
                 seconds=round(reply.seconds, 6),
                 first_token_seconds=_round(reply.first_token_seconds),
                 source=reply.source,
+                logprob=_round(reply.logprob),
                 tagged=parsed.tagged or reply.enforced,
             )
         )

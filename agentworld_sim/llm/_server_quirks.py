@@ -18,6 +18,7 @@ OPTIONAL = (
     "seed",
     "response_format",
     "stream_options",
+    "logprobs",
 )
 """Fields that a reply is possible without."""
 

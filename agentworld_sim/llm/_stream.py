@@ -130,6 +130,7 @@ class ReplyReader:
     pieces: int = 0
     """In how many pieces they did."""
     thinking_field: str = ""
+    _logprobs: list[float] = field(default_factory=list[float])
     _look_at: int = WATCH_EVERY
 
     @property
@@ -139,6 +140,11 @@ class ReplyReader:
     @property
     def thinking(self) -> str:
         return _join(self._thinking)
+
+    @property
+    def logprob(self) -> float | None:
+        """Mean over the tokens of the answer, without those of thinking that came in a field of its own."""
+        return sum(self._logprobs) / len(self._logprobs) if self._logprobs else None
 
     @property
     def began(self) -> bool:
@@ -208,6 +214,8 @@ class ReplyReader:
                     self.thinking_field = name
                     break
             self._add(self._content, text := piece.get("content"))
+            if text and (told := choice.get("logprobs")):
+                self._logprobs += [float(one["logprob"]) for one in told.get("content") or ()]
             if self.listener is not None and isinstance(text, str):
                 self.listener.hear(text, thought=bool(self._thinking))
             if reason := choice.get("finish_reason"):

@@ -58,6 +58,9 @@ class ChatReply:
     """`prompt_tokens`, `completion_tokens`, `cached_tokens`, `thinking_tokens`, as far as told."""
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The request as sent, without its messages: for the records."""
+    logprob: float | None = None
+    """Mean of the natural logarithms of the content's token probabilities; `None` where the server does not
+    tell them."""
     enforced: bool = False
     """Whether the server held the content to the schema."""
     seconds: float = 0.0
@@ -147,6 +150,8 @@ def _fields(request: ChatRequest, settings: ModelSettings, model: str) -> dict[s
         "stream": True,
         "stream_options": {"include_usage": True},
     }
+    if settings.logprobs:
+        fields["logprobs"] = True
     if request.thinking and request.thinking_tokens is not None:
         # As vLLM calls it (0.32, its sampling parameters); the thinking is closed there.
         fields["thinking_token_budget"] = request.thinking_tokens

@@ -241,6 +241,7 @@ class ChatClient:
             finish_reason=reader.finish_reason or "stop",
             usage=reader.usage,
             parameters=fields,
+            logprob=reader.logprob,
             enforced="response_format" in fields,
             seconds=seconds,
             first_token_seconds=None if reader.first_piece is None else reader.first_piece - began,

@@ -54,6 +54,8 @@ class ModelSettings:
     """How often a reply that cannot be used is asked for again, with the reason."""
     structured: Literal["auto", "off"] = "auto"
     """Whether a tool's output schema is enforced by the server where it can."""
+    logprobs: bool = False
+    """Whether the server is asked how likely each token of an answer was, for `Exchange.logprob`."""
     concurrency: int = 256
     """Requests under way at a time, per event loop."""
     retries: int = 4

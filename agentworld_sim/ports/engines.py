@@ -72,6 +72,8 @@ class TurnContext:
     """The checks of the world and of the tool's domain, for an imagined answer to the whole call."""
     on_delta: OnDelta | None = None
     """Who wants to read along; the answer must not depend on it."""
+    examples: str = ""
+    """Calls like this one and what the real system answered, as a model is told them with the call."""
     instruction: str = ""
     """What the controls of the world tell a model; the same at every call while they are the same."""
 

@@ -40,6 +40,10 @@ class Exchange:
     """Host time from the request to the end of the reply; 0 when no server was asked."""
     first_token_seconds: float | None = None
     source: Source = "server"
+    logprob: float | None = None
+    """Mean of the natural logarithms of the answer's token probabilities, where the server told them."""
+    confidence: float | None = None
+    """How sure the answer is, from 0 to 1, where somebody worked that out."""
     tagged: bool = True
     """Whether the answer stood in the tag it was asked for."""
     problem: str = ""

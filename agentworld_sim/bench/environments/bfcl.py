@@ -41,14 +41,18 @@ def main(seed, probes):
         name = f"BFCL_v4_multi_turn_{split}.json"
         right = {one["id"]: one["ground_truth"] for one in lines(DATA / "possible_answer" / name)}
         for row in lines(DATA / name):
-            played = play(row, right[row["id"]], chance, probes, long_context=split == "long_context")
+            played = play(
+                row, right[row["id"]], chance, probes, long_context=split == "long_context"
+            )
             played["initial"] = write_state(played["initial"], written)
             write_line({"source": f"bfcl-eval {version}", "task": row["id"]} | played)
 
 
 def play(row, right, chance, probes, *, long_context):
     """One session: its first state, and every call with what came of it."""
-    backends = {name: backend(name, row["initial_config"], long_context) for name in row["involved_classes"]}
+    backends = {
+        name: backend(name, row["initial_config"], long_context) for name in row["involved_classes"]
+    }
     calls = [parse(text, backends) for part in right for text in part]
     states, turns = [state_of(backends)], []
     for place, (api, name, arguments) in enumerate(calls):
@@ -105,7 +109,11 @@ def vary(arguments, calls, place, chance):
         return arguments
     name = chance.choice(sorted(arguments))
     value = arguments[name]
-    others = [given[name] for _, _, given in calls if type(given.get(name)) is type(value) and given[name] != value]
+    others = [
+        given[name]
+        for _, _, given in calls
+        if type(given.get(name)) is type(value) and given[name] != value
+    ]
     if others and chance.random() < 0.5:
         return {**arguments, name: chance.choice(others)}
     if isinstance(value, bool):
@@ -144,7 +152,11 @@ def path_of(folder):
 
 
 def tool(doc):
-    return {"name": doc["name"], "description": doc["description"], "inputSchema": schema(doc["parameters"])}
+    return {
+        "name": doc["name"],
+        "description": doc["description"],
+        "inputSchema": schema(doc["parameters"]),
+    }
 
 
 def schema(value):

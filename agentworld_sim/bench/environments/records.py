@@ -79,7 +79,11 @@ def unlike_scalars(one, other):
 
 def _is_collection(value):
     members = list(value.values()) if isinstance(value, dict) else value
-    return isinstance(members, list) and bool(members) and all(isinstance(one, dict) for one in members)
+    return (
+        isinstance(members, list)
+        and bool(members)
+        and all(isinstance(one, dict) for one in members)
+    )
 
 
 def _key_field(value):
@@ -87,7 +91,9 @@ def _key_field(value):
     records = list(value.values()) if isinstance(value, dict) else value
     shared = [name for name in records[0] if all(name in one for one in records)]
     if isinstance(value, dict):
-        named = (name for name in shared if all(str(one[name]) == key for key, one in value.items()))
+        named = (
+            name for name in shared if all(str(one[name]) == key for key, one in value.items())
+        )
         return next(named, "key")
     for name in shared:
         held = [one[name] for one in records]

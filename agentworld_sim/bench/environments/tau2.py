@@ -32,14 +32,18 @@ def main(seed, probes, domain):
             if tool["name"] not in CONTROL:
                 tool["inputSchema"]["properties"].pop("state_key", None)
                 write_line({"tool": tool, "api": domain})
-        right = {task["id"]: (task["evaluation_criteria"] or {}).get("actions") or [] for task in tasks}
+        right = {
+            task["id"]: (task["evaluation_criteria"] or {}).get("actions") or [] for task in tasks
+        }
         known = [action for actions in right.values() for action in actions]
         for task, actions in right.items():
             calls = [one for one in actions if one.get("requestor", "assistant") == "assistant"]
             if calls:
                 played = play(server, f"tau2/{domain}/{task}", calls, known, chance, probes)
                 played["initial"] = write_state(played["initial"], written)
-                write_line({"source": source, "task": f"{domain}_{task}", "apis": [domain]} | played)
+                write_line(
+                    {"source": source, "task": f"{domain}_{task}", "apis": [domain]} | played
+                )
 
 
 def play(server, key, calls, known, chance, probes):
@@ -94,7 +98,11 @@ class Server:
         self._number = 0
 
     def __enter__(self):
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        }
         self.ask("initialize", hello)
         return self
 
