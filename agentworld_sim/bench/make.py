@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -86,4 +87,12 @@ def make(
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     # Elsewhere, so that nothing of the folder it was called from is imported or written to.
     with tempfile.TemporaryDirectory() as folder:
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command,
+            cwd=folder,
+            # Some of the environments put a set into a text.
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from agentworld_sim.bench.scores import Score, score
@@ -13,6 +12,7 @@ from agentworld_sim.bench.transitions import Changes, RecordedSession, Tables, T
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.engines.table import TableEngine, records_in
 from agentworld_sim.errors import ModelUnavailable, WorldFailure
+from agentworld_sim.imagination.confidence import Signals
 from agentworld_sim.imagination.usage import usage_of
 from agentworld_sim.ports import Answer, Imaginer, TurnContext
 from agentworld_sim.scenario import Scenario
@@ -37,6 +37,9 @@ class Prediction:
     changes: Changes = field(default_factory=dict[str, Any])
     refused: str = ""
     """Why there is no answer, where the world refused to give one."""
+    confidence: float | None = None
+    signals: Mapping[str, Any] | None = None
+    """What is known of the answer without the truth; `None` where nobody was asked."""
     usage: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -109,6 +112,8 @@ class SessionPlayer:
             text=said.text,
             is_error=said.is_error,
             changes=changes,
+            confidence=turn.exchanges[-1].confidence if turn.exchanges else None,
+            signals=asdict(Signals.of(turn.exchanges)) if turn.exchanges else None,
             usage=usage_of([turn]).to_json(),
             score=score(transition, said.text, said.is_error, changes),
         )
@@ -165,32 +170,6 @@ def operations_of(transition: Transition) -> list[dict[str, Any]]:
             if record is not None:
                 found.append({"kind": "put", "table": table, "record": record})
     return found
-
-
-async def predict_all(
-    transitions: Sequence[Transition],
-    imaginer: Imaginer,
-    *,
-    with_records: bool = True,
-    sessions_at_once: int = 8,
-) -> list[Prediction]:
-    """Predictions for transitions of any sessions, in their order."""
-    by_session: dict[str, list[Transition]] = {}
-    for transition in transitions:
-        by_session.setdefault(transition.session.task, []).append(transition)
-    slots = asyncio.Semaphore(sessions_at_once)
-
-    async def play(chosen: Sequence[Transition]) -> list[Prediction]:
-        session = chosen[0].session
-        async with (
-            slots,
-            SessionPlayer.open(session, imaginer, with_records=with_records) as player,
-        ):
-            return [await player.predict(one) for one in chosen]
-
-    found = await asyncio.gather(*map(play, by_session.values()))
-    made = {prediction.id: prediction for part in found for prediction in part}
-    return [made[transition.id] for transition in transitions]
 
 
 def _scenario(session: RecordedSession) -> Scenario:

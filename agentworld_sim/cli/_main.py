@@ -15,6 +15,7 @@ from agentworld_sim._version import __version__
 from agentworld_sim.errors import AgentworldError, nearest
 
 COMMANDS = {
+    "bench": "agentworld_sim.cli._bench:bench",
     "doctor": "agentworld_sim.cli._doctor:doctor",
     "prompt": "agentworld_sim.cli._prompt:prompt",
     "serve": "agentworld_sim.cli._serve:serve",
@@ -25,6 +26,7 @@ COMMANDS = {
 """Loaded when called, so that `agentworld version` waits for nothing."""
 
 SUMMARIES = {
+    "bench": "Measure how right a world model's answers are, without a judge.",
     "demo": "Watch an agent fix a failing test in a machine that does not exist.",
     "doctor": "Look at a model server: is it set up as worlds need it?",
     "mcp": "Mirror MCP servers and answer their tools from a world.",

@@ -127,6 +127,14 @@ class ModelChoice:
     max_tokens: int | None = None
     token_budget: int | None = None
     thinking: bool | None = None
+    examples: Path | None = None
+    samples: int | None = None
+    logprobs: bool | None = None
+    calibration: Path | None = None
+    threshold: float | None = None
+    second_model: str | None = None
+    reasks: int | None = None
+    structured: str | None = None
 
     def find(self) -> WorldModel | None:
         """The model that options and environment name, if any.
@@ -163,7 +171,7 @@ def model_options(command: F) -> F:
 
     @wraps(command)
     def chosen(*arguments: Any, **options: Any) -> Any:
-        said = {one.name: options.pop(f"model_{one.name}") for one in fields(ModelChoice)}
+        said = {one.name: options.pop(f"model_{one.name}", None) for one in fields(ModelChoice)}
         return command(*arguments, model_choice=ModelChoice(**said), **options)
 
     return with_options(
@@ -204,6 +212,35 @@ def model_options(command: F) -> F:
             "model_thinking",
             default=None,
             help="Whether the model thinks first.",
+        ),
+        click.option(
+            "--examples",
+            "model_examples",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Tell it calls like the one it is asked about (`agentworld bench examples`).",
+        ),
+        click.option(
+            "--samples",
+            "model_samples",
+            type=click.IntRange(min=1),
+            help="Ask it so often and take what most answers say.",
+        ),
+        click.option(
+            "--calibration",
+            "model_calibration",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="How sure an answer is (`agentworld bench calibrate`).",
+        ),
+        click.option(
+            "--threshold",
+            "model_threshold",
+            type=click.FloatRange(0, 1),
+            help="Take no answer that is less sure: ask --model-2, or fail.",
+        ),
+        click.option(
+            "--model-2", "model_second_model", metavar="NAME", help="The model that is asked then."
         ),
     )
 

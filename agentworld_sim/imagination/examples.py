@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sqlite3
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import TypeVar
 
+from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import Imagined, Imaginer, Question, TurnContext
 from agentworld_sim.types.json import canonical_json
 
@@ -50,6 +54,21 @@ class ExampleLibrary:
         )
         self._names = {one.name for one in self._examples}
 
+    @classmethod
+    def load(cls, path: Path) -> ExampleLibrary:
+        """Reads examples, one JSON object a line.
+
+        Raises:
+            UsageError: the file is not that.
+        """
+        try:
+            lines = path.read_text("utf-8").splitlines()
+            return _library(path, tuple(Example(**json.loads(line)) for line in lines))
+        except (OSError, ValueError, TypeError) as error:
+            raise UsageError(
+                f"{str(path)!r} holds no examples ({error}). `agentworld bench examples` writes them."
+            ) from None
+
     def similar(self, name: str, about: str, count: int) -> list[Example]:
         """The examples most like a call, the likest last: of the same tool where it has any, else of all.
 
@@ -67,6 +86,18 @@ class ExampleLibrary:
                 (words, name, count) if own else (words, count),
             ).fetchall()
         return [self._examples[number] for (number,) in reversed(found)]
+
+
+def write_examples(path: Path, examples: Iterable[Example]) -> None:
+    """Writes examples as `ExampleLibrary.load` reads them."""
+    lines = (json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples)
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+@lru_cache(maxsize=8)
+def _library(path: Path, examples: tuple[Example, ...]) -> ExampleLibrary:
+    del path  # for the cache: equal files share an index
+    return ExampleLibrary(examples)
 
 
 class ExampleImaginer:

@@ -29,7 +29,7 @@ from agentworld_sim.imagination.reply_validation import loop_watch, reply_fault
 from agentworld_sim.llm.chat import ChatMessage, ChatReply, ChatRequest, Watch
 from agentworld_sim.llm.client import ChatClient
 from agentworld_sim.llm.settings import ModelSettings
-from agentworld_sim.ports import Imagined, OnDelta, PromptContext, Question, TurnContext
+from agentworld_sim.ports import Imagined, Imaginer, OnDelta, PromptContext, Question, TurnContext
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.files import BlobId, blob_id
 from agentworld_sim.types.turns import Turn
@@ -376,14 +376,19 @@ class WorldModel:
 
     def imaginer(
         self, prompt_context: PromptContext | None = None, limits: Mapping[str, Any] | None = None
-    ) -> ModelImaginer:
-        """What answers with it in the worlds of a scenario.
+    ) -> Imaginer:
+        """What answers with it in the worlds of a scenario, as its settings say: with examples, several times,
+        with a second model.
 
         Args:
             prompt_context: What the scenario tells it.
             limits: The scenario's; see `limited`.
+
+        Raises:
+            UsageError: a file that the settings name cannot be read.
         """
-        return ModelImaginer(self.limited(**(limits or {})), prompt_context)
+        model = self.limited(**(limits or {}))
+        return with_parts(ModelImaginer(model, prompt_context), model.settings, prompt_context)
 
     def acquire(self, user: object) -> None:
         """Says that `user` uses it."""
@@ -398,6 +403,35 @@ class WorldModel:
     async def close(self) -> None:
         """Closes the connections of the running event loop. It can still be used."""
         await self.client.close()
+
+
+def with_parts(
+    imaginer: Imaginer, settings: ModelSettings, prompt_context: PromptContext | None
+) -> Imaginer:
+    """An imaginer with what the settings put around it. Each part is imported where it is wanted."""
+    if settings.examples is not None:
+        from agentworld_sim.imagination.examples import ExampleImaginer, ExampleLibrary
+
+        library = ExampleLibrary.load(settings.examples)
+        imaginer = ExampleImaginer(imaginer, library, settings.example_count)
+    if settings.samples == 1 and settings.calibration is None and not settings.threshold:
+        return imaginer
+    from agentworld_sim.imagination.confidence import (
+        AgreementImaginer,
+        Calibration,
+        ConfidenceImaginer,
+    )
+
+    if settings.samples > 1:
+        imaginer = AgreementImaginer(imaginer, settings.samples)
+    path = settings.calibration
+    second = WorldModel.find(url=settings.second_url or settings.url, model=settings.second_model)
+    return ConfidenceImaginer(
+        imaginer,
+        Calibration() if path is None else Calibration.load(path),
+        threshold=settings.threshold,
+        second=second.imaginer(prompt_context) if second and settings.second_model else None,
+    )
 
 
 @lru_cache(maxsize=16)

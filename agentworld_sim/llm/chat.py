@@ -150,7 +150,7 @@ def _fields(request: ChatRequest, settings: ModelSettings, model: str) -> dict[s
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    if settings.logprobs:
+    if settings.asks_logprobs:
         fields["logprobs"] = True
     if request.thinking and request.thinking_tokens is not None:
         # As vLLM calls it (0.32, its sampling parameters); the thinking is closed there.

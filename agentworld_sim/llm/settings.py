@@ -68,18 +68,41 @@ class ModelSettings:
     """How long one reply may take as a whole. The longest, 32,768 tokens, takes that at 9 tokens/s."""
     cache_entries: int = 4_096
     """Replies kept for equal requests; 0 keeps none."""
+    examples: Path | None = None
+    """A file of calls that the real system answered (`agentworld bench examples`): those most like a call are
+    told with it."""
+    example_count: int = 3
+    """How many of them."""
+    samples: int = 1
+    """How often each question is asked; what most of the answers say is taken."""
+    calibration: Path | None = None
+    """How sure an answer is, learnt from answers that were right and wrong (`agentworld bench calibrate`)."""
+    threshold: float = 0.0
+    """Below this confidence, from 0 to 1, an answer is not taken: the second model is asked, or the step fails."""
+    second_url: str = ""
+    """Base URL of the second model's server; that of the first by default."""
+    second_model: str = ""
+    """The second model's name as served; empty for none."""
     prompts: Path | None = None
     """A folder of prompt templates, `<domain>/system_prompt.txt`, instead of the shipped ones."""
 
     def __post_init__(self) -> None:
         require_url(self.url)
         at_least = dict.fromkeys(("reasks", "retries", "cache_entries"), 0)
+        at_least |= dict.fromkeys(("samples", "example_count"), 1)
         limits = ("max_tokens", "concurrency", "thinking_tokens", "context_tokens", "token_budget")
         at_least |= dict.fromkeys(limits, 1)
         for name, least in at_least.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UsageError(f"{name} must be {least} or more, not {value!r}.")
+        if not 0.0 <= self.threshold <= 1.0:
+            raise UsageError(f"threshold must be from 0 to 1, not {self.threshold!r}.")
+
+    @property
+    def asks_logprobs(self) -> bool:
+        """Whether something wants to know how likely an answer's tokens were."""
+        return self.logprobs or self.calibration is not None or self.threshold > 0
 
     @classmethod
     def find(

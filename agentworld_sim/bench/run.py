@@ -1,0 +1,276 @@
+"""Runs of the bench: predictions written as they come, taken up again where they stopped, and their figures."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agentworld_sim.bench.predict import SessionPlayer, operations_of
+from agentworld_sim.bench.scores import Score
+from agentworld_sim.bench.transitions import Side, Transition, TransitionSet
+from agentworld_sim.domains import domain
+from agentworld_sim.errors import UsageError
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.imagination.examples import Example
+from agentworld_sim.ports import Imaginer
+from agentworld_sim.types.turns import Action
+
+RESAMPLES = 2000
+"""Of the bootstrap; sessions are drawn, since the calls of one depend on each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One prediction as it is written."""
+
+    id: str
+    session: str
+    tool: str
+    side: Side
+    score: Score
+    text: str
+    changes: Mapping[str, Any]
+    refused: str
+    confidence: float | None
+    signals: Mapping[str, Any] | None
+    usage: Mapping[str, Any]
+
+    def to_line(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Row:
+        return cls(**{**value, "score": Score(**value["score"])})
+
+
+def chosen(transitions: TransitionSet, side: Side, most: int | None, seed: int) -> list[Transition]:
+    """Transitions of one side; at most so many, drawn by the seed, in their order."""
+    found = list(transitions.transitions(side))
+    if most is None or most >= len(found):
+        return found
+    places = random.Random(seed).sample(range(len(found)), most)
+    return [found[place] for place in sorted(places)]
+
+
+async def run(
+    transitions: Sequence[Transition],
+    model: WorldModel,
+    output: Path,
+    *,
+    with_records: bool = True,
+    sessions_at_once: int = 8,
+    on_row: Callable[[Row], None] | None = None,
+) -> list[Row]:
+    """Has a model answer transitions and writes what it says, a line each.
+
+    Args:
+        transitions: What is asked.
+        model: Answers.
+        output: A file that a run of the same settings began is gone on with; nothing is asked twice.
+        with_records: Whether the model is shown the records that matter, and may change them.
+        sessions_at_once: How many sessions are played at a time.
+        on_row: Told of every new row.
+
+    Raises:
+        UsageError: the file is of a run with other settings.
+        ModelUnavailable: the server is down; what was written stays.
+    """
+    about = {"settings": settings_of(model), "with_records": with_records}
+    rows = {row.id: row for row in _begun(output, about)}
+    waiting: dict[str, list[Transition]] = {}
+    for transition in transitions:
+        if transition.id not in rows:
+            waiting.setdefault(transition.session.task, []).append(transition)
+    slots = asyncio.Semaphore(sessions_at_once)
+    imaginer = model.imaginer()
+    with output.open("a", encoding="utf-8") as file:
+
+        async def play(asked: Sequence[Transition]) -> None:
+            async with slots, _player(asked[0], imaginer, with_records) as player:
+                for transition in asked:
+                    row = await _row(player, transition)
+                    rows[row.id] = row
+                    file.write(row.to_line())
+                    file.flush()
+                    if on_row is not None:
+                        on_row(row)
+
+        async with asyncio.TaskGroup() as group:
+            for asked in waiting.values():
+                group.create_task(play(asked))
+    return [rows[transition.id] for transition in transitions]
+
+
+def _player(transition: Transition, imaginer: Imaginer, with_records: bool) -> Any:
+    return SessionPlayer.open(transition.session, imaginer, with_records=with_records)
+
+
+async def _row(player: SessionPlayer, transition: Transition) -> Row:
+    prediction = await player.predict(transition)
+    return Row(
+        id=prediction.id,
+        session=transition.session.task,
+        tool=transition.truth.call.name,
+        side=transition.side,
+        score=prediction.score,
+        text=prediction.text,
+        changes=prediction.changes,
+        refused=prediction.refused,
+        confidence=prediction.confidence,
+        signals=prediction.signals,
+        usage=prediction.usage,
+    )
+
+
+def settings_of(model: WorldModel) -> dict[str, Any]:
+    """What of a model's settings decides on its answers; never a key."""
+    settings = model.settings
+    names = (
+        *("model", "temperature", "top_p", "top_k", "thinking", "max_tokens", "thinking_tokens"),
+        *("reasks", "structured", "logprobs", "examples", "example_count", "samples"),
+        *("calibration", "threshold", "second_model"),
+    )
+    values = {name: getattr(settings, name) for name in names}
+    return {
+        name: str(value) if isinstance(value, Path) else value for name, value in values.items()
+    } | {"prompts": model.prompts.version}
+
+
+def _begun(output: Path, about: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows that are there already; the file is begun where there are none."""
+    if not output.exists() or not output.stat().st_size:
+        output.write_text(json.dumps(about) + "\n", encoding="utf-8")
+        return
+    written, rows = read_run(output)
+    if written != about:
+        differs = [
+            name
+            for name in about["settings"]
+            if written.get("settings", {}).get(name) != about["settings"][name]
+        ]
+        raise UsageError(
+            f"{str(output)!r} holds a run with other settings ({', '.join(differs) or 'with_records'})."
+            " Name another --output."
+        )
+    yield from rows
+    # A last line that a kill has cut off would join the next one.
+    output.write_text(
+        json.dumps(about) + "\n" + "".join(row.to_line() for row in rows), encoding="utf-8"
+    )
+
+
+def read_run(path: Path) -> tuple[dict[str, Any], list[Row]]:
+    """The settings of a run and its rows. A last line that a kill has cut off is left out.
+
+    Raises:
+        UsageError: it is no run.
+    """
+    head, *lines = path.read_text("utf-8").split("\n")
+    try:
+        return json.loads(head), [Row.from_json(json.loads(line)) for line in lines[:-1]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{str(path)!r} holds no run of the bench: {error}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A share with its 95 % interval, in percent."""
+
+    share: float
+    low: float
+    high: float
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.share:.1f} [{self.low:.1f}, {self.high:.1f}] of {self.count}"
+
+
+def figure(rows: Iterable[tuple[str, bool]], seed: int = 0) -> Figure:
+    """The share of rows that hold.
+
+    Args:
+        rows: Session and whether it holds.
+        seed: Of the bootstrap.
+    """
+    by_session: dict[str, list[int]] = {}
+    for session, holds in rows:
+        held = by_session.setdefault(session, [0, 0])
+        held[0] += holds
+        held[1] += 1
+    pairs = list(by_session.values())
+    total = sum(count for _, count in pairs)
+    if not total:
+        return Figure(0.0, 0.0, 0.0, 0)
+    chance = random.Random(seed)
+    drawn: list[float] = []
+    for _ in range(RESAMPLES):
+        some = chance.choices(pairs, k=len(pairs))
+        drawn.append(100 * sum(held for held, _ in some) / sum(count for _, count in some))
+    drawn.sort()
+    share = 100 * sum(held for held, _ in pairs) / total
+    return Figure(share, drawn[RESAMPLES // 40], drawn[-RESAMPLES // 40 - 1], total)
+
+
+def figures_of(rows: Sequence[Row]) -> dict[str, Figure]:
+    """What a run comes to, by name."""
+    answered = [row for row in rows if not row.refused]
+    found = {"right": figure((row.session, row.score.right) for row in rows)}
+    for name in ("text", "value", "form", "state"):
+        found[name] = figure((row.session, getattr(row.score, name)) for row in rows)
+    writes = [row for row in rows if row.score.changed]
+    found["state, calls that write"] = figure((row.session, row.score.state) for row in writes)
+    for low, high in ((1, 1), (2, 3), (4, 10**9)):
+        some = [row for row in writes if low <= row.score.changed <= high]
+        name = (
+            f"state, {low} field{'s' * (high > 1)} changed"
+            if low == high
+            else (
+                f"state, {low} to {high} fields"
+                if high < 10**9
+                else f"state, {low} fields and more"
+            )
+        )
+        found[name] = figure((row.session, row.score.state) for row in some)
+    found["silent corruption of answers"] = figure(
+        (row.session, row.score.silent) for row in answered
+    )
+    found["refused"] = figure((row.session, bool(row.refused)) for row in rows)
+    return found
+
+
+def auroc(rows: Iterable[Row]) -> float | None:
+    """How well confidence tells right from wrong: the share of pairs that it orders; `None` without both."""
+    right = [row.confidence for row in rows if row.confidence is not None and row.score.right]
+    wrong = [row.confidence for row in rows if row.confidence is not None and not row.score.right]
+    if not right or not wrong:
+        return None
+    ordered = sum((one > other) + 0.5 * (one == other) for one in right for other in wrong)
+    return ordered / (len(right) * len(wrong))
+
+
+def examples_from(transitions: Iterable[Transition]) -> Iterator[Example]:
+    """Examples for a model's prompts, of transitions that may be learnt from."""
+    own = domain("mcp")
+    for transition in transitions:
+        truth, session = transition.truth, transition.session
+        tool = next(one for one in session.tools if one.name == truth.call.name)
+        operations = operations_of(transition)
+        records = [
+            json.dumps(record, ensure_ascii=False)
+            for table, changed in truth.changes.items()
+            for key in changed
+            if (record := transition.before.get(table, {}).get(key)) is not None
+        ]
+        said = own.write(truth.observation)
+        action: Action = own.action(truth.call, replace(tool, domain="mcp"))
+        yield Example(
+            name=truth.call.name,
+            call=action.text,
+            answer=json.dumps({"result": said, "operations": operations}, ensure_ascii=False),
+            records="\n".join(records),
+        )

@@ -1,0 +1,203 @@
+"""`agentworld bench`: how right imagined answers are, against environments that are code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agentworld_sim.cli.options import ModelChoice, asynchronous, json_option, model_options
+from agentworld_sim.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentworld_sim.bench.transitions import TransitionSet
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+RECORDED = click.Path(path_type=Path, dir_okay=False, exists=True)
+
+recordings_argument = click.argument(
+    "recordings", nargs=-1, required=True, type=RECORDED, metavar="RECORDING..."
+)
+
+
+@click.group()
+def bench() -> None:
+    """Measure how right a world model's answers are, without a judge.
+
+    \b
+      agentworld bench make bfcl --environment .venv-bfcl
+      agentworld bench run bfcl.jsonl --output run.jsonl --model-url http://127.0.0.1:8000/v1
+      agentworld bench report run.jsonl
+    """
+
+
+@bench.command()
+@click.argument("source", metavar="SOURCE")
+@click.option(
+    "--environment",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="The Python environment that has the source's package.",
+)
+@click.option("--output", type=FILE, help="The file to write; SOURCE.jsonl by default.")
+@click.option("--seed", default=0, show_default=True, help="Of what is tried beside the tasks.")
+def make(source: str, environment: Path, output: Path | None, seed: int) -> None:
+    """Play an environment's own tasks and record every transition.
+
+    Sources: bfcl, tau2-airline, tau2-retail.
+    """
+    from agentworld_sim.bench import make as recording
+    from agentworld_sim.bench.transitions import TransitionSet
+
+    output = output or Path(f"{source}.jsonl")
+    recording.make(source, environment.absolute(), output, seed=seed)
+    found = list(TransitionSet.load([output]).transitions())
+    sides = {side: sum(one.side == side for one in found) for side in ("train", "known", "unseen")}
+    click.echo(
+        f"{output}: {len(found):,} transitions, {sides['train']:,} to learn from, {sides['known']:,} of other"
+        f" tasks, {sides['unseen']:,} of other tools. Licence: {recording.SOURCES[source].licence}."
+    )
+
+
+@bench.command()
+@recordings_argument
+@click.option("--output", required=True, type=FILE, help="The file to write.")
+def examples(recordings: Sequence[Path], output: Path) -> None:
+    """Write the calls that may be learnt from as examples for prompts."""
+    from agentworld_sim.bench.run import examples_from
+    from agentworld_sim.imagination.examples import write_examples
+
+    found = list(examples_from(_loaded(recordings).transitions("train")))
+    write_examples(output, found)
+    click.echo(f"{output}: {len(found):,} examples")
+
+
+@bench.command()
+@recordings_argument
+@click.option(
+    "--output", required=True, type=FILE, help="Answers; an unfinished file is gone on with."
+)
+@click.option(
+    "--side",
+    type=click.Choice(["known", "unseen", "train"]),
+    default="known",
+    show_default=True,
+    help="Calls of tasks that are held out, of tools that are, or those to learn from.",
+)
+@click.option("--most", type=click.IntRange(min=1), metavar="N", help="At most so many calls.")
+@click.option("--seed", default=0, show_default=True, help="Which they are.")
+@click.option("--records/--no-records", default=True, help="Whether the model is shown the state.")
+@click.option(
+    "--reasks",
+    "model_reasks",
+    type=click.IntRange(min=0),
+    help="How often an answer that cannot be used is asked for again.",
+)
+@click.option(
+    "--structured",
+    "model_structured",
+    type=click.Choice(["auto", "off"]),
+    help="Whether the server holds an answer to its schema.",
+)
+@click.option(
+    "--logprobs",
+    "model_logprobs",
+    is_flag=True,
+    default=None,
+    help="Ask how likely its words were.",
+)
+@model_options
+@asynchronous
+async def run(
+    recordings: Sequence[Path],
+    output: Path,
+    side: str,
+    most: int | None,
+    seed: int,
+    records: bool,
+    model_choice: ModelChoice,
+) -> None:
+    """Ask a model what the recorded environments would answer."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from agentworld_sim.bench import run as runs
+
+    model = model_choice.find()
+    if model is None:
+        raise UsageError(
+            "no model is named. Give its URL: --model-url http://127.0.0.1:8000/v1, or AGENTWORLD_MODEL_URL."
+        )
+    asked = runs.chosen(_loaded(recordings), side, most, seed)  # pyright: ignore[reportArgumentType]
+    with Progress(console=Console(stderr=True)) as progress:
+        bar = progress.add_task("calls", total=len(asked))
+        rows = await runs.run(
+            asked,
+            model,
+            output,
+            with_records=records,
+            on_row=lambda row: progress.advance(bar),
+        )
+        progress.update(bar, completed=len(asked))
+    await model.close()
+    right = sum(row.score.right for row in rows)
+    click.echo(
+        f"{output}: {right:,} of {len(rows):,} right. `agentworld bench report {output}` says more."
+    )
+
+
+@bench.command()
+@click.argument("run_files", nargs=-1, required=True, type=RECORDED, metavar="RUN...")
+@json_option
+def report(run_files: Sequence[Path], as_json: bool) -> None:
+    """Show what runs come to, with 95 % intervals over sessions."""
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from agentworld_sim.bench.run import auroc, figures_of, read_run
+
+    found = {path.stem: read_run(path)[1] for path in run_files}
+    figures = {name: figures_of(rows) for name, rows in found.items()}
+    areas = {name: auroc(rows) for name, rows in found.items()}
+    if as_json:
+        told = {
+            name: {"auroc": areas[name]} | {what: asdict(one) for what, one in held.items()}
+            for name, held in figures.items()
+        }
+        click.echo(json.dumps(told))
+        return
+    table = Table("percent", *found)
+    for what in next(iter(figures.values())):
+        table.add_row(what, *(str(held[what]) for held in figures.values()))
+    table.add_row(
+        "AUROC of confidence", *("" if area is None else f"{area:.3f}" for area in areas.values())
+    )
+    Console().print(table)
+
+
+@bench.command()
+@click.argument("run_file", type=RECORDED, metavar="RUN")
+@click.option("--output", required=True, type=FILE, help="The file to write.")
+def calibrate(run_file: Path, output: Path) -> None:
+    """Learn from a run how sure an answer is; AGENTWORLD_CALIBRATION names the file."""
+    from agentworld_sim.bench.run import read_run
+    from agentworld_sim.imagination.confidence import Calibration, Signals
+
+    about, rows = read_run(run_file)
+    observed = [
+        (Signals(**row.signals), row.score.right) for row in rows if row.signals is not None
+    ]
+    Calibration.fit(observed, run=run_file.name, **about["settings"]).write(output)
+    click.echo(f"{output}: fitted on {len(observed):,} answers")
+
+
+def _loaded(recordings: Sequence[Path]) -> TransitionSet:
+    from agentworld_sim.bench.transitions import TransitionSet
+
+    return TransitionSet.load(recordings)
