@@ -117,6 +117,8 @@ def _cost_lines(usage: WorldUsage) -> Iterator[tuple[str, str]]:
         f"{usage.requests} to the server, {usage.saved} saved by the cache of replies",
     )
     yield "replies", f"{usage.refused} not used, {usage.untagged} without the tag"
+    if usage.rated:
+        yield "confidence", f"{usage.confidence:.2f} on average, of {_counted(usage.rated, 'answer')}"
     share = usage.cached_tokens / usage.prompt_tokens if usage.prompt_tokens else 0.0
     read = f"{usage.prompt_tokens:,} read ({share:.0%} from the server's prefix cache)"
     written = f"{usage.completion_tokens:,} written ({usage.thinking_tokens:,} of them thinking)"

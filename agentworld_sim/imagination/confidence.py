@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from agentworld_sim.errors import UsageError, WorldFailure
+from agentworld_sim.errors import ObservationRejected, UnusableReply, UsageError, WorldFailure
 from agentworld_sim.ports import Imagined, Imaginer, Question, TurnContext
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.json import canonical_json
@@ -20,6 +20,11 @@ T = TypeVar("T")
 
 OUTVOTED = "more of the answers to the same question agreed on another one"
 """Why an answer was not used that another one outnumbered."""
+
+
+ROUNDS = 5000
+DECAY = 1e-4
+"""Of the regression: enough to settle, and so little that only what nothing speaks for stays small."""
 
 
 class UnsureAnswer(WorldFailure):
@@ -81,8 +86,8 @@ class Calibration:
             )
         rows = [((1.0, *signals.numbers()), float(right)) for signals, right in observed]
         values = [0.0] * len(rows[0][0])
-        for _ in range(2000):
-            slopes = [0.01 * value for value in values]
+        for _ in range(ROUNDS):
+            slopes = [DECAY * value for value in values]
             for numbers, right in rows:
                 error = 1.0 / (1.0 + math.exp(-sum(map(_product, values, numbers)))) - right
                 slopes = [
@@ -127,7 +132,7 @@ class AgreementImaginer:
         answers = [one for one in given if isinstance(one, Imagined)]
         for one in given:
             if isinstance(one, BaseException) and (
-                not answers or not isinstance(one, WorldFailure)
+                not answers or not isinstance(one, (UnusableReply, ObservationRejected))
             ):
                 raise one
         said = [canonical_json(question.dump(answer.value)) for answer in answers]

@@ -28,6 +28,10 @@ class WorldUsage:
     """Replies that could not be used."""
     untagged: int = 0
     """Replies whose answer stood in no tag."""
+    rated: int = 0
+    """Answers whose confidence was worked out."""
+    confidence: float = 0.0
+    """Its mean over them."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
     """Of the prompt tokens, those that the server's prefix cache held."""
@@ -54,6 +58,9 @@ class WorldUsage:
         for exchange in exchanges:
             self.refused += bool(exchange.problem)
             self.untagged += not exchange.tagged
+            if exchange.confidence is not None:
+                self.rated += 1
+                self.confidence += (exchange.confidence - self.confidence) / self.rated
             if exchange.source != "server":
                 self.saved += 1
                 continue
@@ -66,7 +73,8 @@ class WorldUsage:
             self.seconds += exchange.seconds
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "seconds": round(self.seconds, 3)}
+        rounded = {"seconds": round(self.seconds, 3), "confidence": round(self.confidence, 4)}
+        return {**asdict(self), **rounded}
 
 
 def usage_of(turns: Iterable[Turn], failures: Iterable[FailedStep] = ()) -> WorldUsage:

@@ -31,6 +31,10 @@ UNUSED: Final = {
 """Fields that vLLM (0.32) sends as null to who did not ask for them."""
 
 
+LOGPROB = -0.1
+"""Of every piece of a reply, where that is asked for."""
+
+
 @dataclass(frozen=True)
 class Generation:
     """What came out of the model, thinking and content told apart, and the JSON that carries it."""
@@ -96,10 +100,11 @@ class Generation:
 
     def chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
         """One event of a stream."""
+        pieces = [{"token": delta["content"], "logprob": LOGPROB}] if delta.get("content") else []
         choice: dict[str, Any] = {
             "index": 0,
             "delta": delta,
-            "logprobs": None,
+            "logprobs": {"content": pieces} if self.request.body.get("logprobs") else None,
             "finish_reason": finish_reason,
         }
         if finish_reason is not None:

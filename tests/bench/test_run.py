@@ -1,0 +1,157 @@
+"""Runs: every call asked in its own state, written as it comes, taken up again, and counted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from agentworld_sim.bench.make import make
+from agentworld_sim.bench.predict import operations_of
+from agentworld_sim.bench.run import figure, figures_of, read_run, run
+from agentworld_sim.bench.transitions import Transition, TransitionSet
+from agentworld_sim.cli import cli
+from agentworld_sim.errors import ModelUnavailable, UsageError
+from agentworld_sim.imagination import WorldModel
+from agentworld_sim.imagination.confidence import Calibration
+from agentworld_sim.llm.scripted import ModelRequest, ScriptedModelServer
+from agentworld_sim.llm.settings import ModelSettings
+
+
+def oracle(transition: Transition) -> str:
+    """What a model should write."""
+    said = transition.truth.observation
+    result: Any = said.text
+    if said.is_error:
+        result = {"content": [{"type": "text", "text": said.text}], "isError": True}
+    return json.dumps({"result": result, "operations": operations_of(transition)})
+
+
+@pytest.fixture
+def transitions(shop: TransitionSet) -> list[Transition]:
+    return list(shop.transitions())
+
+
+def server(transitions: list[Transition], *, wrong: int | None = None) -> ScriptedModelServer:
+    """A server that knows every answer, but for that of one place."""
+
+    def reply(request: ModelRequest) -> str:
+        place = int(request.last_user.split("### Turn ")[1].split()[0]) - 1
+        said = (
+            '{"result": "no idea", "operations": []}'
+            if place == wrong
+            else oracle(transitions[place])
+        )
+        return f"<predicted_observation>\n{said}\n</predicted_observation>"
+
+    return ScriptedModelServer(reply)
+
+
+def model(url: str, **settings: Any) -> WorldModel:
+    return WorldModel(ModelSettings(url=url, thinking=False, **settings))
+
+
+async def test_every_call_is_asked_in_the_state_it_was_made_in(
+    transitions: list[Transition], tmp_path: Path
+) -> None:
+    with server(transitions, wrong=2) as served:
+        rows = await run(transitions, model(served.url), tmp_path / "run.jsonl")
+    assert [row.score.right for row in rows] == [True, True, False, True, True]
+    assert [bool(row.changes) for row in rows] == [True, False, False, False, True]
+    assert rows[0].confidence is None
+    figures = figures_of(rows)
+    assert (figures["right"].share, figures["refused"].share) == (80.0, 0.0)
+    assert figures["state, calls that write"].count == 3
+
+
+async def test_a_run_goes_on_where_it_was_killed_and_asks_nothing_twice(
+    transitions: list[Transition], tmp_path: Path
+) -> None:
+    output = tmp_path / "run.jsonl"
+    with server(transitions) as served:
+        whole = await run(transitions, model(served.url), output)
+        text = output.read_text()
+        output.write_text("".join(text.splitlines(keepends=True)[:3]) + text.splitlines()[3][:50])
+        before = len(served.requests)
+        again = await run(transitions, model(served.url), output)
+        assert len(served.requests) - before == 3
+        assert [row.score for row in again] == [row.score for row in whole]
+        assert len(read_run(output)[1]) == 5
+        with pytest.raises(UsageError, match=r"other settings \(samples\)"):
+            await run(transitions, model(served.url, samples=2), output)
+
+
+async def test_a_world_that_refuses_is_counted_as_that(
+    transitions: list[Transition], tmp_path: Path
+) -> None:
+    with ScriptedModelServer(lambda request: "<predicted_observation>") as served:
+        rows = await run(transitions[:1], model(served.url, reasks=0), tmp_path / "run.jsonl")
+    assert "no usable answer" in rows[0].refused
+    assert not rows[0].score.right
+
+
+async def test_a_server_that_is_down_is_no_answer(
+    transitions: list[Transition], tmp_path: Path
+) -> None:
+    with pytest.raises(ExceptionGroup) as raised:
+        await run(transitions, model("http://127.0.0.1:9/v1", retries=0), tmp_path / "run.jsonl")
+    assert raised.group_contains(ModelUnavailable)
+    assert read_run(tmp_path / "run.jsonl")[1] == []
+
+
+def test_figures_draw_sessions_not_calls() -> None:
+    alike = [(f"task {number // 10}", number < 50) for number in range(100)]
+    alone = [(f"task {number}", number < 50) for number in range(100)]
+    wide, narrow = figure(alike), figure(alone)
+    assert wide.share == narrow.share == 50.0
+    assert wide.high - wide.low > narrow.high - narrow.low
+    assert figure([]).count == 0
+
+
+def test_the_command_asks_reports_and_calibrates(
+    transitions: list[Transition], recording: Callable[..., Path], tmp_path: Path
+) -> None:
+    recorded, output = recording("task_1"), tmp_path / "run.jsonl"
+    runner = CliRunner()
+
+    def call(*arguments: object) -> str:
+        done = runner.invoke(cli, ["bench", *map(str, arguments)], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    side = transitions[0].side
+    with server(transitions, wrong=0) as served:
+        call(
+            "run",
+            recorded,
+            "--output",
+            output,
+            "--side",
+            side,
+            "--model-url",
+            served.url,
+            "--no-thinking",
+        )
+    asked = [one for one in transitions if one.side == side]
+    told = json.loads(call("report", output, "--json"))["run"]
+    assert told["right"]["count"] == len(asked)
+    assert "state, 1 field" in call("report", output)
+    call("calibrate", output, "--output", tmp_path / "sure.json")
+    assert Calibration.load(tmp_path / "sure.json").about["run"] == "run.jsonl"
+
+
+def test_a_source_an_environment_and_a_package_that_are_missing_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Did you mean 'bfcl'"):
+        make("bfc", tmp_path, tmp_path / "out")
+    with pytest.raises(UsageError, match="is no Python environment. Make one"):
+        make("bfcl", tmp_path, tmp_path / "out")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    with pytest.raises(UsageError, match="bfcl-eval is not installed"):
+        make("bfcl", tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
