@@ -33,7 +33,7 @@ def test_the_likest_examples_of_the_same_tool_come_last() -> None:
     library = ExampleLibrary(EXAMPLES)
     found = library.similar("weather", '{"city": "Oslo"}', 3)
     assert [one.answer for one in found] == ["Rain, as always.", "Snow."]
-    assert [one.answer for one in library.similar("clock", '{"where": "Oslo"}', 1)] == ["12:00"]
+    assert [one.answer for one in library.similar("clock", '{"zone": "Oslo"}', 1)] == ["12:00"]
     assert library.similar("clock", '"quoted" AND (odd)', 1) == []
 
 
