@@ -294,7 +294,7 @@ def _divide(
     below = share * RANGE
     sides: tuple[list[PredictionSample], list[PredictionSample]] = ([], [])
     for sample in samples:
-        sides[drawn(seed, "reinforced", sample.trajectory) < below].append(sample)
+        sides[draw_number(seed, "reinforced", sample.trajectory) < below].append(sample)
     return tuple(sides[0]), tuple(sides[1])
 
 
@@ -302,7 +302,7 @@ def _single(samples: Sequence[PredictionSample], seed: int) -> tuple[PredictionS
     """One sample of each trajectory: several of one collapse (arXiv 2606.24597)."""
     drawn_by: dict[str, tuple[int, PredictionSample]] = {}
     for sample in samples:
-        number = drawn(seed, "turn", sample.trajectory, str(sample.turn))
+        number = draw_number(seed, "turn", sample.trajectory, str(sample.turn))
         held = drawn_by.get(sample.trajectory)
         if held is None or number < held[0]:
             drawn_by[sample.trajectory] = (number, sample)
@@ -318,7 +318,9 @@ def _limit_per_task(
         of_task.setdefault(sample.task, []).append(place)
     kept: set[int] = set()
     for places in of_task.values():
-        ranked = sorted(places, key=lambda place: (drawn(seed, "kept", samples[place].id), place))
+        ranked = sorted(
+            places, key=lambda place: (draw_number(seed, "kept", samples[place].id), place)
+        )
         kept.update(ranked[:most])
     if counts is not None and len(kept) < len(samples):
         counts.notes["samples beyond `samples_per_task`"] += len(samples) - len(kept)
@@ -334,7 +336,7 @@ def _note(counts: FilterCounts, samples: Sequence[PredictionSample], left_out: i
     counts.notes.update({what: count for what, count in notes.items() if count})
 
 
-def drawn(seed: int, *names: str) -> int:
+def draw_number(seed: int, *names: str) -> int:
     """A number below 2^64 that depends on the seed and the names alone."""
     text = "\0".join((str(seed), *names))
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -364,10 +366,10 @@ def split_of(
                 " side: give the two other names, or let a hash decide (split=None)."
             )
     free = {task: None for task in free if task not in placed}
-    ranked = sorted(free, key=lambda task: (drawn(seed, "split", task), task))
+    ranked = sorted(free, key=lambda task: (draw_number(seed, "split", task), task))
     found: dict[str, Split] = dict(placed)
     for task in ranked:
-        below = drawn(seed, "split", task) < held_out * RANGE
+        below = draw_number(seed, "split", task) < held_out * RANGE
         found[task] = "test" if below else "train"
     if len(ranked) > 1 and 0 < held_out < 1:
         if "test" not in found.values():
