@@ -33,7 +33,7 @@ RANGE = 2**64
 _Place = tuple[str, int]
 """A trajectory, and the number of a turn in it."""
 
-Given = SourceTrajectory | PreparedTrajectory | Demonstration
+SourceItem = SourceTrajectory | PreparedTrajectory | Demonstration
 """What a source may give. `Prepared` is the library's own."""
 
 
@@ -55,7 +55,7 @@ class StageRows:
 
 
 def stage_rows(
-    given: Iterable[Given],
+    given: Iterable[SourceItem],
     part: DataPart,
     seed: int = 0,
     tell: Callable[[int], None] = lambda _: None,
@@ -118,7 +118,7 @@ def stage_rows(
 
 
 def _read(
-    given: Iterable[Given],
+    given: Iterable[SourceItem],
     part: DataPart,
     counts: FilterCounts,
     tell: Callable[[int], None],
