@@ -45,7 +45,8 @@ class Row:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Row:
-        return cls(**{**value, "score": Score(**value["score"])})
+        fields: dict[str, Any] = {**value, "score": Score(**value["score"])}
+        return cls(**fields)
 
 
 def chosen(transitions: TransitionSet, side: Side, most: int | None, seed: int) -> list[Transition]:

@@ -89,9 +89,11 @@ class ChanceMatcher:
         if isinstance(truth, list) and isinstance(given, list):
             left, right = cast("list[Any]", truth), cast("list[Any]", given)
             return len(left) == len(right) and all(map(self.same, left, right))
-        if type(truth) is bool or type(given) is bool or str(truth) not in self._by_chance:
-            return (type(truth) is type(given) and truth == given) or _equal_numbers(truth, given)
+        if isinstance(truth, dict | list | bool) or isinstance(given, dict | list | bool):
+            return truth is given
         name = str(truth)
+        if name not in self._by_chance:
+            return (type(truth) is type(given) and truth == given) or _equal_numbers(truth, given)
         if form_of(truth) != form_of(given):
             return False
         return self._drawn.setdefault(name, str(given)) == str(given)
@@ -154,8 +156,7 @@ def form_of(value: Any) -> Any:
 
 
 def _equal_numbers(truth: Any, given: Any) -> bool:
-    numbers = isinstance(truth, int | float) and isinstance(given, int | float)
-    return numbers and type(truth) is not bool and type(given) is not bool and truth == given
+    return isinstance(truth, int | float) and isinstance(given, int | float) and truth == given
 
 
 def _parsed(text: str) -> Any:

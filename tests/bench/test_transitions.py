@@ -38,16 +38,22 @@ def test_variants_of_one_task_are_on_one_side(recording: Callable[..., Path]) ->
     assert first == second
 
 
+Damage = Callable[[str], str]
+CUT: Damage = lambda text: text[:-40]  # noqa: E731
+LOST: Damage = lambda text: text.replace('"first", "turns"', '"last", "turns"')  # noqa: E731
+TWICE: Damage = lambda text: text + text.splitlines()[-1] + "\n"  # noqa: E731
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda text: text[:-40], "line 5"),
-        (lambda text: text.replace('"first", "turns"', '"last", "turns"'), "KeyError"),
-        (lambda text: text + text.splitlines()[-1] + "\n", "two sessions are called 'task_1'"),
+        (CUT, "line 5"),
+        (LOST, "KeyError"),
+        (TWICE, "two sessions are called 'task_1'"),
     ],
 )
 def test_a_file_that_is_no_recording_is_named(
-    recording: Callable[..., Path], damage: Callable[[str], str], said: str
+    recording: Callable[..., Path], damage: Damage, said: str
 ) -> None:
     path = recording("task_1")
     path.write_text(damage(path.read_text()))
