@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import HELPER
-from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
 from agentworld_sim.engines.shell.bash_texts import unfaithful
+from agentworld_sim.engines.shell.programs import COMMAND_NAMES, MISSING
 from agentworld_sim.regex import lazy_compile
 
 TEXT = lazy_compile(r'"(?:[^"\\\n]|\\.)*"')

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentworld_sim.engines.shell._command import HELPER
-from agentworld_sim.engines.shell._packages import version_text
+from agentworld_sim.engines.shell.programs import version_text
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.regex import lazy_compile
 

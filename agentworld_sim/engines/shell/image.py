@@ -10,9 +10,9 @@ from zlib import crc32
 from bashkit import Bash, ExecutionProfile, FileSystem
 
 from agentworld_sim.engines.shell._command import HELPER, IMAGINE
-from agentworld_sim.engines.shell._packages import COMMAND_NAMES, PACKAGES, Package
 from agentworld_sim.engines.shell.live_files import iso_time, quoted
 from agentworld_sim.engines.shell.machine import Machine, User
+from agentworld_sim.engines.shell.programs import COMMAND_NAMES, PACKAGES, Package
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id
 
 SYSTEM_USERS = (

@@ -93,10 +93,11 @@ def run_isolated(
 
 
 def _take() -> _Helper:
-    while _idle:
-        helper = _idle.pop()
-        if helper.is_alive():
-            return helper
+    with suppress(IndexError):
+        while True:
+            helper = _idle.pop()
+            if helper.is_alive():
+                return helper
     return _Helper()
 
 

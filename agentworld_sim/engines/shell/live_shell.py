@@ -14,7 +14,6 @@ from bashkit import BashError
 
 from agentworld_sim.engines.shell import bash_texts
 from agentworld_sim.engines.shell._command import HELPER, Endless
-from agentworld_sim.engines.shell._packages import MISSING
 from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, may_need_shims, shims_for
 from agentworld_sim.engines.shell.bash_texts import as_real_programs, faithful, files_with_times
 from agentworld_sim.engines.shell.execution import Executed, Execution
@@ -28,6 +27,7 @@ from agentworld_sim.engines.shell.live_machine import (
     LiveMachine,
     environment,
 )
+from agentworld_sim.engines.shell.programs import MISSING
 from agentworld_sim.engines.shell.script_analysis import file_effects, is_simple
 from agentworld_sim.engines.shell.session import ShellSession
 from agentworld_sim.engines.shell.session_capture import (

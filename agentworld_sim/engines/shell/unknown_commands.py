@@ -19,7 +19,6 @@ from bashkit import Bash, ScriptAnalysis
 
 from agentworld_sim.engines.shell import script_analysis
 from agentworld_sim.engines.shell._command import HELPER, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING
 from agentworld_sim.engines.shell.command_question import (
     CommandQuestion,
     content_sum,
@@ -41,6 +40,8 @@ from agentworld_sim.engines.shell.file_operations import (
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import ShellLimits
 from agentworld_sim.engines.shell.programs import (
+    COMMAND_NAMES,
+    MISSING,
     PROGRAM_FOLDERS,
     UNINSTALLED,
     Program,

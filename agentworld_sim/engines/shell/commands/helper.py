@@ -9,7 +9,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import MISSING, version_text
 from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.builtins import signal_table
@@ -19,6 +18,7 @@ from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
 from agentworld_sim.engines.shell.commands.tar import tar
 from agentworld_sim.engines.shell.image import PROGRAM_START
 from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.programs import MISSING, version_text
 
 
 def helper(call: CommandCall) -> CommandResult:
