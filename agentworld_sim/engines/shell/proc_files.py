@@ -15,6 +15,7 @@ from random import Random
 from bashkit import FileSystem
 
 from agentworld_sim.engines.shell.machine import Machine
+from agentworld_sim.engines.shell.programs import DATA
 
 RANDOM_BYTES = 65_536
 """What one read of `/dev/urandom` finds, the largest request of common scripts excepted."""
@@ -22,22 +23,6 @@ RANDOM_BYTES = 65_536
 ZERO_BYTES = 1_048_576
 
 _ASKS = re.compile(r"/dev\b|/proc\b|random\b|(?:^|[;&|(\s])(?:source|\.)\s")
-
-_CPU_FLAGS = (
-    "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse"
-    " sse2 ht syscall nx rdtscp lm constant_tsc rep_good nopl cpuid pni pclmulqdq ssse3 fma cx16"
-    " pcid sse4_1 sse4_2 movbe popcnt aes xsave avx f16c rdrand lahf_lm abm bmi1 avx2 bmi2 erms"
-    " rdseed adx clflushopt sha_ni"
-)
-
-MOUNTS = (
-    ("overlay", "/", "overlay", "rw,relatime"),
-    ("proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
-    ("tmpfs", "/dev", "tmpfs", "rw,nosuid,size=65536k,mode=755"),
-    ("devpts", "/dev/pts", "devpts", "rw,nosuid,noexec,relatime,gid=5,mode=620,ptmxmode=666"),
-    ("sysfs", "/sys", "sysfs", "ro,nosuid,nodev,noexec,relatime"),
-    ("shm", "/dev/shm", "tmpfs", "rw,nosuid,nodev,noexec,relatime,size=65536k"),
-)
 
 
 class VolatileFiles:
@@ -112,8 +97,6 @@ class VolatileFiles:
         self.dev.chmod("/" + name, 0o666)
 
 
-TAB = "\t"
-
 _EPOCH_US = 1_772_442_000_000_000
 """2026-03-02T09:00:00Z, the usual first moment of a world."""
 
@@ -138,38 +121,25 @@ def _empty() -> FileSystem:
 
 @lru_cache(maxsize=32)
 def _proc_texts(machine: Machine) -> Mapping[str, str]:
-    mounts = "".join(f"{what} {where} {kind} {how} 0 0\n" for what, where, kind, how in MOUNTS)
-    boot_id = uuid.uuid5(uuid.NAMESPACE_DNS, machine.hostname + machine.kernel_version)
+    root = DATA / "proc"
     texts = {
-        "/cmdline": f"BOOT_IMAGE=/boot/vmlinuz-{machine.kernel} root=/dev/sda1 ro quiet\n",
-        "/cpuinfo": "".join(_cpu(machine, number) for number in range(machine.cpus)),
-        "/filesystems": "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\n\text4\nnodev\toverlay\n",
-        "/loadavg": "0.00 0.01 0.00 1/97 12\n",
-        "/meminfo": "".join(f"{name + ':':<16}{kib:>8} kB\n" for name, kib in memory(machine)),
-        "/mounts": mounts,
-        "/stat": "",
-        "/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
-        "/uptime": "",
-        "/version": f"Linux version {machine.kernel} (debian-kernel@lists.debian.org) (gcc-12"
-        " (Debian 12.2.0-14) 12.2.0, GNU ld (GNU Binutils for Debian) 2.40)"
-        f" {machine.kernel_version}\n",
-        "/sys/kernel/hostname": f"{machine.hostname}\n",
-        "/sys/kernel/osrelease": f"{machine.kernel}\n",
-        "/sys/kernel/ostype": "Linux\n",
-        "/sys/kernel/pid_max": "4194304\n",
-        "/sys/kernel/random/boot_id": f"{boot_id}\n",
-        "/sys/kernel/random/uuid": "",
-        "/self/fd/0": "",
-        "/self/fd/1": "",
-        "/self/fd/2": "",
-        "/self/mounts": mounts,
+        f"/{path.relative_to(root).as_posix()}": path.read_text("utf-8")
+        for path in root.rglob("*")
+        if path.is_file()
     }
-    for folder in ("/self", "/1"):
-        texts[f"{folder}/cgroup"] = "0::/\n"
-        texts[f"{folder}/cmdline"] = "bash\0"
-        texts[f"{folder}/comm"] = "bash\n"
-        texts[f"{folder}/status"] = _status()
-    return texts
+    cpu = texts.pop("/cpuinfo")
+    texts = {path: text.format(machine=machine) for path, text in texts.items()}
+    boot_id = uuid.uuid5(uuid.NAMESPACE_DNS, machine.hostname + machine.kernel_version)
+    empty = ("stat", "uptime", "sys/kernel/random/uuid", "self/fd/0", "self/fd/1", "self/fd/2")
+    return {
+        **texts,
+        **{path.replace("self", "1"): text for path, text in texts.items() if "/self/" in path},
+        **{f"/{name}": "" for name in empty},
+        "/cpuinfo": "".join(cpu.format(machine=machine, number=n) for n in range(machine.cpus)),
+        "/meminfo": "".join(f"{name + ':':<16}{kib:>8} kB\n" for name, kib in memory(machine)),
+        "/self/mounts": texts["/mounts"],
+        "/sys/kernel/random/boot_id": f"{boot_id}\n",
+    }
 
 
 def memory(machine: Machine) -> list[tuple[str, int]]:
@@ -191,40 +161,6 @@ def memory(machine: Machine) -> list[tuple[str, int]]:
         ("Shmem", 3_248),
         ("Slab", total * 2 // 100),
     ]
-
-
-def _cpu(machine: Machine, number: int) -> str:
-    pairs = (
-        ("processor", number),
-        ("vendor_id", "GenuineIntel"),
-        ("cpu family", 6),
-        ("model", 85),
-        ("model name", "Intel(R) Xeon(R) Platinum 8259CL CPU @ 2.50GHz"),
-        ("stepping", 7),
-        ("cpu MHz", "2499.998"),
-        ("cache size", "36608 KB"),
-        ("physical id", 0),
-        ("siblings", machine.cpus),
-        ("core id", number),
-        ("cpu cores", machine.cpus),
-        ("fpu", "yes"),
-        ("flags", _CPU_FLAGS),
-        ("bogomips", "4999.99"),
-        ("clflush size", 64),
-        ("address sizes", "46 bits physical, 48 bits virtual"),
-    )
-    lines = (f"{name}{TAB * (1 + (len(name) < 8))}: {value}\n" for name, value in pairs)
-    return "".join(lines) + "power management:\n\n"
-
-
-def _status() -> str:
-    pairs = (
-        ("Name", "bash"), ("Umask", "0022"), ("State", "S (sleeping)"), ("Tgid", "1"),
-        ("Ngid", "0"), ("Pid", "1"), ("PPid", "0"), ("TracerPid", "0"), ("Uid", "0\t0\t0\t0"),
-        ("Gid", "0\t0\t0\t0"), ("FDSize", "256"), ("Groups", "0 "), ("VmPeak", "    4188 kB"),
-        ("VmSize", "    4188 kB"), ("VmRSS", "    3456 kB"), ("Threads", "1"),
-    )  # fmt: skip
-    return "".join(f"{name}:\t{value}\n" for name, value in pairs)
 
 
 def _stat(machine: Machine, up_s: float, boot_s: int) -> str:
