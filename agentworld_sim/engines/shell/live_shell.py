@@ -346,6 +346,8 @@ class LiveShell(LiveMachine):
             taken = {line.rpartition(" ")[2] for line in found.splitlines()}
         absent = MISSING if self.unknown is None else self.unknown.absent_in(script)
         self._shims = shims_for(script, taken, chance=chance, absent=absent)
+        if self._shims.functions:
+            self._bash.execute_sync(f"trap - EXIT; {self._shims.functions}")
         return self._shims
 
     def _execute(
