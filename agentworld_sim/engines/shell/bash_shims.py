@@ -224,7 +224,7 @@ _MISSING = "|".join(sorted(MISSING))
 _HINT = lazy_compile(
     r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|--exclude-dir|\bcmp\s|\btee\s"
     r"|command\s+-[vV]|\b(?:type|hash|compgen)\s|srand|systime|strftime|\bnow\b"
-    r"|\)T|openssl\s+rand|kill\s+-l|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
+    r"|\)T|openssl\s+rand|if=/dev/|\bhistory\b|\bfc\s|sort\s+.*-\w*R|random-sort|SRANDOM|SECONDS|EPOCH"
 )
 """Whether any rule can apply at all: one search for the usual script."""
 
@@ -250,7 +250,6 @@ _FUNCTIONS = {
         "gzip": r"\bgzip\b",
         "history": r"\bhistory\b",
         "jq": r"\bjq\b[\s\S]*\bnow\b",
-        "kill": r"\bkill\s+-l\b",
         "openssl": r"openssl\s+rand",
         "printf": r"printf[\s\S]*%[^%\s]*\([^)]*\)T",
         "sleep": r"sleep[\s\S]*(?:SECONDS|EPOCHREALTIME)|(?:SECONDS|EPOCHREALTIME)[\s\S]*sleep",
@@ -262,9 +261,21 @@ _FUNCTIONS = {
 }
 """Which scripts a function of `shims.bash` is for."""
 
-_BODIES: Mapping[str, str] = dict(
-    re.findall(r"(?ms)^(\w+)\(\) \{.*?\n(.*?)\n\}$", (DATA / "shims.bash").read_text("utf-8"))
-)
+
+def _in_one_line(body: str) -> str:
+    """A function of `shims.bash` in one line: errors in it are those of a script's first line."""
+    lines = [line.strip() for line in body.splitlines()]
+    # After a keyword and after a pattern of `case`, no separator may stand.
+    opens = re.compile(r"(?:\b(?:then|else|do|in)|;;|^[^(]*\))$")
+    return "".join(line + (" " if opens.search(line) else "; ") for line in lines)
+
+
+_BODIES: Mapping[str, str] = {
+    name: _in_one_line(body)
+    for name, body in re.findall(
+        r"(?ms)^(\w+)\(\) \{.*?\n(.*?)\n\}$", (DATA / "shims.bash").read_text("utf-8")
+    )
+}
 
 _BY_FILE = frozenset({"tar", "gzip", "gunzip", "umask", "grep", "cmp", "tee"})
 """Functions that are no use to a script which only looks at functions."""
@@ -311,7 +322,7 @@ def shims_for(
     elif "umask" in bodies and "(" in script and "DEBUG" not in script:
         # Masks set in a subshell end with it: every command says how deep it runs.
         prelude = f"trap '{HELPER} umask \"$BASH_SUBSHELL\"' DEBUG; "
-    functions = "\n".join(f"{name}() {{\n{body}\n}}" for name, body in bodies.items())
+    functions = "; ".join(f"{name}() {{ {body}}}" for name, body in bodies.items())
     cleanups = [*(["trap - DEBUG"] if prelude else []), *([cleanup] if bodies else [])]
     return Shims(script, functions, prelude, "; ".join(cleanups))
 

@@ -130,10 +130,6 @@ fc() {
 
 # What there is.
 
-kill() {
-  if [ "$*" = -l ]; then /proc/self/exe signals; else builtin kill "$@"; fi
-}
-
 compgen() {
   builtin compgen "$@" | /proc/self/exe compgen "$@" -- @NAMES@
 }
