@@ -52,8 +52,7 @@ from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.proc_files import VolatileFiles
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
-from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.engines.shell.session_capture import Commit, capture
+from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
 from agentworld_sim.engines.shell.stack_guard import call_deep
 from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
 from agentworld_sim.errors import EngineFailure

@@ -29,12 +29,12 @@ from agentworld_sim.engines.shell.live_machine import (
 )
 from agentworld_sim.engines.shell.programs import MISSING
 from agentworld_sim.engines.shell.script_analysis import file_effects, is_simple
-from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.engines.shell.session_capture import (
+from agentworld_sim.engines.shell.session import (
     NOTES,
     Commit,
     Notes,
     Redirect,
+    ShellSession,
     capture,
     commit_of,
     descriptors,

@@ -52,8 +52,7 @@ from agentworld_sim.engines.shell.programs import (
 )
 from agentworld_sim.engines.shell.read_only_commands import only_looks
 from agentworld_sim.engines.shell.script_analysis import SIMPLE_COMMANDS
-from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.engines.shell.session_capture import texts_kept_by
+from agentworld_sim.engines.shell.session import ShellSession, texts_kept_by
 from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, nearest
 from agentworld_sim.types.files import FileTree, normal_path
 from agentworld_sim.types.tools import Route
