@@ -48,9 +48,9 @@ from agentworld_sim.engines.shell.file_times import (
     TurnClock,
     Umask,
 )
+from agentworld_sim.engines.shell.image import VolatileFiles
 from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
-from agentworld_sim.engines.shell.proc_files import VolatileFiles
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
 from agentworld_sim.engines.shell.session import Commit, ShellSession, capture
 from agentworld_sim.engines.shell.stack_guard import call_deep

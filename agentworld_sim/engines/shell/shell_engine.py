@@ -56,9 +56,6 @@ MOST_MOVED = 500
 MOVED_HERE = 16
 """Paths that are changed sooner than a thread has begun."""
 
-threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agentworld-shell")
-opening_threads = ThreadPoolExecutor(OPENING_THREADS, thread_name_prefix="agentworld-shell-opening")
-
 _SHORT_LOOKS = frozenset({"read_file", "Read", "ls", "list_directory"})
 """Tools whose calls are a look at one file or folder, sure to end at once."""
 
