@@ -9,10 +9,10 @@ from functools import lru_cache
 from random import Random
 from zlib import crc32
 
-from bashkit import Bash, ExecutionProfile, FileSystem
+from bashkit import FileSystem
 
 from agentworld_sim.engines.shell._command import HELPER, IMAGINE
-from agentworld_sim.engines.shell.live_files import iso_time, quoted
+from agentworld_sim.engines.shell.file_times import set_times
 from agentworld_sim.engines.shell.machine import Machine, User
 from agentworld_sim.engines.shell.programs import COMMAND_NAMES, DATA, PACKAGES, Package
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id
@@ -95,10 +95,7 @@ def system_mounts(imagined: frozenset[str] = frozenset()) -> Mapping[str, FileSy
     for name in imagined:
         fs.write_file(f"/{name}", _stand_in(name))
         fs.chmod(f"/{name}", 0o755)
-    janitor = Bash(profile=ExecutionProfile.Interactive)
-    janitor.mount("/", fs)
-    paths = " ".join(quoted(f"/{name}") for name in (*COMMAND_NAMES, *sorted(imagined)))
-    janitor.execute_sync(f"touch -d {iso_time(INSTALLED_US)} -- / {paths}")
+    set_times(fs, {INSTALLED_US: ["/", *(f"/{name}" for name in (*COMMAND_NAMES, *imagined))]})
     return {"/usr/bin": fs}
 
 
