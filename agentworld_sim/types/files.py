@@ -171,10 +171,13 @@ def normal_path(path: str) -> str:
     return "/" + "/".join(parts)
 
 
-def content_sum(tree: Mapping[str, FileEntry]) -> int:
-    """As `sum_of`, without what differs between hosts that check out the same scenario: of the modes only
-    the owner's bits, since the others are made by each host's umask."""
-    return sum(entry_hash(path, entry, entry.mode & 0o700) for path, entry in tree.items())
+OWNERS_BITS = 0o700
+"""What of the modes is the same on all hosts that check out a scenario: each host's umask makes the others."""
+
+
+def content_sum(tree: Mapping[str, FileEntry], modes: int = OWNERS_BITS) -> int:
+    """A hash of all files without their times; of their modes the bits in `modes`."""
+    return sum(entry_hash(path, entry, entry.mode & modes) for path, entry in tree.items())
 
 
 def entry_hash(path: str, entry: FileEntry, mode: int | None = None) -> int:

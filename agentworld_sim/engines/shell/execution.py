@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 
-from bashkit import Bash, ExecResult
+from bashkit import Bash
 
 from agentworld_sim.engines.shell.bash_texts import (
     OVERFLOW,
@@ -43,8 +43,6 @@ class Executed:
     exit_code: int
     verdict: Verdict | None = None
     """`None` when it ended by itself."""
-    error: str | None = None
-    """bashkit's own report, for the records."""
 
 
 class Execution:
@@ -83,24 +81,24 @@ class Execution:
         named = named or script
         result = call_deep(lambda: self._bash.execute_sync(script, self._sink), watch=self._watch)
         if self._deep:
-            return self._end(OVERFLOW, result)
+            return self._end(OVERFLOW)
         if self._reports >= MOST_REPORTS:
             report = self._verdict_inside("".join(self._err), named)
-            return self._end(report or OVERFLOW, result)
+            return self._end(report or OVERFLOW)
         if self._late:
-            return self._end(Verdicts("timeout", "", 124), result)
+            return self._end(Verdicts("timeout", "", 124))
         if self._size > self._limits.output_bytes:
             raise EngineFailure(
                 f"The script {named[:300]!r} wrote more than {self._limits.output_bytes:,} bytes"
                 " (ShellLimits.output_bytes); raise the limit, or have it write to a file."
             )
         if result.error is not None:
-            return self._end(verdict_on(result.error, named), result)
+            return self._end(verdict_on(result.error, named))
         if result.stdout_truncated or result.stderr_truncated:
             raise unfaithful("the output was truncated", named)
         said = self._verdict_inside(result.stderr, named)
         if said is not None:
-            return self._end(said, result)
+            return self._end(said)
         # The sink misses the menu of `select`, the result what a DEBUG trap prints.
         pairs = zip(self.output_so_far(), (result.stdout, result.stderr), strict=True)
         stdout, stderr = (max(pair, key=len) for pair in pairs)
@@ -135,11 +133,11 @@ class Execution:
         """Standard output and error so far. A stopped run forgets them; the sink has seen them."""
         return "".join(self._out), "".join(self._err)
 
-    def _end(self, by: Verdicts, result: ExecResult) -> Executed:
+    def _end(self, by: Verdicts) -> Executed:
         stdout, stderr = self.output_so_far()
         lines = stderr.splitlines(keepends=True)
         kept = [line for line in lines if not _REPORT.search(self._own(line))]
-        return Executed(stdout, "".join(kept) + by.said, by.exit_code, by.verdict, result.error)
+        return Executed(stdout, "".join(kept) + by.said, by.exit_code, by.verdict)
 
     def _own(self, text: str) -> str:
         """The lines of `text` that nobody else wrote."""

@@ -6,10 +6,9 @@ Everything here is blocking and belongs to one world.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import TypeVar, cast
+from typing import TypeVar
 from weakref import ref
 
 from bashkit import (
@@ -58,22 +57,13 @@ from agentworld_sim.engines.shell.unknown_commands import UnknownCommands
 from agentworld_sim.errors import EngineFailure
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree
 
-LiveCallback = Callable[[BuiltinContext], CommandResult]
+Context = BuiltinContext | CommandContext
+"""Of a command that is called with its input, and of one that writes as it goes."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallContext:
-    """What `BuiltinContext` tells, of a call that has none."""
-
-    name: str
-    argv: list[str]
-    env: dict[str, str]
-    cwd: str
-    fs: FileSystem
-    stdin: str | None = None
-
-
-def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
+def live_command(
+    callback: Callable[[CommandContext], CommandResult],
+) -> Callable[[CommandContext], Awaitable[CommandStatus]]:
     """A live command of `callback`: with `2>&1`, messages and output come as they were written.
 
     It must not wait for its input: bashkit's synchronous call runs one live command at a time, so
@@ -81,8 +71,7 @@ def live_command(callback: LiveCallback) -> Callable[[CommandContext], Awaitable
     """
 
     async def live(context: CommandContext) -> CommandStatus:
-        given = CallContext(context.name, context.argv, context.env, context.cwd, context.fs)
-        result = callback(cast("BuiltinContext", given))
+        result = callback(context)
         pieces = result.pieces or (("err", result.stderr), ("out", result.stdout))
         try:
             for name, text in pieces:
@@ -300,7 +289,7 @@ class LiveMachine:
     def _new_bash(
         self,
         callbacks: Mapping[str, Callable[[BuiltinContext], BuiltinResult]],
-        in_order: Mapping[str, LiveCallback] | None = None,
+        in_order: Mapping[str, Callable[[CommandContext], CommandResult]] | None = None,
     ) -> Bash:
         machine = self.machine
         bash = Bash(
@@ -345,7 +334,7 @@ class LiveMachine:
         # Looking at a file takes 0.2 ms inside a callback, and 5 µs on another thread.
         return call_deep(answer)
 
-    def _answer(self, name: str, command: Command, context: BuiltinContext) -> CommandResult:
+    def _answer(self, name: str, command: Command, context: Context) -> CommandResult:
         if name == HELPER and not context.argv:
             self._volatile.draw(self.random)
             return CommandResult()
@@ -355,7 +344,7 @@ class LiveMachine:
         call = CommandCall(
             name=context.name,
             argv=context.argv,
-            stdin=context.stdin,
+            stdin=_stdin(context),
             env=context.env,
             cwd=context.cwd,
             files=self.files,
@@ -391,7 +380,7 @@ class LiveMachine:
     def _native(
         self,
         name: str,
-        context: BuiltinContext,
+        context: Context,
         argv: Sequence[str] | None = None,
         stdin: str | None = None,
         *,
@@ -401,7 +390,7 @@ class LiveMachine:
         """bashkit's own `name`, in an interpreter beside the running one, on the same files."""
         bare = name.rpartition("/")[2]
         words = [program or bare, *(context.argv if argv is None else argv)]
-        text = context.stdin if stdin is None else stdin
+        text = _stdin(context) if stdin is None else stdin
         script = f"cd {quoted(context.cwd)} && {self._exports(context.env)}"
         script += " ".join(map(quoted, words))
         if program is not None or bare in RUNS_OTHERS:
@@ -515,6 +504,10 @@ class LiveMachine:
             }
             bash = self._natives[bare] = self._new_bash(others)
         return bash
+
+
+def _stdin(context: Context) -> str | None:
+    return context.stdin if isinstance(context, BuiltinContext) else None
 
 
 def environment(machine: Machine) -> dict[str, str]:

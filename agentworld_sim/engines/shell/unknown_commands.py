@@ -21,12 +21,9 @@ from agentworld_sim.engines.shell import script_analysis
 from agentworld_sim.engines.shell._command import HELPER, CommandCall, CommandResult
 from agentworld_sim.engines.shell.command_question import (
     CommandQuestion,
-    content_sum,
     digest_of,
     question_of,
     stdin_hash,
-    sum_after,
-    sum_of,
 )
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.commands.builtins import BUILTINS
@@ -54,7 +51,7 @@ from agentworld_sim.engines.shell.read_only_commands import only_looks
 from agentworld_sim.engines.shell.script_analysis import SIMPLE_COMMANDS
 from agentworld_sim.engines.shell.session import ShellSession, texts_kept_by
 from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, nearest
-from agentworld_sim.types.files import FileTree, normal_path
+from agentworld_sim.types.files import content_sum, normal_path
 from agentworld_sim.types.tools import Route
 from agentworld_sim.types.turns import InnerAnswer, Turn
 
@@ -219,7 +216,6 @@ class UnknownCommands:
         self._pure: dict[str, CommandAnswer] = {}
         self._done: dict[str, Named] = {}
         """The commands of all turns by digest; one that was answered from memory did nothing new."""
-        self._sum: tuple[FileTree, int] | None = None
         self._foreign: dict[str, bool] = {}
 
     # The turn
@@ -394,11 +390,9 @@ class UnknownCommands:
         key = (*named, self.turn.seen[named])
         self.turn.seen[named] += 1
         if key not in self.turn.given:
-            pending = files.pending(suspicious=suspicious)
-            files_sum = sum_after(self._total(files.tree), files.tree, pending)
-            digest = digest_of(argv, call, files_sum, self._others(named))
+            tree = files.tree.replaced(files.pending(suspicious=suspicious))
+            digest = digest_of(argv, call, content_sum(tree, 0o7777), self._others(named))
             if digest not in self._pure:
-                tree = files.tree.replaced(pending)
                 plan = partial(Plan, tree, cwd=call.cwd, limits=self._limits)
                 question = question_of(
                     argv,
@@ -435,11 +429,6 @@ class UnknownCommands:
         for argv, stdin, n in self.turn.used:
             done.setdefault(self.turn.given[argv, stdin, n][1], (argv, stdin))
         return done
-
-    def _total(self, tree: FileTree) -> int:
-        if self._sum is None or self._sum[0] is not tree:
-            self._sum = (tree, sum_of(tree))
-        return self._sum[1]
 
     def _argv(self, call: CommandCall, files: LiveFiles) -> tuple[str, ...] | CommandResult:
         """The words to answer; or what the shell says of a program that it may not imagine."""
