@@ -177,12 +177,10 @@ OWNERS_BITS = 0o700
 
 def content_sum(tree: Mapping[str, FileEntry], modes: int = OWNERS_BITS) -> int:
     """A hash of all files without their times; of their modes the bits in `modes`."""
-    return sum(entry_hash(path, entry, entry.mode & modes) for path, entry in tree.items())
+    return sum(_entry_hash(path, entry, entry.mode & modes) for path, entry in tree.items())
 
 
-def entry_hash(path: str, entry: FileEntry, mode: int | None = None) -> int:
-    """Hash of a path and what is there, with another mode if one is given."""
-    mode = entry.mode if mode is None else mode
+def _entry_hash(path: str, entry: FileEntry, mode: int) -> int:
     text = f"{path}\0{entry.kind}\0{mode}\0{entry.content}\0{entry.owner}\0{entry.group}"
     data = text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=20).digest())

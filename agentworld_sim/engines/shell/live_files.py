@@ -333,21 +333,7 @@ class LiveFiles:
         file's time while changing its bytes (`cp -p`, `touch -d`, `tar -x`).
         """
         self._apply_umask()
-        stamps = dict(self._scan("/"))
-        noted = self._owners.keys() | self._owners_before.keys() | self._link_times.keys()
-        moved = {path for path in noted if self._owner_moved(path) or self._link_moved(path)}
-        before = self._stamps
-        touched = [
-            path for path, stamp in stamps.items() if before.get(path) != stamp or path in moved
-        ]
-        if suspicious:
-            known = set(touched)
-            touched += [
-                path
-                for path, stamp in stamps.items()
-                if path not in known and stamp[0] == "file" and self._content_moved(path)
-            ]
-        gone = [path for path in self._stamps if path not in stamps]
+        stamps, touched, gone = self._moved(suspicious=suspicious)
         if not touched and not gone:
             return {}
         for path in gone:
@@ -389,25 +375,28 @@ class LiveFiles:
 
     def pending(self, *, suspicious: bool) -> dict[str, FileEntry | None]:
         """What `collect` would find, without times and without storing anything."""
-        found: dict[str, FileEntry | None] = {}
-        stamps = dict(self._scan("/"))
-        for path, stamp in stamps.items():
-            kind, size, mode, _, created = stamp
-            same = self._stamps.get(path) == stamp and not self._owner_moved(path)
-            if same and not (suspicious and kind == "file" and self._content_moved(path)):
-                continue
-            content = ""
-            if kind == "file":
-                content = blob_id(self.fs.read_file(path))
-                if self.mask.used and path not in self._stamps:
-                    mode = self.mask.mode_of(path, mode, created)
-            elif kind == "symlink":
-                content = self.fs.read_link(path)
-            size = size if kind == "file" else 0
-            owner, group = self._owners.get(path, ("root", "root"))
-            found[path] = FileEntry(cast("FileKind", kind), mode, 0, content, size, owner, group)
-        found.update((path, None) for path in self._stamps if path not in stamps)
+        stamps, touched, gone = self._moved(suspicious=suspicious)
+        found: dict[str, FileEntry | None] = dict.fromkeys(gone)
+        for path in touched:
+            kind, _, mode, _, created = stamps[path]
+            if kind == "file" and self.mask.used and path not in self._stamps:
+                mode = self.mask.mode_of(path, mode, created)
+            found[path] = self._entry(path, kind, mode, 0, None)
         return found
+
+    def _moved(self, *, suspicious: bool) -> tuple[dict[str, Stamp], list[str], list[str]]:
+        """The stamps of all files, the paths whose files are not as they were, and those that are gone."""
+        stamps, before = dict(self._scan("/")), self._stamps
+        noted = self._owners.keys() | self._owners_before.keys() | self._link_times.keys()
+        moved = {path for path in noted if self._owner_moved(path) or self._link_moved(path)}
+        touched = [
+            path
+            for path, stamp in stamps.items()
+            if before.get(path) != stamp
+            or path in moved
+            or (suspicious and stamp[0] == "file" and self._content_moved(path))
+        ]
+        return stamps, touched, [path for path in before if path not in stamps]
 
     def _apply_umask(self) -> None:
         """Gives the files that redirections made the mode they should have."""
@@ -419,12 +408,14 @@ class LiveFiles:
                 if right != mode:
                     self.fs.chmod(path, right)
 
-    def _entry(self, path: str, kind: str, mode: int, mtime_us: int, blobs: Blobs) -> FileEntry:
+    def _entry(
+        self, path: str, kind: str, mode: int, mtime_us: int, blobs: Blobs | None
+    ) -> FileEntry:
         owner, group = self._owners.get(path, ("root", "root"))
         content, size = "", 0
         if kind == "file":
             data = self.fs.read_file(path)
-            content, size = blobs.put(data), len(data)
+            content, size = (blob_id(data) if blobs is None else blobs.put(data)), len(data)
         elif kind == "symlink":
             content = self.fs.read_link(path)
         return FileEntry(cast("FileKind", kind), mode, mtime_us, content, size, owner, group)
