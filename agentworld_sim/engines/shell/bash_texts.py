@@ -20,12 +20,6 @@ from agentworld_sim.regex import lazy_compile
 
 Verdict = Literal["timeout", "cancelled", "dead"]
 
-SEGMENTATION_FAULT = 139
-FORK_FAILED = 254
-OUT_OF_MEMORY = 2
-KILLED_BY_TOOL = 124
-INTERRUPTED = 130
-
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
@@ -124,9 +118,9 @@ def verdict_on(error: str, script: str) -> Verdicts:
         EngineFailure: a real machine would not have stopped.
     """
     if "cancelled" in error:
-        return Verdicts("cancelled", "", INTERRUPTED)
+        return Verdicts("cancelled", "", 130)
     if _RUNAWAY.search(error):
-        return Verdicts("timeout", "", KILLED_BY_TOOL)
+        return Verdicts("timeout", "", 124)
     if "function depth" in error and not _CONDITION.search(script):
         # Nothing in the script could have ended the recursion.
         if re.search(r"&(?![&>])", script):
@@ -138,16 +132,16 @@ def verdict_on(error: str, script: str) -> Verdicts:
         return FORK_BOMB
     if "variable byte limit" in error:
         said = "bash: xrealloc: cannot allocate 4294967296 bytes\n"
-        return Verdicts("dead", said, OUT_OF_MEMORY)
+        return Verdicts("dead", said, 2)
     if re.search(r"io error: too many|filesystem full", error):
         return Verdicts("dead", f"bash: write error: {_FULL}\n", 1)
     raise unfaithful(error, script)
 
 
-OVERFLOW = Verdicts("dead", "Segmentation fault\n", SEGMENTATION_FAULT)
+OVERFLOW = Verdicts("dead", "Segmentation fault\n", 139)
 """A real bash recurses until its stack overflows."""
 
-FORK_BOMB = Verdicts("dead", "bash: fork: retry: Resource temporarily unavailable\n", FORK_FAILED)
+FORK_BOMB = Verdicts("dead", "bash: fork: retry: Resource temporarily unavailable\n", 254)
 
 
 SYNTAX_ERROR = 2
@@ -192,8 +186,6 @@ _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
                 re.MULTILINE), r"\1: cannot open '\2' for reading: \3"),
     (lazy_compile(r"^cut: you must specify a list of fields$", re.MULTILINE),
      "cut: you must specify a list of bytes, characters, or fields"),
-    (lazy_compile(r"^(gzip: invalid option -- '[^\n]*')$(?!\nTry)", re.MULTILINE),
-     "\\1\nTry `gzip --help' for more information."),
     (lazy_compile(r"^base64: invalid input: [^\n]*$", re.MULTILINE), "base64: invalid input"),
     (lazy_compile(r"^(sed: -e expression #\d+, char \d+: )invalid pattern: regex parse error: [^\n]*"
                 r"unclosed group$", re.MULTILINE), r"\1Unmatched ( or \("),

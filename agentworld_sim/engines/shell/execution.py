@@ -68,9 +68,9 @@ class Execution:
         self._out: list[str] = []
         self._err: list[str] = []
         self._size = 0
-        self._deep = self._late = self._flooded = False
+        self._limit = Watch(limits.wall_seconds + GRACE_S, stop)
+        self._flooded = False
         self._reports = 0
-        self._started = time.monotonic()
 
     def run(self, script: str, *, named: str = "") -> Executed:
         """Runs `script`; `named` is what failures call it.
@@ -80,12 +80,12 @@ class Execution:
         """
         named = named or script
         result = call_deep(lambda: self._bash.execute_sync(script, self._sink), watch=self._watch)
-        if self._deep:
+        if self._limit.deep:
             return self._end(OVERFLOW)
         if self._reports >= MOST_REPORTS:
             report = self._verdict_inside("".join(self._err), named)
             return self._end(report or OVERFLOW)
-        if self._late:
+        if self._limit.late:
             return self._end(Verdicts("timeout", "", 124))
         if self._size > self._limits.output_bytes:
             raise EngineFailure(
@@ -107,21 +107,21 @@ class Execution:
     @property
     def stopped(self) -> bool:
         """Whether a limit stopped the script."""
-        return self._deep or self._late or self._flooded or self._reports >= MOST_REPORTS
+        return self._limit.stopped or self._flooded or self._reports >= MOST_REPORTS
 
     def whole_seconds(self) -> int:
         """Host time since it began, rounded up."""
-        return math.ceil(time.monotonic() - self._started)
+        return math.ceil(self._limit.seconds())
 
     def seconds_left(self) -> float:
         """Host time until this script is stopped."""
         if self.stopped:
             return 0.0
-        return self._limits.wall_seconds - (time.monotonic() - self._started)
+        return self._limit.seconds_left() - GRACE_S
 
     def cause(self, *, cancelled: bool) -> Verdict:
         """Why a command of ours was given up."""
-        late = self._late or self._flooded or self.seconds_left() <= 0
+        late = self._limit.late or self._flooded or self.seconds_left() <= 0
         return "cancelled" if cancelled and not late else "timeout"
 
     def pieces(self) -> list[tuple[str, str]]:
@@ -163,25 +163,19 @@ class Execution:
         self.moments.append(self._now_us())
 
     def _watch(self, deep: bool) -> None:
-        if deep and not self._deep:
-            self._deep = True
-            self._stop()
-        over = time.monotonic() - self._started - self._limits.wall_seconds - GRACE_S
-        if over > 0 and not self._late:
-            self._late = True
-            self._stop()
-        if over > STUCK_S:
+        self._limit(deep)
+        if self._limit.seconds_left() < -STUCK_S:
             raise EngineFailure(
                 f"A script did not stop {STUCK_S:g} s after its time limit of"
                 f" {self._limits.wall_seconds:g} s (ShellLimits.wall_seconds)."
             )
 
 
-class SideWatch:
-    """Watches a command in an interpreter beside the running one."""
+class Watch:
+    """Stops what runs in an interpreter when its time is over or its stack is deep."""
 
-    def __init__(self, limit_us: int | None, stop: Callable[[], None]) -> None:
-        self._limit_s = math.inf if limit_us is None else limit_us / 1_000_000
+    def __init__(self, limit_s: float, stop: Callable[[], None]) -> None:
+        self._limit_s = limit_s
         self._stop = stop
         self._started = time.monotonic()
         self.deep = False
@@ -193,8 +187,12 @@ class SideWatch:
     def stopped(self) -> bool:
         return self.deep or self.late
 
+    def seconds(self) -> float:
+        """Host time since it began."""
+        return time.monotonic() - self._started
+
     def seconds_left(self) -> float:
-        return self._limit_s - (time.monotonic() - self._started)
+        return self._limit_s - self.seconds()
 
     def __call__(self, deep: bool) -> None:
         if not self.stopped:

@@ -5,6 +5,7 @@ Everything here is blocking and belongs to one world.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from functools import partial
 from random import Random
@@ -40,7 +41,7 @@ from agentworld_sim.engines.shell.bash_texts import (
     verdict_on,
 )
 from agentworld_sim.engines.shell.commands import IN_ORDER
-from agentworld_sim.engines.shell.execution import Execution, SideWatch
+from agentworld_sim.engines.shell.execution import Execution, Watch
 from agentworld_sim.engines.shell.file_times import (
     USUAL,
     DeadlinePassed,
@@ -146,7 +147,7 @@ class LiveMachine:
         self._look = False
         self._suspicious = False
         self._running: Execution | None = None
-        self._sides: list[tuple[Bash, SideWatch]] = []
+        self._sides: list[tuple[Bash, Watch]] = []
         self._stopping = False
         self._opaque = False
         self._shims = Shims("")
@@ -406,7 +407,8 @@ class LiveMachine:
             return CommandResult("", FORK_BOMB.said, FORK_BOMB.exit_code)
         deadline_us = self._own_deadline(limit_us)
         bash = self._natives.get(side) or call_deep(lambda: self._native_bash(side))
-        watch = SideWatch(limit_us, partial(self._stop_sides, self._depth))
+        limit_s = math.inf if limit_us is None else limit_us / 1_000_000
+        watch = Watch(limit_s, partial(self._stop_sides, self._depth))
         self._sides.append((bash, watch))
         self._depth += 1
         try:
