@@ -1,5 +1,5 @@
-"""The programs of a machine: its packages and their commands, names that only look installed, and files of
-the world that can be run."""
+"""The programs of a machine: its packages and their commands, names that only look installed, which imagined
+ones only look, and files of the world that can be run."""
 
 from __future__ import annotations
 
@@ -160,3 +160,26 @@ def names_of(path: str, folders: Sequence[str]) -> Iterable[str]:
             yield f"./{rest}"
         if "/" in rest:
             yield rest
+
+
+_LOOKING = [
+    line
+    for line in (DATA / "looking_commands.txt").read_text("utf-8").splitlines()
+    if not line.startswith("#")
+]
+_LOOKS = frozenset(" ".join(line for line in _LOOKING if ":" not in line).split())
+_SUBCOMMANDS = dict(line.split(": ") for line in _LOOKING if ":" in line)
+
+
+def only_looks(argv: tuple[str, ...]) -> bool:
+    """Whether an imagined command changes nothing but, perhaps, files.
+
+    Some commands change what no file of the world tells: a repository's index, a database, containers,
+    services. After such a command the same question may have another answer, so it is asked again.
+    """
+    name = argv[0].rpartition("/")[2]
+    if name in _LOOKS or (len(argv) == 2 and argv[1] in ("--version", "-V", "--help", "version")):
+        return True
+    words = [word for word in argv[1:] if not word.startswith("-")]
+    looks = _SUBCOMMANDS.get(name, "").split()
+    return bool(words) and (words[0] in looks or (len(words) == 1 and f"+{words[0]}" in looks))

@@ -45,9 +45,9 @@ from agentworld_sim.engines.shell.programs import (
     executables,
     in_path,
     names_of,
+    only_looks,
     program_at,
 )
-from agentworld_sim.engines.shell.read_only_commands import only_looks
 from agentworld_sim.engines.shell.script_analysis import SIMPLE_COMMANDS
 from agentworld_sim.engines.shell.session import ShellSession, texts_kept_by
 from agentworld_sim.errors import AccessRefused, EngineFailure, UsageError, nearest
