@@ -219,7 +219,6 @@ def _follow_for_ever(found: re.Match[str]) -> str:
 
 
 _NAMES = "|".join(re.escape(name) for name in (*COMMAND_NAMES, "bash", "sh") if name != "[")
-_MISSING = "|".join(sorted(MISSING))
 
 _HINT = lazy_compile(
     r"--version|--help|\btar\b|\bg(?:un)?zip\b|\bumask\b|--exclude-dir|\bcmp\s|\btee\s"

@@ -34,14 +34,18 @@ class Verdicts:
 
 _FULL = "No space left on device"
 _REAL = (
-    (lazy_compile(r"file too large: \d+ bytes exceeds \d+ byte limit"), _FULL),
-    (lazy_compile(r"filesystem full: \d+ bytes would exceed \d+ byte limit"), _FULL),
-    (lazy_compile(r"(?:io error: )?too many (?:files|directories): \d+ [^\n]*limit"), _FULL),
     (
-        lazy_compile(r"file(?:name)? too long: \d+ bytes exceeds \d+ byte limit"),
+        lazy_compile(
+            r"file too large: \d+ bytes exceeds \d+ byte limit"
+            r"|filesystem full: \d+ bytes would exceed \d+ byte limit"
+            r"|(?:io error: )?too many (?:files|directories): \d+ [^\n]*limit"
+        ),
+        _FULL,
+    ),
+    (
+        lazy_compile(r"(?:file(?:name)?|path) too (?:deep|long): \d+ \w+ exceeds \d+ \w+ limit"),
         "File name too long",
     ),
-    (lazy_compile(r"path too (?:deep|long): \d+ \w+ exceeds \d+ \w+ limit"), "File name too long"),
     (
         lazy_compile(r"(?m)^(bash|sh): maximum nesting depth exceeded$"),
         r"\1: fork: retry: Resource temporarily unavailable",
@@ -243,7 +247,7 @@ def _of_script(text: str, script: str) -> str:
     if program and "jq: error: " in text:
         text = re.sub(
             r"(?m)^(jq: error: \S+ is not defined)$",
-            rf"\1 at <top-level>, line 1:\n{_raw(program[1])}\njq: 1 compile error",
+            lambda found: f"{found[1]} at <top-level>, line 1:\n{program[1]}\njq: 1 compile error",
             text,
         )
     for found in re.finditer(r"\bexec\s+([\w./-]+)", script):
@@ -253,10 +257,6 @@ def _of_script(text: str, script: str) -> str:
             text,
         )
     return text
-
-
-def _raw(text: str) -> str:
-    return text.replace("\\", "\\\\")
 
 
 _OPERAND = lazy_compile(r"(?m)^([^\n]*line \d+: )([^\n]*)(: syntax error: operand expected)$")

@@ -125,11 +125,6 @@ class LiveFiles:
             inode=131_072 + int(blob_id(path.encode())[:5], 16),
         )
 
-    @property
-    def umask(self) -> int:
-        """What `umask` says in the running shell."""
-        return self.mask.now
-
     def _mode(self, path: str, info: dict[str, Any]) -> int:
         mode = cast("int", info["mode"])
         if not self.mask.used or info["file_type"] != "file" or path in self._stamps:

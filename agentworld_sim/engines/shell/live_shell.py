@@ -116,8 +116,9 @@ class LiveShell(LiveMachine):
             BaseException: whatever a command of ours raised: it is a failure of the engine, not an
                 answer.
         """
-        plain = keep == "nothing" and not stdin and session == FRESH and self._may_be_simple
-        if plain and is_simple(script):
+        plain = keep == "nothing" and not stdin and session == FRESH
+        known = self.unknown is None or self.unknown.names.simple
+        if plain and known and is_simple(script):
             quick = self._run_simple(script, merge=merge)
             if quick is not None:
                 return quick
@@ -193,10 +194,6 @@ class LiveShell(LiveMachine):
         moments = () if self._running is None else tuple(self._running.moments)
         self._running = None
         return ShellRun(stdout, stderr, exit_code, after, ending, pieces, moments)
-
-    @property
-    def _may_be_simple(self) -> bool:
-        return self.unknown is None or self.unknown.names.simple
 
     def _learn_names(self, script: str, session: ShellSession) -> None:
         """Makes the interpreter know the names in `script` that may be unknown commands."""

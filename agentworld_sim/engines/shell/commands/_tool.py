@@ -146,7 +146,7 @@ class Tool:
     @property
     def umask(self) -> int:
         """What `umask` says in the calling shell."""
-        return self.files.umask
+        return self.files.mask.now
 
     def ask(self, question: str) -> bool:
         """A question that needs a yes. Standard input is read line by line; its end means no."""
