@@ -13,7 +13,7 @@ Beside the texts (see `bash_texts`), three means:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from agentworld_sim.engines.shell._command import HELPER
@@ -297,21 +297,17 @@ class Shims:
     """Runs afterwards, before the session is kept."""
 
 
-def may_need_shims(script: str) -> bool:
-    """Whether `shims_for` may put a function before a command of `script`."""
-    return _HINT.search(script) is not None
-
-
 def shims_for(
     script: str,
-    taken: frozenset[str] | set[str],
+    own_functions: Callable[[], Collection[str]],
     *,
     chance: bool,
     absent: frozenset[str] = MISSING,
 ) -> Shims:
-    """Looks at `script` for what would show the embedded shell; functions in `taken` are the user's own."""
+    """Looks at `script` for what would show the embedded shell; the user's own functions are left alone."""
     bodies: dict[str, str] = {}
     if _HINT.search(script):
+        taken = own_functions()
         bodies = {name: body for name, body in _bodies(script, absent).items() if name not in taken}
         script = _SRANDOM.sub(f"$({HELPER} srandom)", script)
     cleanup = f"unset -f {' '.join(bodies)}"

@@ -190,6 +190,8 @@ _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
                 re.MULTILINE), r"\1: cannot open '\2' for reading: \3"),
     (lazy_compile(r"^cut: you must specify a list of fields$", re.MULTILINE),
      "cut: you must specify a list of bytes, characters, or fields"),
+    (lazy_compile(r"^(gzip: invalid option -- '[^\n]*')$(?!\nTry)", re.MULTILINE),
+     "\\1\nTry `gzip --help' for more information."),
     (lazy_compile(r"^base64: invalid input: [^\n]*$", re.MULTILINE), "base64: invalid input"),
     (lazy_compile(r"^(sed: -e expression #\d+, char \d+: )invalid pattern: regex parse error: [^\n]*"
                 r"unclosed group$", re.MULTILINE), r"\1Unmatched ( or \("),

@@ -145,7 +145,12 @@ class Execution:
         return "".join(line for line in lines if line.rstrip("\n") not in self._said)
 
     def _verdict_inside(self, stderr: str, script: str) -> Verdicts | None:
-        return _verdict_inside(self._own(stderr), script)
+        """A part of the script (a subshell, a pipeline's stage) hit a limit that ends all of it."""
+        own = self._own(stderr)
+        if "jq: execution timed out" in own:
+            return Verdicts("timeout", "", 124)
+        found = re.search(r"(?:resource limit exceeded|execution error): (.*)", own)
+        return verdict_on(found[1], script) if found else None
 
     def _sink(self, stdout: str, stderr: str) -> None:
         if "resource limit exceeded: " in stderr and "resource limit" in self._own(stderr):
@@ -205,11 +210,3 @@ class Watch:
 _REPORT = re.compile(
     r"resource limit exceeded: |execution error: |^execution cancelled|^jq: execution timed out|^bashkit: "
 )
-
-
-def _verdict_inside(stderr: str, script: str) -> Verdicts | None:
-    """A part of the script (a subshell, a pipeline's stage) hit a limit that ends all of it."""
-    if "jq: execution timed out" in stderr:
-        return Verdicts("timeout", "", 124)
-    found = re.search(r"(?:resource limit exceeded|execution error): (.*)", stderr)
-    return verdict_on(found[1], script) if found else None

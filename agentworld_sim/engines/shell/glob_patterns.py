@@ -37,18 +37,15 @@ _GROUP = re.compile(r"(?<!\\)[*+!?@]\([^)]*\)")
 class _Part:
     """A pattern between two slashes."""
 
-    any_depth: bool
-    """It is `**`."""
-    dotted: bool
-    """It begins with a dot, which matches one even where wildcards do not."""
+    text: str
     regex: re.Pattern[str]
 
     @classmethod
     def of(cls, text: str) -> _Part:
-        return cls(text == "**", text.startswith("."), _regex(text))
+        return cls(text, _regex(text))
 
     def fits(self, name: str, *, dot: bool) -> bool:
-        if not dot and name.startswith(".") and not self.dotted:
+        if not dot and name.startswith(".") and not self.text.startswith("."):
             return False
         return self.regex.fullmatch(name) is not None
 
@@ -147,7 +144,7 @@ def _path_fits(names: Sequence[str], parts: Sequence[_Part], *, dot: bool) -> bo
     """Whether `names` fit `parts`: row by row, so that many `**` cost no more than length times length."""
     reached = {0}
     for part in parts:
-        if part.any_depth:
+        if part.text == "**":
             reached = _at_any_depth(names, reached, last=part is parts[-1], dot=dot)
         else:
             reached = {

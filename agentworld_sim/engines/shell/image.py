@@ -152,13 +152,7 @@ _LINKS = {
 
 
 def base_tree(machine: Machine, clock_us: int, blobs: Blobs) -> FileTree:
-    """The file tree of a fresh machine, without what is mounted.
-
-    Args:
-        machine: Whose files they are.
-        clock_us: The world's first moment; what a boot writes is as young as that.
-        blobs: Where the contents go.
-    """
+    """The file tree of a fresh machine at the world's first moment, without what is mounted."""
     for data in _contents(machine).values():
         blobs.put(data)
     return _tree(machine, clock_us)

@@ -58,9 +58,7 @@ def run_isolated(
 
     Args:
         argv: The command's name and arguments.
-        stdin: Its input; `None` when nothing is connected.
-        cwd: Its working directory.
-        env: Its environment.
+        stdin: `None` when nothing is connected.
         files: What it finds on its disk, by absolute path.
         seconds_left: Asked again and again; when it says 0 or less, the helper is killed.
 

@@ -87,12 +87,8 @@ def _common_ends(old: Sequence[Hashable], new: Sequence[Hashable]) -> tuple[int,
 
 
 def changes(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Change]:
-    """What turns `old` into `new`, in order. Of equally short differences GNU diff may take another one.
-
-    Args:
-        old: Lines, or what stands for them where some differences do not count.
-        new: The same of the other side.
-    """
+    """What turns `old` into `new`, in order: lines, or what stands for them where some differences do not
+    count. Of equally short differences GNU diff may take another one."""
     # Lines that the other side does not have at all cannot be kept: fewer lines to compare.
     in_old, in_new = set(old), set(new)
     left = [index for index, line in enumerate(old) if line in in_new]

@@ -20,7 +20,6 @@ from bashkit import (
     CommandStatus,
     ExecResult,
     ExecutionProfile,
-    FileSystem,
 )
 
 from agentworld_sim.engines.shell import bash_texts
@@ -48,7 +47,7 @@ from agentworld_sim.engines.shell.file_times import (
     TurnClock,
     Umask,
 )
-from agentworld_sim.engines.shell.image import VolatileFiles
+from agentworld_sim.engines.shell.image import VolatileFiles, system_mounts
 from agentworld_sim.engines.shell.live_files import LiveFiles, quoted
 from agentworld_sim.engines.shell.machine import Machine, ShellLimits
 from agentworld_sim.engines.shell.script_analysis import RUNS_OTHERS
@@ -110,7 +109,6 @@ class LiveMachine:
         machine: Machine,
         commands: Mapping[str, Command],
         *,
-        mounts: Mapping[str, FileSystem] | None = None,
         limits: ShellLimits | None = None,
         unknown: UnknownCommands | None = None,
     ) -> None:
@@ -120,20 +118,15 @@ class LiveMachine:
         self._commands = commands
         self._volatile = VolatileFiles(machine)
         self._stdin = self._volatile.proc
-        self._mounts = {**(mounts or {}), **self._volatile.mounts}
+        imagined = frozenset[str]() if unknown is None else unknown.names.programs
+        self._mounts = {**system_mounts(imagined), **self._volatile.mounts}
         # One for all callbacks: there are hundreds, and each machine makes its own.
         self._self = ref(self)
         self.files = LiveFiles(self._mounts)
         self._natives: dict[str, Bash] = {}
-        call, folders = (
-            type(self)._call,
-            # A machine with programs reaches our commands through them.
-            ("",) if "/usr/bin" in self._mounts else ("", "/bin/", "/usr/bin/"),
-        )
         self._own_callbacks: dict[str, Callable[[BuiltinContext], BuiltinResult]] = {
-            folder + name: self._weakly(call, name, command)
+            name: self._weakly(type(self)._call, name, command)
             for name, command in commands.items()
-            for folder in folders
         }
         self.unknown = unknown
         """Those of the world that it works for."""

@@ -14,7 +14,7 @@ from bashkit import BashError
 
 from agentworld_sim.engines.shell import bash_texts
 from agentworld_sim.engines.shell._command import HELPER, Endless
-from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, may_need_shims, shims_for
+from agentworld_sim.engines.shell.bash_shims import Shims, make_ready, shims_for
 from agentworld_sim.engines.shell.bash_texts import as_real_programs, faithful, files_with_times
 from agentworld_sim.engines.shell.execution import Executed, Execution
 from agentworld_sim.engines.shell.file_times import DeadlinePassed, Umask
@@ -102,15 +102,7 @@ class LiveShell(LiveMachine):
         merge: bool = False,
         timeout_us: int | None = None,
     ) -> ShellRun:
-        """Runs `script` as `bash -c` would.
-
-        Args:
-            script: Any bash text.
-            session: What the shell kept from the call before.
-            keep: What it shall keep for the next.
-            stdin: Bytes to read from; `None` is an empty input.
-            merge: Send standard error where standard output goes, in the order of writing.
-            timeout_us: World time after which the tool kills the script; `None` for never.
+        """Runs `script` as `bash -c` would, after what `session` kept; the rest is as in `ShellTurn.run`.
 
         Raises:
             BaseException: whatever a command of ours raised: it is a failure of the engine, not an
@@ -337,12 +329,15 @@ class LiveShell(LiveMachine):
         self._volatile.forget()
         now_us = self.files.clock.now_us()
         chance = self._volatile.prepare(script, now_us, self.random, opaque=self._opaque)
-        taken: set[str] = set()
-        if session.memory is not None and may_need_shims(script):
-            found = self._bash.execute_sync("trap - EXIT; declare -F").stdout
-            taken = {line.rpartition(" ")[2] for line in found.splitlines()}
+
+        def own_functions() -> set[str]:
+            if session.memory is None:
+                return set()
+            listed = self._bash.execute_sync("trap - EXIT; declare -F").stdout
+            return {line.rpartition(" ")[2] for line in listed.splitlines()}
+
         absent = MISSING if self.unknown is None else self.unknown.absent_in(script)
-        self._shims = shims_for(script, taken, chance=chance, absent=absent)
+        self._shims = shims_for(script, own_functions, chance=chance, absent=absent)
         if self._shims.functions:
             self._bash.execute_sync(f"trap - EXIT; {self._shims.functions}")
         return self._shims

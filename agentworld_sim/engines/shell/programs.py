@@ -9,7 +9,7 @@ from pathlib import Path
 from posixpath import relpath
 
 from agentworld_sim.engines.shell.live_files import LiveFiles
-from agentworld_sim.types.files import FileTree, normal_path
+from agentworld_sim.types.files import normal_path
 
 DATA = Path(__file__).with_name("data")
 
@@ -144,11 +144,6 @@ def in_path(name: str, env: Mapping[str, str], cwd: str, files: LiveFiles) -> Pr
             if found is not None:
                 return found
     return None
-
-
-def executables(tree: FileTree) -> Iterable[str]:
-    """The world's executable files."""
-    return (path for path, entry in tree.items() if entry.kind == "file" and entry.mode & 0o111)
 
 
 def names_of(path: str, folders: Sequence[str]) -> Iterable[str]:

@@ -24,15 +24,9 @@ _UNCLOSED_BRACE = re.compile(r"\$\{[^}]*\Z")
 def split_at_syntax_error(
     script: str, error: str, parse: Callable[[str], object]
 ) -> tuple[str, str]:
-    """bash runs whole commands as it reads them: what comes before the error has run.
+    """The lines that run, and the message that follows: bash runs whole commands as it reads them.
 
-    Args:
-        script: What does not parse.
-        error: bashkit's report.
-        parse: Raises for what does not parse.
-
-    Returns:
-        The lines that run, and the message that follows.
+    `error` is bashkit's report, and `parse` raises for what does not parse.
     """
     lines = script.split("\n")
     line, said = _in_words_of_bash(script, error)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from typing import get_args
@@ -42,7 +41,6 @@ from agentworld_sim.engines.shell.programs import (
     PROGRAM_FOLDERS,
     UNINSTALLED,
     Program,
-    executables,
     in_path,
     names_of,
     only_looks,
@@ -64,10 +62,7 @@ class Routes:
     """
 
     def __init__(self, routes: Mapping[str, Route]) -> None:
-        """
-        Args:
-            routes: Command name or glob pattern to route. An exact name counts first, then the
-                first pattern that fits.
+        """An exact name counts first, then the first pattern that fits.
 
         Raises:
             UsageError: no such route, or a builtin of the shell itself is not left to it.
@@ -165,22 +160,18 @@ class CommandNames:
         return words is not None and not (words and self.is_computed(words[0]))
 
 
-@dataclass(slots=True)
 class TurnAnswers:
     """The answers of one turn, kept while it is computed again and again."""
 
-    given: dict[Key, tuple[CommandAnswer, str]] = field(
-        default_factory=dict[Key, tuple[CommandAnswer, str]]
-    )
-    """Answers and the digests of their questions."""
-    asked: list[tuple[tuple[str, ...], CommandAnswer]] = field(
-        default_factory=list[tuple[tuple[str, ...], CommandAnswer]]
-    )
-    """In the order of asking."""
-    seen: Counter[Named] = field(default_factory=Counter[Named])
-    """How often each command came in this run of the turn."""
-    used: list[Key] = field(default_factory=list[Key])
-    """What was answered in this run of the turn, in order."""
+    def __init__(self) -> None:
+        self.given: dict[Key, tuple[CommandAnswer, str]] = {}
+        """Answers and the digests of their questions."""
+        self.asked: list[tuple[tuple[str, ...], CommandAnswer]] = []
+        """In the order of asking."""
+        self.seen = Counter[Named]()
+        """How often each command came in this run of the turn."""
+        self.used: list[Key] = []
+        """What was answered in this run of the turn, in order."""
 
     def inner(self) -> tuple[InnerAnswer, ...]:
         """What goes into the turn, in the order in which the shell called the commands.
@@ -361,9 +352,10 @@ class UnknownCommands:
 
     def _programs(self, folders: list[str], files: LiveFiles) -> Iterable[str]:
         """How the world's own programs that the shell cannot run may be called."""
-        tree = files.tree
-        for path in executables(tree):
-            content = tree[path].content
+        for path, entry in files.tree.items():
+            content = entry.content
+            if entry.kind != "file" or not entry.mode & 0o111:
+                continue
             if content not in self._foreign:
                 program = program_at(path, files)
                 self._foreign[content] = bool(program and self.names.is_foreign(program))
