@@ -75,7 +75,7 @@ class Glob:
         pattern = pattern.lower() if ignore_case else pattern
         self._alternatives = [
             [_Part.of(part) for part in one.split("/") if part]
-            for one in (_expanded(pattern) if braces else [pattern])
+            for one in (_expand_braces(pattern) if braces else [pattern])
             # Only directories have a trailing slash, and only files are asked about.
             if not (one.endswith("/") and not one.endswith("**/"))
         ]
@@ -125,10 +125,10 @@ def name_matcher(pattern: str, *, ignore_case: bool = False) -> Callable[[str], 
 
 @lru_cache(maxsize=256)
 def _minimatch_parts(pattern: str) -> list[list[_Part]]:
-    return [[_Part.of(part) for part in re.split("/+", one)] for one in _expanded(pattern)]
+    return [[_Part.of(part) for part in re.split("/+", one)] for one in _expand_braces(pattern)]
 
 
-def _expanded(pattern: str) -> list[str]:
+def _expand_braces(pattern: str) -> list[str]:
     """`a{b,c}` → `ab`, `ac`; nested groups and ranges too. A group without a comma is literal."""
     if "{" not in pattern:
         return [pattern]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from random import Random
 from zlib import crc32
@@ -13,7 +13,7 @@ from bashkit import FileSystem
 
 from agentworld_sim.engines.shell._command import HELPER, IMAGINE
 from agentworld_sim.engines.shell.file_times import set_times
-from agentworld_sim.engines.shell.machine import Machine, User
+from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.programs import COMMAND_NAMES, DATA, PACKAGES, Package
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, blob_id
 
@@ -24,7 +24,7 @@ _OTHER_MODES = {
 """Mode and group, where they are not 644 and root."""
 
 
-def _shipped(folder: str) -> dict[str, bytes]:
+def _data_files(folder: str) -> dict[str, bytes]:
     """The files in a folder of `data`, at the paths that they have on the machine."""
     root = DATA / folder
     paths = sorted(path for path in root.rglob("*") if path.is_file())
@@ -34,15 +34,17 @@ def _shipped(folder: str) -> dict[str, bytes]:
 @lru_cache(maxsize=8)
 def _contents(machine: Machine) -> dict[str, bytes]:
     """Contents by path."""
-    found = _shipped("rootfs")
+    found = _data_files("rootfs")
     name = machine.hostname
-    passwd = found["/etc/passwd"].decode() + "".join(map(_passwd_line, machine.extra_users))
+    passwd, groups = found["/etc/passwd"].decode(), found["/etc/group"].decode()
+    for user in machine.extra_users:
+        passwd += f"{user.name}:x:{user.uid}:{user.gid}:{user.gecos}:{user.home}:{user.shell}\n"
+        if f":{user.gid}:\n" not in groups:
+            groups += f"{user.name}:x:{user.gid}:\n"
     users = [line.partition(":")[0] for line in passwd.splitlines()]
-    groups = found["/etc/group"].decode()
-    ids = {line.split(":")[2] for line in groups.splitlines()}
     texts = {
         "/etc/debian_version": f"{machine.debian_version}\n",
-        "/etc/group": groups + "".join(_group_line(user, ids) for user in machine.extra_users),
+        "/etc/group": groups,
         "/etc/hostname": f"{name}\n",
         "/etc/hosts": f"127.0.0.1\tlocalhost\n127.0.1.1\t{name}\n\n::1\tlocalhost ip6-localhost"
         " ip6-loopback\nff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n",
@@ -51,15 +53,6 @@ def _contents(machine: Machine) -> dict[str, bytes]:
         "/var/lib/dpkg/status": "\n".join(map(_status_text, PACKAGES)),
     }
     return {**found, **{path: text.encode() for path, text in texts.items()}}
-
-
-def _passwd_line(user: User) -> str:
-    return f"{user.name}:x:{user.uid}:{user.gid}:{user.gecos}:{user.home}:{user.shell}\n"
-
-
-def _group_line(user: User, ids: Collection[str]) -> str:
-    """The group of a user, unless there is one of the number."""
-    return "" if str(user.gid) in ids else f"{user.name}:x:{user.gid}:\n"
 
 
 def _status_text(package: Package) -> str:
@@ -289,7 +282,7 @@ def _empty() -> FileSystem:
 
 @lru_cache(maxsize=32)
 def _proc_texts(machine: Machine) -> Mapping[str, str]:
-    texts = {path: data.decode() for path, data in _shipped("proc").items()}
+    texts = {path: data.decode() for path, data in _data_files("proc").items()}
     cpu = texts.pop("/cpuinfo")
     texts = {path: text.format(machine=machine) for path, text in texts.items()}
     boot_id = uuid.uuid5(uuid.NAMESPACE_DNS, machine.hostname + machine.kernel_version)

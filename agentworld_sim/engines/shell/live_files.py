@@ -502,5 +502,5 @@ def _stamp(info: dict[str, Any]) -> Stamp:
 
 
 def quoted(word: str) -> str:
-    """`word` as one shell word."""
+    """`word` as one shell word that is no keyword and no alias."""
     return "'" + word.replace("'", "'\\''") + "'"

@@ -57,11 +57,12 @@ class ShellSession:
     @classmethod
     def from_bytes(cls, data: bytes) -> ShellSession:
         value = cast("dict[str, Any]", json.loads(data))
-        if value["memory"] is not None:
-            value["memory"] = value["memory"].encode()
-        value["traps"] = map(tuple, value["traps"])
-        lists = ("options", "traps", "positional", "redirects")
-        return cls(**{**value, **{name: tuple(value[name]) for name in lists if name in value}})
+        value |= {
+            name: tuple(value.get(name, ())) for name in ("options", "positional", "redirects")
+        }
+        value["traps"] = tuple((name, command) for name, command in value["traps"])
+        value["memory"] = value["memory"] and value["memory"].encode()
+        return cls(**value)
 
 
 NOTES = "/dev/.kept"
