@@ -148,9 +148,6 @@ OVERFLOW = Verdicts("dead", "Segmentation fault\n", 139)
 FORK_BOMB = Verdicts("dead", "bash: fork: retry: Resource temporarily unavailable\n", 254)
 
 
-SYNTAX_ERROR = 2
-"""The exit code of a script that bash cannot parse."""
-
 UNSET_VARIABLE = 127
 """The exit code of a shell that ends at an unset variable (`set -u`, `${x:?}`)."""
 
@@ -284,11 +281,6 @@ def exit_code_of(script: str, stderr: str, options: Sequence[str]) -> int:
         return 1
     asked = re.search(rf"\$\{{{re.escape(found[1])}:?\?", script)
     return UNSET_VARIABLE if asked or last.endswith(": unbound variable") else 1
-
-
-def leaves_shell(script: str) -> bool:
-    """Whether `script` leaves the shell by itself, so that nothing after it is read."""
-    return re.search(r"(?m)^\s*exit\b", script) is not None
 
 
 # What only the embedded shell would print

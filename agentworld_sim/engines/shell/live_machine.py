@@ -88,6 +88,12 @@ def live_command(
 
 R = TypeVar("R")
 
+MOST_COMMITS = 32
+"""Fresh shells that are kept; without unknown commands there is one for each kind of machine."""
+
+_fresh_commits: dict[tuple[Machine, ShellLimits, frozenset[str]], Commit] = {}
+"""A commit fits interpreters with the same commands."""
+
 STDIN_MOUNT = "/proc/self/fd"
 """Where a turn's standard input lies, under its real name."""
 
@@ -178,17 +184,18 @@ class LiveMachine:
             **{name: self._weakly(type(self)._call_unknown, name) for name in sorted(handed)},
         }
         in_order = {
-            name: self._weakly(type(self)._answer, name, self._commands[name.rpartition("/")[2]])
-            for name in self._callbacks
-            if name.rpartition("/")[2] in IN_ORDER and name not in handed
+            name: self._weakly(type(self)._answer, name, self._commands[name])
+            for name in (IN_ORDER & self._commands.keys()) - handed
         }
         others = {name: c for name, c in self._callbacks.items() if name not in in_order}
         self._natives.clear()
         self._bash = self._new_bash(others, in_order)
-        # What `exec` redirects outlives a restored commit; the prelude puts these two back.
-        self._bash.execute_sync(f"exec {STDOUT}>&1 {STDERR}>&2")
-        self._fresh = capture(self._bash)
-        # A commit fits interpreters with the same commands only.
+        kind = (self.machine, self.limits, frozenset(self._callbacks))
+        if kind not in _fresh_commits:
+            if len(_fresh_commits) >= MOST_COMMITS:
+                _fresh_commits.clear()
+            _fresh_commits[kind] = capture(self._bash)
+        self._fresh = _fresh_commits[kind]
         self._commits: dict[bytes, Commit] = {}
         self._pristine: bool | None = None
         self._used = False
@@ -304,7 +311,11 @@ class LiveMachine:
         for point, fs in self._mounts.items():
             # Everybody may write to `/dev/null`.
             bash.mount(point, fs, read_only=point != "/dev")
-        bash.execute_sync(f"declare +x UID EUID; BASH_VERSINFO[5]={machine.arch}-pc-linux-gnu")
+        # What `exec` redirects outlives a restored commit; the prelude puts these two back.
+        bash.execute_sync(
+            f"declare +x UID EUID; BASH_VERSINFO[5]={machine.arch}-pc-linux-gnu;"
+            f" exec {STDOUT}>&1 {STDERR}>&2"
+        )
         return bash
 
     def _call(self, name: str, command: Command, context: BuiltinContext) -> BuiltinResult:

@@ -5,6 +5,7 @@ Everything here is blocking; `ShellEngine` runs it in a worker thread and throws
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -157,9 +158,10 @@ class LiveShell(LiveMachine):
         notes = self._read_notes(redirects) if ends else None
         if notes is not None and done.verdict is None:
             exit_code = notes.exit_code
-        if refusal is not None and ending == "finished" and not bash_texts.leaves_shell(runnable):
+        # After an `exit` nothing is read.
+        if refusal and ending == "finished" and not re.search(r"(?m)^\s*exit\b", runnable):
             stdout, stderr = (stdout + refusal, stderr) if merge else (stdout, stderr + refusal)
-            exit_code = bash_texts.SYNTAX_ERROR
+            exit_code = 2
         if exit_code == 1 and done.verdict is None:
             said = stdout if merge else stderr
             exit_code = bash_texts.exit_code_of(script, said, session.options)

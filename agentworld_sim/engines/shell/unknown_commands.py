@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from typing import get_args
 
-from bashkit import Bash, ScriptAnalysis
+from bashkit import Bash, BashError, ScriptAnalysis
 
 from agentworld_sim.engines.shell import script_analysis
 from agentworld_sim.engines.shell._command import HELPER, CommandCall, CommandResult
@@ -275,7 +276,9 @@ class UnknownCommands:
         Returns:
             Whether the shell must know `words` and no others: the script may ask for names.
         """
-        analysis = script_analysis.analysis_of(script, analyze)
+        analysis = None
+        with suppress(BashError):
+            analysis = analyze(script)
         kept = texts_kept_by(session)
         names = None if analysis is None else script_analysis.plain_names(analysis)
         if names is not None and (kept.always or names & kept.functions.keys()):
