@@ -157,13 +157,13 @@ def names_of(path: str, folders: Sequence[str]) -> Iterable[str]:
             yield rest
 
 
-_LOOKING = [
+_READ_ONLY = [
     line
-    for line in (DATA / "looking_commands.txt").read_text("utf-8").splitlines()
+    for line in (DATA / "read_only_commands.txt").read_text("utf-8").splitlines()
     if not line.startswith("#")
 ]
-_LOOKS = frozenset(" ".join(line for line in _LOOKING if ":" not in line).split())
-_SUBCOMMANDS = dict(line.split(": ") for line in _LOOKING if ":" in line)
+_LOOKS = frozenset(" ".join(line for line in _READ_ONLY if ":" not in line).split())
+_SUBCOMMANDS = dict(line.split(": ") for line in _READ_ONLY if ":" in line)
 
 
 def only_looks(argv: tuple[str, ...]) -> bool:
