@@ -8,7 +8,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from agentworld_fixtures._call_assertions import CallPattern
+from agentworld_fixtures._assertions import CallPattern
 from agentworld_fixtures._sim_world import SimWorld
 from agentworld_sim import UnknownToolError, UsageError
 from tests.fixtures_plugin.world.types_of_fixtures import Failure
