@@ -272,20 +272,7 @@ def miss(path: Path, key: Key, recorded: Iterable[Entry] | None, why: str) -> Ca
 
 def same(recorded: object, given: object) -> bool:
     """Whether two JSON values are equal, where what was redacted in one equals any text."""
-    if isinstance(recorded, str) and isinstance(given, str):
-        if recorded == given or MARK.search(recorded) is None:
-            return recorded == given
-        parts = [re.escape(part) for part in MARK.split(recorded)]
-        return re.fullmatch(".+".join(parts), given, re.DOTALL) is not None
-    if isinstance(recorded, Mapping) and isinstance(given, Mapping):
-        one = cast("Mapping[str, object]", recorded)
-        other = cast("Mapping[str, object]", given)
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(recorded, list) and isinstance(given, list):
-        ones, others = cast("list[object]", recorded), cast("list[object]", given)
-        return len(ones) == len(others) and all(map(same, ones, others))
-    # 1, 1.0 and true are three values.
-    return canonical_json(cast("object", recorded)) == canonical_json(given)
+    return next(_differences(recorded, given), None) is None
 
 
 def without_volatile(path: str, value: Any, volatile: Sequence[str]) -> Any:
@@ -308,9 +295,7 @@ def without_volatile(path: str, value: Any, volatile: Sequence[str]) -> Any:
 
 
 def _differences(recorded: object, given: object, path: str = "") -> Iterator[str]:
-    """What differs between two JSON values, as `path: recorded X, called with Y`."""
-    if same(recorded, given):
-        return
+    """What differs between two JSON values, each as `path: recorded X, now Y`."""
     if isinstance(recorded, Mapping) and isinstance(given, Mapping):
         one = cast("Mapping[str, object]", recorded)
         other = cast("Mapping[str, object]", given)
@@ -323,8 +308,23 @@ def _differences(recorded: object, given: object, path: str = "") -> Iterator[st
             else:
                 yield from _differences(one[key], other[key], where)
         return
-    before, now = _shorten(cast("object", recorded)), _shorten(given)
-    yield f"{path or 'arguments'}: recorded {before}, now {now}"
+    if isinstance(recorded, list) and isinstance(given, list):
+        ones, others = cast("list[object]", recorded), cast("list[object]", given)
+        if len(ones) == len(others):
+            for number, (was, now) in enumerate(zip(ones, others, strict=True)):
+                yield from _differences(was, now, f"{path}[{number}]")
+            return
+    # 1, 1.0 and true are three values.
+    if canonical_json(recorded) != canonical_json(given) and not _is_redacted(recorded, given):
+        yield f"{path or 'arguments'}: recorded {_shorten(recorded)}, now {_shorten(given)}"
+
+
+def _is_redacted(recorded: object, given: object) -> bool:
+    """Whether a text was recorded as another one with marks in place of its secrets."""
+    if not (isinstance(recorded, str) and isinstance(given, str) and MARK.search(recorded)):
+        return False
+    parts = [re.escape(part) for part in MARK.split(recorded)]
+    return re.fullmatch(".+".join(parts), given, re.DOTALL) is not None
 
 
 def _key_differences(recorded: Key, asked: Key) -> Iterator[str]:
