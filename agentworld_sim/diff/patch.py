@@ -11,7 +11,6 @@ from base64 import b85encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
-from typing import Literal
 
 from agentworld_sim.types.files import Blobs, FileEntry, FileTree, normal_path
 
@@ -120,62 +119,6 @@ def _quote(path: str) -> str:
     return '"' + "".join(escaped) + '"'
 
 
-ChangeKind = Literal["added", "removed", "kind", "modified", "mode", "owner", "mtime"]
-"""The most important thing that happened to a path; `FileChange` carries both entries."""
-
-_LETTERS: dict[str, str] = {"added": "A", "removed": "D", "kind": "T"}
-"""Of the others `M`."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class FileChange:
-    """One path that differs. Its text form is one line: `M /srv/app/run  mode 0644 → 0755`."""
-
-    path: str
-    kind: ChangeKind
-    before: FileEntry | None
-    after: FileEntry | None
-
-    def __repr__(self) -> str:
-        return f"FileChange({str(self)!r})"
-
-    def __str__(self) -> str:
-        details = "; ".join(self._details())
-        return f"{_LETTERS.get(self.kind, 'M')} {self.path}" + (f"  {details}" if details else "")
-
-    def _details(self) -> Iterator[str]:
-        before, after = self.before, self.after
-        if before is None or after is None:
-            return
-        if before.kind != after.kind:
-            yield f"{before.kind} → {after.kind}"
-        elif before.kind == "symlink" and before.content != after.content:
-            yield f"link {before.content} → {after.content}"
-        if before.mode != after.mode:
-            yield f"mode {before.mode:04o} → {after.mode:04o}"
-        if (before.owner, before.group) != (after.owner, after.group):
-            yield f"owner {before.owner}:{before.group} → {after.owner}:{after.group}"
-        if self.kind == "mtime":
-            yield "mtime"
-
-
-def tree_diff(before: FileTree, after: FileTree, *, mtimes: bool = False) -> list[FileChange]:
-    """The paths that differ, in order.
-
-    Args:
-        before: the older tree.
-        after: the newer tree.
-        mtimes: also list paths whose modification time alone differs.
-    """
-    changes: list[FileChange] = []
-    for path in before.changes_to(after):
-        old, new = before.get(path), after.get(path)
-        kind = _kind_of(old, new)
-        if kind != "mtime" or mtimes:
-            changes.append(FileChange(path, kind, old, new))
-    return changes
-
-
 def patch_text(before: FileTree, after: FileTree, blobs: Blobs, *, root: str = "/") -> str:
     """A patch in git's own format that turns `before` into `after`; `git apply` accepts it.
 
@@ -204,22 +147,6 @@ def patch_text(before: FileTree, after: FileTree, blobs: Blobs, *, root: str = "
         else:
             parts.append(file_patch(relative, old, new))
     return "".join(parts)
-
-
-def _kind_of(before: FileEntry | None, after: FileEntry | None) -> ChangeKind:
-    if before is None:
-        return "added"
-    if after is None:
-        return "removed"
-    if before.kind != after.kind:
-        return "kind"
-    if before.content != after.content:
-        return "modified"
-    if before.mode != after.mode:
-        return "mode"
-    if (before.owner, before.group) != (after.owner, after.group):
-        return "owner"
-    return "mtime"
 
 
 def _git_file(entry: FileEntry | None, blobs: Blobs) -> GitFile | None:
