@@ -297,26 +297,27 @@ def without_volatile(path: str, value: Any, volatile: Sequence[str]) -> Any:
 def _differences(recorded: object, given: object, path: str = "") -> Iterator[str]:
     """What differs between two JSON values, each as `path: recorded X, now Y`."""
     if isinstance(recorded, Mapping) and isinstance(given, Mapping):
-        one = cast("Mapping[str, object]", recorded)
-        other = cast("Mapping[str, object]", given)
-        for key in dict.fromkeys([*one, *other]):
+        before = cast("Mapping[str, object]", recorded)
+        after = cast("Mapping[str, object]", given)
+        for key in dict.fromkeys([*before, *after]):
             where = f"{path}.{key}" if path else key
-            if key not in other:
-                yield f"{where}: recorded {_shorten(one[key])}, not given now"
-            elif key not in one:
-                yield f"{where}: not recorded, now {_shorten(other[key])}"
+            if key not in after:
+                yield f"{where}: recorded {_shorten(before[key])}, not given now"
+            elif key not in before:
+                yield f"{where}: not recorded, now {_shorten(after[key])}"
             else:
-                yield from _differences(one[key], other[key], where)
+                yield from _differences(before[key], after[key], where)
         return
     if isinstance(recorded, list) and isinstance(given, list):
         ones, others = cast("list[object]", recorded), cast("list[object]", given)
         if len(ones) == len(others):
-            for number, (was, now) in enumerate(zip(ones, others, strict=True)):
-                yield from _differences(was, now, f"{path}[{number}]")
+            for number, (one, other) in enumerate(zip(ones, others, strict=True)):
+                yield from _differences(one, other, f"{path}[{number}]")
             return
+    was, now = cast("object", recorded), cast("object", given)
     # 1, 1.0 and true are three values.
-    if canonical_json(recorded) != canonical_json(given) and not _is_redacted(recorded, given):
-        yield f"{path or 'arguments'}: recorded {_shorten(recorded)}, now {_shorten(given)}"
+    if canonical_json(was) != canonical_json(now) and not _is_redacted(was, now):
+        yield f"{path or 'arguments'}: recorded {_shorten(was)}, now {_shorten(now)}"
 
 
 def _is_redacted(recorded: object, given: object) -> bool:
