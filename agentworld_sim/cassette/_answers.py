@@ -217,14 +217,8 @@ class Answers:
 def in_order(
     known: Iterable[Entry], new: Iterable[Entry], kept: Iterable[Entry] = ()
 ) -> list[Entry]:
-    """The new ones in the order of their places; what the file has already stays in its order, so that a
-    difference shows what is different.
-
-    Args:
-        known: What the file has.
-        new: What was recorded now.
-        kept: What of the file stays beside it.
-    """
+    """The new ones in the order of their places, and what is kept of the file; what it has already stays in its
+    order, so that a difference shows what is different."""
     ranks = {one.identity: rank for rank, one in enumerate(known)}
     ordered: list[tuple[int, int, Entry]] = []
     at = -1
@@ -239,14 +233,8 @@ def in_order(
 
 
 def miss(path: Path, key: Key, recorded: Iterable[Entry] | None, why: str) -> CassetteMiss:
-    """The error for a question without an answer.
-
-    Args:
-        path: The cassette.
-        key: What was asked.
-        recorded: All answers of the cassette; `None` when there is no file.
-        why: Why nobody is asked instead.
-    """
+    """The error for a question without an answer, and why nobody is asked instead. `recorded` is `None` when there
+    is no file."""
     where, asked = str(path), key.describe()
     if recorded is None:
         return CassetteMiss(f"{asked} was not recorded: there is no cassette {where!r}, and {why}.")
@@ -276,13 +264,8 @@ def same(recorded: object, given: object) -> bool:
 
 
 def without_volatile(path: str, value: Any, volatile: Sequence[str]) -> Any:
-    """A JSON value without the fields whose values differ each time.
-
-    Args:
-        path: The tool that takes or gives it.
-        value: The value.
-        volatile: Patterns of `tool.path`; the places in lists are no part of a path.
-    """
+    """A JSON value without the fields whose values differ each time: patterns of `tool.path`, of which the places
+    in lists are no part."""
     if volatile and isinstance(value, Mapping):
         return {
             key: without_volatile(f"{path}.{key}", one, volatile)

@@ -165,11 +165,7 @@ class StateParts:
     """The digests of the worlds of one scenario."""
 
     def __init__(self, files_sum: int | None = None, seed: int = 0) -> None:
-        """
-        Args:
-            files_sum: Hash of the machine's files before the scenario's came to it.
-            seed: What the worlds begin with.
-        """
+        """`files_sum`: of the machine's files before the scenario's came to it."""
         from agentworld_sim.engines.shell import Machine, machine_sum
 
         self._base = machine_sum(Machine()) if files_sum is None else files_sum
@@ -178,12 +174,7 @@ class StateParts:
         self._values: tuple[Mapping[str, Any], int] = ({}, 0)
 
     def of(self, state: WorldState, files_sum: int | None = None) -> dict[str, str]:
-        """The parts of a state; those that say nothing are left out.
-
-        Args:
-            state: The world before the turn.
-            files_sum: The files in the middle of the turn; those of `state` by default.
-        """
+        """The parts of the state before a turn, or with other files in its middle; what says nothing is left out."""
         if files_sum is None:
             files_sum = self._files_sum(state.files)
         parts: dict[str, str] = {}

@@ -118,12 +118,8 @@ class Cassette:
         )
 
     def text(self, *, all_before: bool = False) -> str:
-        """The file's text.
-
-        Args:
-            all_before: Keep what came before each answer, also where nothing has to be told apart: for
-                a file that another process may add to.
-        """
+        """The file's text. `all_before` keeps what came before each answer, also where nothing has to be told apart:
+        for a file that another process may add to."""
         answers = Answers(self.entries)
         document: dict[str, Any] = {MARK: FORMAT, "model": self.model}
         if self.tools or self.volatile:

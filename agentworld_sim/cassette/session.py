@@ -221,15 +221,8 @@ class CassetteSession:
     async def answer(
         self, question: KeyedQuestion, ask: Callable[[], Awaitable[Mapping[str, Any]]] | None
     ) -> tuple[Mapping[str, Any], bool]:
-        """The answer to a question of a world, and whether it was recorded before.
-
-        Args:
-            question: The question.
-            ask: Asks a model; `None` where there is none.
-
-        Raises:
-            CassetteMiss: it is not recorded, and nobody may be asked.
-        """
+        """The answer to a question of a world, and whether it was recorded before. Raises `CassetteMiss` where it is
+        not, and nobody may be asked."""
         self._needed = True
         if ask is None or not (self.records or self._mode == "verify"):
             return self._find_recorded(question).answer, True
@@ -316,11 +309,7 @@ class RecordedModel:
     """
 
     def __init__(self, session: CassetteSession, inner: WorldImaginer | None) -> None:
-        """
-        Args:
-            session: What records and replays.
-            inner: The model to ask; `None` to replay without one.
-        """
+        """`inner`: the model to ask; `None` to replay without one."""
         self._session = session
         self._inner = inner
 
