@@ -217,14 +217,9 @@ class Recorder:
             write_file(self._path, _without_torn(data.decode()))
 
     def _append(self, data: bytes) -> None:
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND)
-        try:
-            # One write: what other processes append stands before or after it.
-            written = os.write(descriptor, data)
-            while written < len(data):
-                written += os.write(descriptor, data[written:])
-        finally:
-            os.close(descriptor)
+        # One write: what other processes append stands before or after it.
+        with self._path.open("ab", buffering=len(data) + 1) as file:
+            file.write(data)
 
 
 def write_file(path: Path, text: str) -> None:

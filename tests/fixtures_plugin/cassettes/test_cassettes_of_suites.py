@@ -75,6 +75,7 @@ def test_a_miss_fails_the_test_and_shows_what_is_recorded(cities: Suite) -> None
     )
 
 
+@pytest.mark.slow
 def test_drift_fails_the_test_in_verify(cities: Suite, server: ScriptedModelServer) -> None:
     cities.run()
     # Another process: the model of this one remembers what it said.
