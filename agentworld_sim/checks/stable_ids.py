@@ -230,8 +230,9 @@ def _change(identity: Identity, now: Fields, before: Fields) -> str | None:
     _, name, number = identity
     for key, value in now.items():
         held = before.get(key)
-        scalars = isinstance(value, str | int | float) and isinstance(held, str | int | float)
-        if key != name and scalars and not _is_volatile(key) and not _is_equal(value, held):
+        if not (isinstance(value, str | int | float) and isinstance(held, str | int | float)):
+            continue
+        if key != name and not _is_volatile(key) and not _is_equal(value, held):
             return f"{key!r} of {name} {number!r} is {_short(value)} here and was {_short(held)}"
     return None
 
