@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -244,19 +245,15 @@ def _is_equal(one: Scalar, other: Scalar) -> bool:
         return _is_beginning(one, other) or _is_beginning(other, one)
     if isinstance(one, bool) or isinstance(other, bool):
         return False
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return abs(one - other) <= 1e-6 * max(abs(one), abs(other))
     # A number and its text, a time in two forms: the same thing may be written differently.
-    return True
+    return isinstance(one, str) or isinstance(other, str) or math.isclose(one, other, rel_tol=1e-6)
 
 
 def _is_beginning(short: str, long: str) -> bool:
     """Whether a text is another one cut short; an empty one is."""
     stem = short.rstrip()
-    cut = stem.endswith(("…", "...", "[truncated]"))
-    return not stem or (
-        cut and long.startswith(stem.removesuffix("[truncated]").rstrip("….").rstrip())
-    )
+    whole = stem.removesuffix("[truncated]").rstrip("…. ")
+    return not stem or (stem.endswith(("…", "...", "[truncated]")) and long.startswith(whole))
 
 
 def _short(value: Scalar) -> str:
