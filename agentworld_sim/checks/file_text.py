@@ -155,8 +155,9 @@ def _is_part(rows: Sequence[str], held: Sequence[str]) -> bool:
     stretches: list[list[str]] = [[]]
     for number, row in enumerate(rows):
         near_end = number < _ENVELOPE_LINES or len(rows) - number <= _ENVELOPE_LINES
-        cut = _CUT.search(row[-_ENVELOPE_CHARS:]) or (near_end and _is_envelope(row))
-        if row not in lines and cut:
+        if row in lines:
+            stretches[-1].append(row)
+        elif _CUT.search(row[-_ENVELOPE_CHARS:]) or (near_end and _is_envelope(row)):
             stretches.append([])
         else:
             stretches[-1].append(row)
