@@ -1,9 +1,8 @@
 """What a client talks to: each request goes to the world, to the mirror's own listing, or, for what the
 access rules name `real`, to the upstream.
 
-Who says what: what the simulated tool says is a result, also when it is an error (`isError`). What the
-protocol says (no such tool) and what our own failures say (a damaged store) are JSON-RPC errors: an
-agent must not take them for the tool's words.
+Who says what: what the simulated tool says is a result, also when it is an error (`isError`). What
+our own failures say (a damaged store) are JSON-RPC errors: an agent must not take them for the tool's words.
 """
 
 from __future__ import annotations
@@ -38,7 +37,13 @@ from pydantic import BaseModel, ValidationError
 from agentworld_mcp_shim._listing import LISTS
 from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, MirroredTool
 from agentworld_mcp_shim._resources_and_prompts import ResourcesAndPrompts
-from agentworld_mcp_shim._results import CallOutcome, call_outcome, encodable, without_marks
+from agentworld_mcp_shim._results import (
+    CallOutcome,
+    call_outcome,
+    encodable,
+    tool_result,
+    without_marks,
+)
 from agentworld_mcp_shim._tool_calls import ToolCalls
 from agentworld_sim.errors import AgentworldError, StoreError, UnknownWorldError
 from mcp import MCPError
@@ -150,7 +155,7 @@ class MirrorHandlers:
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool of the upstream; `None` when it has no such tool."""
         tool = self.mirror.tools.get(name)
-        return None if tool is None else tool.input.content
+        return None if tool is None else tool.input_schema
 
     async def _list_tools(
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
@@ -183,7 +188,7 @@ class MirrorHandlers:
         """One call.
 
         Raises:
-            MCPError: there is no such tool, or the world failed; it is as it was.
+            MCPError: the world failed; it is as it was.
         """
         began, outcome = time.perf_counter(), CallOutcome("none", "cancelled")
         try:
@@ -209,7 +214,7 @@ class MirrorHandlers:
                 return result
         tool = self.mirror.tools.get(name)
         if tool is None:
-            return self._calls.unknown(name, self.mirror)
+            return tool_result(f"Unknown tool: {name}", {}, is_error=True)
         world = await self._worlds(context)
         # Not what a scenario says: others may have written it, and a world brings its own along.
         allowed = self._access.get(tool.world_name) == "real"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from agentworld_mcp_shim._argument_errors import Schema, ValidationStyle, validation_style
 from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
 from agentworld_sim import __version__
 from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.schema.validate import MalformedSchema, schema_problem
 from agentworld_sim.toolkits import infer_domain
 from agentworld_sim.types.tools import ToolSpec
 
@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 
 LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 """What a listing of the newest protocol must carry, for upstreams that speak an older one."""
-
 
 SEPARATOR = "__"
 """Between an upstream's name and a tool's, where several upstreams are shown as one."""
@@ -45,74 +44,64 @@ class Origin(NamedTuple):
     """The request's parameters with the names that this upstream uses."""
 
 
-class _Form:
-    """What a tool demands and gives; one for all views of the tool."""
-
-    def __init__(self, listed: Mapping[str, Any]) -> None:
-        self.problem = _shape_problem(listed)
-        sound = self.problem is None
-        self.input = Schema(listed["inputSchema"] if sound else {})
-        self.output = (
-            Schema(listed["outputSchema"]) if sound and listed.get("outputSchema") else None
-        )
-        self.takes_text = self.output is not None and _takes_text(self.output.content)
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MirroredTool:
     """One tool of an upstream, as one view shows it."""
 
-    def __init__(
-        self, name: str, listed: Mapping[str, Any], *, world_name: str = "", upstream: str = ""
-    ) -> None:
-        self.name = name
-        """What a client calls it."""
-        self.world_name = world_name or name
-        """What the world calls it."""
-        self.upstream = upstream
-        """The name of the upstream that has it; empty when there is only one."""
-        self.upstream_name = name
-        """What that upstream calls it."""
-        self.listed = listed
-        """As it came over the wire."""
-        self._form = _Form(listed)
+    name: str
+    """What a client calls it."""
+    listed: Mapping[str, Any]
+    """As it came over the wire."""
+    upstream: str = ""
+    """The name of the upstream that has it; empty when there is only one."""
+    upstream_name: str = ""
+    """What that upstream calls it."""
+    world_name: str = ""
+    """What the world calls it."""
+    problems: list[str] = field(default_factory=list[str])
+    """Why it cannot be answered whatever it binds to; one list for all views of the tool."""
 
     @property
     def problem(self) -> str | None:
-        """Why it cannot be answered whatever it binds to; `None` when nothing is wrong with it."""
-        return self._form.problem
-
-    @problem.setter
-    def problem(self, problem: str) -> None:
-        self._form.problem = problem
+        """The first of `problems`."""
+        return self.problems[0] if self.problems else None
 
     @property
-    def input(self) -> Schema:
-        """The schema of its arguments."""
-        return self._form.input
+    def input_schema(self) -> Mapping[str, Any]:
+        """The schema of its arguments; empty when it has none that could be one."""
+        schema: object = self.listed.get("inputSchema")
+        return cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
 
     @property
-    def output(self) -> Schema | None:
+    def output_schema(self) -> Mapping[str, Any] | None:
         """The schema of its structured results."""
-        return self._form.output
+        return None if self.problem else self.listed.get("outputSchema") or None
 
     @property
     def takes_text(self) -> bool:
         """Whether its output schema is `{"result": string}`: how the SDK declares a plain text."""
-        return self._form.takes_text
+        # By its shape, not by validation: this is asked of every tool at start-up.
+        schema = self.output_schema or {}
+        result: object = schema.get("properties", {}).get("result")
+        return (
+            isinstance(result, dict)
+            and cast("dict[str, Any]", result).get("type") == "string"
+            and set(schema.get("required", ())) <= {"result"}
+        )
 
-    def shown_as(self, name: str) -> MirroredTool:
-        """The same tool under another name; what is found wrong with one is wrong with both."""
-        other = object.__new__(MirroredTool)
-        other.__dict__.update(self.__dict__)
-        other.name = name
-        return other
-
-    def schema_problem(self) -> str | None:
+    def examine(self) -> str | None:
         """What is wrong with its schemas as JSON Schemas; `None` when they can be used."""
-        for kind, schema in (("input", self.input), ("output", self.output)):
-            if schema is not None and (problem := schema.problem()) is not None:
-                return f"its {kind} schema is malformed: {problem}"
+        for kind, schema in (("input", self.input_schema), ("output", self.output_schema)):
+            try:
+                schema_problem(schema or {}, {})
+            except MalformedSchema as error:
+                return malformed(kind, error)
         return None
+
+
+def malformed(kind: str, error: MalformedSchema) -> str:
+    """The problem of a tool whose input or output schema is none."""
+    return f"its {kind} schema is malformed: {str(error).removeprefix('malformed JSON schema: ')}"
 
 
 class Mirror:
@@ -147,11 +136,8 @@ class Mirror:
     def list_page(self, method: str, cursor: str | None, version: str) -> Page | None:
         """A page of any list; `None` when no page has the cursor.
 
-        Args:
-            method: The list request, for example `resources/list`.
-            cursor: The client's.
-            version: The protocol version it speaks. What this version cannot express is left out,
-                because the client would reject the whole list for it.
+        What the client's protocol version cannot express is left out, because the client would reject the
+        whole list for it.
         """
         found = self.listing.pages(method).get(cursor)
         if found is None:
@@ -160,14 +146,6 @@ class Mirror:
         if key not in self._shaped:
             self._shaped[key] = _expressible(method, {**LIST_DEFAULTS, **found}, version)
         return self._shaped[key]
-
-    @property
-    def style(self) -> ValidationStyle:
-        """How the server speaks of mistakes: as its tools' schemas look."""
-        styles: set[ValidationStyle] = {
-            validation_style(tool.input.content) for tool in self.tools.values()
-        }
-        return styles.pop() if len(styles) == 1 else "pydantic"
 
     def specs(self, binds: Mapping[str, str]) -> list[ToolSpec]:
         """The tools as the world is given them.
@@ -185,9 +163,9 @@ class Mirror:
             ToolSpec(
                 name=tool.world_name,
                 description=tool.listed.get("description") or "",
-                input_schema=tool.input.content,
+                input_schema=tool.input_schema,
                 # A world demands structured content for a schema; text is wrapped by us, afterwards.
-                output_schema=tool.output.content if tool.output and not tool.takes_text else None,
+                output_schema=None if tool.takes_text else tool.output_schema,
                 annotations=tool.listed.get("annotations") or {},
                 binds_to=binds.get(tool.name),
             )
@@ -197,57 +175,49 @@ class Mirror:
         return [replace(spec, domain=infer_domain(spec)) for spec in specs]
 
     async def bind(self, world: World, specs: Sequence[ToolSpec]) -> World:
-        """Gives a world the mirror's tools.
-
-        Returns:
-            The same world.
-        """
+        """Gives a world the mirror's tools, and returns it."""
         known = len(self.warnings)
-
-        def bind() -> None:
-            bound = world.add_tools(specs)
-            self.examine([tool.name for tool in bound if tool.access == "simulate"])
-
         # In a thread, because thousands of tools take a while and a client is being served.
-        await asyncio.to_thread(bind)
+        await asyncio.to_thread(self.bind_at_once, world, specs)
         for warning in self.warnings[known:]:
             logger.warning("%s", warning)
         return world
 
-    def examine(self, names: Iterable[str]) -> None:
-        """Looks whether the schemas of these tools can be used; those that cannot get a `problem`.
+    def bind_at_once(self, world: World, specs: Sequence[ToolSpec]) -> None:
+        """Gives a world the mirror's tools, and refuses those whose schemas cannot be used.
 
-        All at once would cost seconds for thousands of tools, and only bound ones are ever used.
+        To examine all would cost seconds for thousands of tools, and only bound ones are ever used.
         """
-        wanted = set(names)
+        bound = {tool.name for tool in world.add_tools(specs) if tool.access == "simulate"}
         for tool in self.tools.values():
-            if tool.world_name not in wanted:
-                continue
-            if tool.problem is None and (problem := tool.schema_problem()) is not None:
+            if tool.world_name in bound and tool.problem is None and (problem := tool.examine()):
                 self._refuse(tool, problem)
 
     def _add(self, number: int, listed: object) -> None:
-        name = cast("dict[str, Any]", listed).get("name") if isinstance(listed, dict) else None
+        tool = cast("dict[str, Any]", listed) if isinstance(listed, dict) else {}
+        name: object = tool.get("name")
         if not isinstance(name, str) or not name:
             self.warnings.append(f"tool {number + 1} of the upstream has no name; it is left out.")
             return
-        world_name = f"{self.upstream}{SEPARATOR}{name}" if self.upstream else name
-        tool = MirroredTool(
-            name, cast("dict[str, Any]", listed), world_name=world_name, upstream=self.upstream
-        )
         earlier = self.tools.get(name)
         if earlier is None:
-            self.tools[name] = tool
-            if tool.problem is not None:
-                self.warnings.append(f"{name!r} is refused: {tool.problem}.")
-        elif earlier.listed == tool.listed:
+            self.tools[name] = added = MirroredTool(
+                name=name,
+                listed=tool,
+                upstream=self.upstream,
+                upstream_name=name,
+                world_name=f"{self.upstream}{SEPARATOR}{name}" if self.upstream else name,
+            )
+            if problem := _shape_problem(tool):
+                self._refuse(added, problem)
+        elif earlier.listed == tool:
             self.warnings.append(f"the upstream lists {name!r} twice, in the same words.")
         else:
             self._refuse(earlier, "the upstream lists two different tools of that name")
 
     def _refuse(self, tool: MirroredTool, problem: str) -> None:
         if tool.problem is None:
-            tool.problem = problem
+            tool.problems.append(problem)
             self.warnings.append(f"{tool.name!r} is refused: {problem}.")
 
 
@@ -264,7 +234,7 @@ class MergedMirror(Mirror):
         for name, mirror in self._mirrors.items():
             self.warnings += [f"{name}: {warning}" for warning in mirror.warnings]
             for tool in mirror.tools.values():
-                self.tools[tool.world_name] = tool.shown_as(tool.world_name)
+                self.tools[tool.world_name] = replace(tool, name=tool.world_name)
         self.warnings += self._clashes
 
     def origin(self, method: str, params: Mapping[str, Any]) -> Origin:
@@ -414,51 +384,31 @@ def _template(template: str) -> UriTemplate | None:
         return None
 
 
-def _takes_text(schema: Mapping[str, Any]) -> bool:
-    # By its shape, not by validation: this is asked of every tool at start-up.
-    result: object = schema.get("properties", {}).get("result")
-    return (
-        isinstance(result, dict)
-        and cast("dict[str, Any]", result).get("type") == "string"
-        and set(schema.get("required", ())) <= {"result"}
-    )
-
-
 def _shape_problem(listed: Mapping[str, Any]) -> str | None:
-    """What is wrong with a tool before its schema is looked at as one."""
-    for key, needed in (("inputSchema", True), ("outputSchema", False)):
-        schema = listed.get(key)
-        if schema is None and not needed:
+    """What is wrong with a tool before its schemas are looked at as such."""
+    for key in ("inputSchema", "outputSchema"):
+        schema: object = listed.get(key)
+        if schema is None and key == "outputSchema":
             continue
         if schema is None:
             return f"it has no {key}"
         if not isinstance(schema, dict):
-            return f"its {key} is {_kind(schema)}, not an object"
+            return f"its {key} is not an object"
         content = cast("dict[str, Any]", schema)
-        if needed and content.get("type") != "object":
+        if key == "inputSchema" and content.get("type") != "object":
             return f'its {key} must have "type": "object"; it has {content.get("type")!r}'
         properties: object = content.get("properties", {})
         if not isinstance(properties, dict):
-            return f"the properties of its {key} are {_kind(properties)}, not an object"
+            return f"the properties of its {key} are not an object"
         for name, value in cast("dict[str, object]", properties).items():
             if not isinstance(value, dict | bool):
-                return f"the property {name!r} of its {key} is {_kind(value)}, not a schema"
+                return f"the property {name!r} of its {key} is not a schema"
         required: object = content.get("required", [])
         if not isinstance(required, list) or not all(
             isinstance(name, str) for name in cast("list[object]", required)
         ):
             return f"the required names of its {key} are not a list of names"
     return None
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        return "a number"
-    return "a list" if isinstance(value, list) else "a string"
 
 
 def _expressible(method: str, page: dict[str, Any], version: str) -> Page:

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 def refuse_call(world: World, tool: MirroredTool) -> str:
     """The error that an agent gets. The reason and the remedy are logged: it can do nothing with them."""
-    problem = tool.problem or tool.schema_problem()
+    problem = tool.problem or tool.examine()
     if problem is not None:
         logger.warning("%r is refused: %s. Its server's author has to mend it.", tool.name, problem)
         return f"{tool.name!r} was not called, and nothing was changed: {problem}."

@@ -95,7 +95,7 @@ class ResourcesAndPrompts:
                 if isinstance(value, str):
                     yield value
         for tool in self._mirror.tools.values():
-            schema: object = tool.input.content.get("properties", {}).get(argument)
+            schema: object = tool.input_schema.get("properties", {}).get(argument)
             if isinstance(schema, dict):
                 for value in cast("dict[str, Any]", schema).get("enum") or ():
                     if isinstance(value, str):

@@ -46,9 +46,7 @@ def world_server(
     """
     mirror = Mirror(_listing(world, tools, folder or Path(), without))
     if tools is not None:
-        specs = mirror.specs(binds_to or {})
-        bound = world.add_tools(specs)
-        mirror.examine([tool.name for tool in bound if tool.access == "simulate"])
+        mirror.bind_at_once(world, mirror.specs(binds_to or {}))
     elif binds_to:
         raise UsageError("binds_to goes with tools that are given; the world's own are bound.")
 

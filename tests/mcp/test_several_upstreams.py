@@ -247,7 +247,7 @@ def test_a_view_of_one_upstream_has_native_names_and_the_same_faults() -> None:
     assert list(own.tools) == ["bash"]
     assert list(merged.tools) == ["a__bash", "b__bash"]
     assert own.tools["bash"].world_name == merged.tools["a__bash"].world_name == "a__bash"
-    merged.tools["a__bash"].problem = "it is odd"
+    merged.tools["a__bash"].problems.append("it is odd")
     assert own.tools["bash"].problem == "it is odd"
     assert merged.tools["b__bash"].problem is None
     assert merged.tools["b__bash"].upstream_name == "bash"

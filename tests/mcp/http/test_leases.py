@@ -46,7 +46,7 @@ async def pool_of(
 
 
 def named(world_id: str, principal: str | None = None) -> WorldKey:
-    return WorldKey(id=world_id, source="url", principal=principal, over_http=True)
+    return WorldKey(id=world_id, principal=principal)
 
 
 async def run(pool: WorldPool, key: WorldKey, command: str) -> str:
@@ -95,14 +95,13 @@ async def test_a_world_whose_time_is_over_is_gone_also_before_anybody_removed_it
         # This process has not heard that the other one has used it.
         assert await run(one, named("w"), "ls /srv") == "x\n"
         clock.now += HOUR
-        assert not await other.has("w")
         assert await run(other, named("w"), "ls /srv") == ""
 
 
 async def test_the_world_of_the_process_is_kept(tmp_path: Path) -> None:
     clock = Clock()
     async with pool_of(tmp_path, clock) as pool:
-        key = WorldKey(id=pool.run.world, source="process", over_http=True)
+        key = WorldKey(id=pool.run.world)
         await run(pool, key, "touch /srv/x")
         clock.now += 1000 * HOUR
         await pool.sweep()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from agentworld_mcp_shim._http._sessions import SignedSessions
-from agentworld_mcp_shim._keys import owned_id, owner_of
+from agentworld_mcp_shim._keys import owned_id, owner_prefix
 from agentworld_sim.runtime.history import check_world_id
 from mcp import MCPError
 from tests.mcp.http.conftest import TOKENS, Serve, calling, initialize, said, world_of
@@ -79,7 +79,7 @@ def test_no_name_leads_into_the_worlds_of_another_principal(
         except MCPError:
             continue
         check_world_id(world)
-        assert world.startswith(owner_of(principal))
+        assert world.startswith(owner_prefix(principal))
         assert owned_id(world, principal) == world
         if one != other:
             with pytest.raises(MCPError, match="there is no world"):
