@@ -213,8 +213,7 @@ def _list_files() -> None:
     from agentworld_mcp_shim.wrapping import usual_files
     from agentworld_mcp_shim.wrapping._clients import server_lists
     from agentworld_mcp_shim.wrapping._config_files import read_file
-    from agentworld_mcp_shim.wrapping._config_rewrite import BOM
-    from agentworld_mcp_shim.wrapping._config_text import read_config
+    from agentworld_mcp_shim.wrapping._config_rewrite import read_client_config
     from agentworld_mcp_shim.wrapping._entry_rewrite import starts_shim
 
     files = usual_files(Path(), Path.home())
@@ -222,12 +221,12 @@ def _list_files() -> None:
         _say("no client's configuration file was found here. Name one: agentworld mcp wrap FILE")
         return
     for client, path in files:
-        try:
-            config = read_config(read_file(path).text.removeprefix(BOM), client.format)
-        except UsageError as error:
-            click.echo(f"{path}  ({client.title}): cannot be read: {error}")
-            continue
         click.echo(f"{path}  ({client.title})")
+        try:
+            config, _ = read_client_config(read_file(path).text, path, client.name)
+        except UsageError as error:
+            click.echo(f"  {error}")
+            continue
         for servers in server_lists(config, client):
             for name, entry in config.at(servers).items():
                 click.echo(f"  {name}{'  (wrapped)' if starts_shim(entry, client) else ''}")
@@ -252,15 +251,15 @@ def _report(rewritten: RewrittenConfig, source: ConfigFile, choice: FileChoice) 
 
 
 def _report_command(one: EntryOutcome) -> None:
-    from agentworld_mcp_shim.wrapping._argument_secrets import hide_secrets
+    from agentworld_mcp_shim.wrapping._entry_rewrite import hide_secrets
 
-    off = " (switched off)" if one.off else ""
-    visible = hide_secrets(one.command)
-    if one.command:
-        click.echo(f"  {one.server}{off} starts: {shlex.join(visible)}", err=True)
-    else:
-        click.echo(f"  {one.server}{off} starts nothing; the client connects to its URL", err=True)
-    notes = list(one.notes)
+    visible, notes = hide_secrets(one.command), list(one.notes)
+    starts = (
+        f"starts: {shlex.join(visible)}"
+        if visible
+        else "starts nothing; the client connects to its URL"
+    )
+    click.echo(f"  {one.server}{' (switched off)' * one.off} {starts}", err=True)
     if one.fate == "wrapped":
         click.echo(f"    with {', '.join(one.variables)}", err=True)
         if visible != list(one.command):
@@ -339,19 +338,11 @@ def _deliver(
 
 
 def _print_difference(source: ConfigFile, text: str, to: Path) -> None:
-    lines = difflib.unified_diff(
-        source.text.splitlines(keepends=True),
-        text.splitlines(keepends=True),
-        str(source.path),
-        str(to),
-    )
     colours = {"+": "green", "-": "red", "@": "cyan"}
-    for line in lines:
-        header = line.startswith(("---", "+++"))
-        colour = None if header else colours.get(line[0])
-        click.secho(line.rstrip("\r\n"), fg=colour, bold=header or None)
-        if not line.endswith("\n"):
-            click.echo("\\ No newline at end of file")
+    for line in difflib.unified_diff(
+        source.text.splitlines(), text.splitlines(), str(source.path), str(to), lineterm=""
+    ):
+        click.secho(line, fg=colours.get(line[:1]))
 
 
 def _say(text: str) -> None:
