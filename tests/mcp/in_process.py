@@ -30,7 +30,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from agentworld_mcp_shim import _stdio, _upstream
 from agentworld_mcp_shim._command import _explain, _serve, _snapshot
-from agentworld_mcp_shim._command._group import mcp
+from agentworld_mcp_shim._command import mcp
 from agentworld_mcp_shim._http import _serving
 from agentworld_mcp_shim._http._main import serve_http
 from agentworld_mcp_shim._listing import Listing

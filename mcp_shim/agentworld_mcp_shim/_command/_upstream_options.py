@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from agentworld_mcp_shim._environment import SERVER_VARIABLE
+from agentworld_sim.cli.options import with_options
 from agentworld_sim.errors import UsageError
 from agentworld_sim.runtime.access import checked_access
 from agentworld_sim.types.tools import Access
@@ -25,24 +24,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 def option_group(
     name: str, make: Callable[..., object], *options: Callable[[Any], Any]
 ) -> Callable[[F], F]:
-    """Several options that a command gets as one value.
+    """Several options, in the order of the help, that a command gets as one value called `name`.
 
-    Args:
-        name: What the command's parameter is called.
-        make: Makes the value; its parameters are named like the options.
-        options: The options, in the order of the help.
+    `make` makes the value; it is given the options by their names.
     """
-    taken = list(inspect.signature(make).parameters)
 
     def decorate(command: F) -> F:
-        @wraps(command)
-        def run(*arguments: Any, **values: Any) -> Any:
+        def run(**values: Any) -> Any:
             value = make(**{key: values.pop(key) for key in taken})
-            return command(*arguments, **{name: value}, **values)
+            return command(**{name: value}, **values)
 
-        decorated: Any = run
-        for option in reversed(options):
-            decorated = option(decorated)
+        # Where click collects what decorators ask for, the innermost first.
+        inner: list[click.Parameter] = getattr(command, "__click_params__", [])
+        decorated: Any = with_options(run, *options)
+        taken = [str(one.name) for one in decorated.__click_params__]
+        decorated.__click_params__ = [*inner, *decorated.__click_params__]
+        decorated.__doc__ = command.__doc__
         return decorated
 
     return decorate
@@ -52,21 +49,16 @@ def _settings(
     scenario: str | None,
     binds: tuple[str, ...],
     access: tuple[str, ...],
-    snapshots: tuple[str, ...],
-    upstreams: tuple[str, ...],
-    servers: Path | None,
-    server: str | None,
     upstream_timeout: float,
     upstream: tuple[str, ...],
+    **upstreams: Any,
 ) -> ShimSettings:
     from agentworld_mcp_shim._settings import ShimSettings
     from agentworld_mcp_shim._targets import targets_of
     from agentworld_mcp_shim._worlds import WorldChoice
 
     return ShimSettings(
-        targets=targets_of(
-            upstream, upstreams=upstreams, servers=servers, snapshots=snapshots, server=server
-        ),
+        targets=targets_of(upstream, **upstreams),
         worlds=WorldChoice(scenario=scenario),
         binds=parse_binds(binds),
         access=parse_access(access),
@@ -79,10 +71,8 @@ def start_upstreams(
 ) -> None:
     """Starts upstreams; before the long imports, so that they come up meanwhile.
 
-    Args:
-        targets: The upstreams.
-        started: What has been started, by name, to be closed by the caller also after a failure.
-        beside_snapshot: Whether also those whose tools a snapshot tells.
+    `started` is what has been started, by name, to be closed by the caller also after a failure;
+    `beside_snapshot` says whether also those are started whose tools a snapshot tells.
     """
     from agentworld_mcp_shim._upstream import start_upstream
 
