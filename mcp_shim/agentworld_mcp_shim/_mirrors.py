@@ -94,10 +94,9 @@ async def _hold_against_live(
             raise
         logger.warning("the snapshot %s cannot be compared: %s", target.snapshot, error)
         return
-    from agentworld_mcp_shim._secrets import hidden_values
     from agentworld_mcp_shim._snapshot import hide
 
-    changed = changes(seen_in(kept), seen_in(hide(live, hidden_values(target))))
+    changed = changes(seen_in(kept), seen_in(hide(live, target.secrets())))
     if changed is not None:
         _tell(
             settings,

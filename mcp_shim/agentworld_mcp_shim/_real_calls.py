@@ -21,7 +21,6 @@ from agentworld_mcp_shim._keys import CALLER
 from agentworld_mcp_shim._upstream import HttpUpstream, start_upstream
 from agentworld_mcp_shim._upstream_connection import UpstreamConnection, UpstreamGone
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.redaction.environment import secrets_of
 from agentworld_sim.types.tools import ToolCall
 from mcp import MCPError
 
@@ -254,18 +253,12 @@ def _envelope(method: str) -> dict[str, Any]:
 def _recorder(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> Recorder | None:
     if settings.record is None:
         return None
-    import os
-
     from agentworld_sim.cassette import Recorder
 
-    # What the servers are given to prove who calls must not be in a file of what they said.
-    secrets = set(secrets_of(os.environ))
-    for target in settings.targets:
-        secrets |= secrets_of(target.env)
-        secrets |= {word for value in target.headers.values() for word in value.split()}
     return Recorder(
         settings.record,
         tools=mirrors[""].specs(settings.binds),
         volatile=settings.volatile,
-        secrets=secrets,
+        # What the servers are given to prove who calls must not be in a file of what they said.
+        secrets=frozenset[str]().union(*(target.secrets() for target in settings.targets)),
     )

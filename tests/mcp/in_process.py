@@ -29,8 +29,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from agentworld_mcp_shim import _stdio, _upstream
-from agentworld_mcp_shim._command import _explain, _serve, _snapshot
-from agentworld_mcp_shim._command import mcp
+from agentworld_mcp_shim._command import _explain, _serve, _snapshot, mcp
 from agentworld_mcp_shim._http import _serving
 from agentworld_mcp_shim._http._main import serve_http
 from agentworld_mcp_shim._listing import Listing

@@ -64,13 +64,12 @@ def snapshot_command(
     finally:
         close_all({"": started})
 
-    from agentworld_mcp_shim._secrets import hidden_values
     from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot, snapshot_text
     from agentworld_mcp_shim._tool_listing import ToolListings, seen_in, upstream_key
     from agentworld_sim.store.home import home
 
     snapshot = Snapshot(listing=listing, name=name)
-    secrets = hidden_values(target)
+    secrets = target.secrets()
     if output is None:
         click.echo(snapshot_text(snapshot, secrets=secrets), nl=False)
     else:
