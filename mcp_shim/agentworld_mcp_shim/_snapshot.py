@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
-from agentworld_mcp_shim._tool_listing import listing_hash
 from agentworld_sim.errors import UsageError
 
 FORMAT = 1
@@ -40,14 +39,20 @@ def save_snapshot(path: Path, snapshot: Snapshot, *, secrets: Iterable[str] = ()
     Raises:
         UsageError: it cannot be written.
     """
-    text = snapshot_text(snapshot, secrets=secrets)
+    try:
+        write_whole(path, snapshot_text(snapshot, secrets=secrets))
+    except OSError as error:
+        raise UsageError(f"the snapshot {str(path)!r} cannot be written: {error}.") from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file all at once, or raises `OSError` and leaves what was there."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
-    except OSError as error:
+    finally:
         part.unlink(missing_ok=True)
-        raise UsageError(f"the snapshot {str(path)!r} cannot be written: {error}.") from error
 
 
 def snapshot_text(snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> str:
@@ -63,7 +68,6 @@ def snapshot_text(snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> str:
         "instructions": listing.instructions,
         "protocol_version": listing.protocol_version,
         "capabilities": listing.capabilities,
-        "tools_hash": listing_hash(listing),
         "lists": {
             method: [{"cursor": cursor, "page": page} for cursor, page in pages.items()]
             for method, pages in sorted(listing.lists.items())

@@ -64,9 +64,8 @@ def snapshot_command(
     finally:
         close_all({"": started})
 
+    from agentworld_mcp_shim._mirrors import seen_in, trust_tools
     from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot, snapshot_text
-    from agentworld_mcp_shim._tool_listing import ToolListings, seen_in, upstream_key
-    from agentworld_sim.store.home import home
 
     snapshot = Snapshot(listing=listing, name=name)
     secrets = target.secrets()
@@ -74,4 +73,4 @@ def snapshot_command(
         click.echo(snapshot_text(snapshot, secrets=secrets), nl=False)
     else:
         save_snapshot(output, snapshot, secrets=secrets)
-    ToolListings(home()).remember(upstream_key(target.command), seen_in(listing))
+    trust_tools(target.command, seen_in(listing))
