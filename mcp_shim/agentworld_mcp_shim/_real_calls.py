@@ -186,13 +186,7 @@ class RealCalls:
                 " the server's command or URL as well."
             )
         logger.info("connecting with the upstream %s for real calls", target.name or "server")
-        upstream = await asyncio.to_thread(
-            start_upstream,
-            target.command,
-            name=target.name,
-            env=target.env,
-            headers=target.headers,
-        )
+        upstream = await asyncio.to_thread(start_upstream, target)
         if isinstance(upstream, HttpUpstream):
             upstream.on_response.append(watch_end)
         connection = UpstreamConnection(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from agentworld_mcp_shim._listing import prompt_arguments
 from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, template_values
 from agentworld_sim.errors import UsageError, nearest
 from mcp import MCPError
@@ -63,7 +64,7 @@ class ResourcesAndPrompts:
         if listed is None:
             near = nearest(name, self._prompts())
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}{near and '.' + near}")
-        taken = list(_arguments(listed))
+        taken = list(prompt_arguments(listed))
         missing = [one for one, required in taken if required and one not in arguments]
         if missing:
             raise MCPError(INVALID_PARAMS, f"Missing required arguments: {', '.join(missing)}")
@@ -116,15 +117,6 @@ class ResourcesAndPrompts:
             str(prompt.get("name")): prompt
             for prompt in self._mirror.listing.objects("prompts/list")
         }
-
-
-def _arguments(prompt: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """A prompt's arguments and whether they are required."""
-    listed: object = prompt.get("arguments")
-    for one in cast("Iterable[object]", listed) if isinstance(listed, list) else ():
-        if isinstance(one, dict):
-            argument = cast("dict[str, Any]", one)
-            yield str(argument.get("name")), argument.get("required") is True
 
 
 def _path(uri: str) -> str | None:

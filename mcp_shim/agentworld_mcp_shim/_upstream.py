@@ -8,13 +8,13 @@ mirror must do none of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
+from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages, prompt_arguments
 from agentworld_mcp_shim._process import UpstreamProcess
 from agentworld_sim.errors import UsageError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
     from agentworld_mcp_shim._handshake import AgreedVersion
+    from agentworld_mcp_shim._settings import UpstreamTarget
 
 logger = logging.getLogger(__name__)
 
@@ -82,33 +83,27 @@ class HttpUpstream:
     def close(self) -> None:
         """Nothing is held between requests."""
 
-    def closed(self) -> None:
-        """As `close`."""
+    closed = close
 
 
 Upstream = UpstreamProcess | HttpUpstream
 
 
-def start_upstream(
-    command: Sequence[str],
-    *,
-    name: str = "",
-    env: Mapping[str, str] | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> Upstream:
-    """Starts the command, or takes a single `http://` or `https://` URL for a server that runs.
+def start_upstream(target: UpstreamTarget) -> Upstream:
+    """Starts the target's command, or takes a single `http://` or `https://` URL for a server that runs.
 
     Raises:
         UsageError: there is no such command, or it cannot be executed.
     """
+    command = target.command
     if len(command) == 1 and command[0].startswith(("http://", "https://")):
-        return HttpUpstream(command[0], headers)
+        return HttpUpstream(command[0], target.headers)
     try:
-        return UpstreamProcess(command, env)
+        return UpstreamProcess(command, target.env)
     except UsageError as error:
-        if not name:
+        if not target.name:
             raise
-        raise UsageError(f"upstream {name!r}: {error}") from error
+        raise UsageError(f"upstream {target.name!r}: {error}") from error
 
 
 def close_all(started: Mapping[str, Upstream]) -> None:
@@ -131,7 +126,7 @@ async def list_upstream(upstream: Upstream, *, seconds: float, contents: bool = 
         with anyio.fail_after(seconds):
             return await _listed(upstream, contents=contents)
     except Exception as error:
-        raise _explained(upstream, _cause(error), seconds) from error
+        raise _explained(upstream, first_cause(error), seconds) from error
     finally:
         upstream.close()
 
@@ -141,12 +136,12 @@ async def _listed(upstream: Upstream, *, contents: bool) -> Listing:
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
     from mcp.types.version import LATEST_MODERN_VERSION
 
-    from agentworld_mcp_shim._handshake import ClientIdentity, agree
+    from agentworld_mcp_shim._handshake import ClientIdentity, agree, ignore_notification
 
     listing: Listing | None = None
     async with upstream.transport() as (reading, writing), anyio.create_task_group() as group:
         dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(reading, writing)
-        await group.start(partial(dispatcher.run, _answer_ping, _ignore))
+        await group.start(partial(dispatcher.run, _answer_ping, ignore_notification))
         agreed = await agree(dispatcher, ClientIdentity(version=LATEST_MODERN_VERSION))
         lister = _Lister(upstream, dispatcher, agreed)
         listing = await lister.listing()
@@ -163,10 +158,6 @@ async def _answer_ping(context: Any, method: str, params: Any) -> dict[str, Any]
     if method == "ping":
         return {}
     raise MCPError(-32601, "Method not found")
-
-
-async def _ignore(context: Any, method: str, params: Any) -> None:
-    """Takes notifications, which say nothing of what there is."""
 
 
 class _NoListError(Exception):
@@ -224,7 +215,11 @@ class _Lister:
                 contents[uri] = result
         for prompt in listing.objects("prompts/list"):
             name = prompt.get("name")
-            if isinstance(name, str) and name not in prompts and not _requires_arguments(prompt):
+            if (
+                isinstance(name, str)
+                and name not in prompts
+                and not any(needed for _, needed in prompt_arguments(prompt))
+            ):
                 result = await self._content(name, "messages", "prompts/get", name=name)
                 if result is not None:
                     prompts[name] = result
@@ -253,12 +248,9 @@ class _Lister:
             count += len(page[items])
             following = page.get("nextCursor")
             if count > MAX_ITEMS and method != "tools/list":
-                logger.warning(
-                    "the upstream %s lists more than %d %s; the rest is left out",
-                    self._upstream.shown,
-                    MAX_ITEMS,
-                    items,
-                )
+                shown = self._upstream.shown
+                text = "the upstream %s lists more than %d %s; the rest is left out"
+                logger.warning(text, shown, MAX_ITEMS, items)
                 pages[cursor] = {key: value for key, value in page.items() if key != "nextCursor"}
                 return pages
             _require_end(self._upstream, pages, following, count if method == "tools/list" else 0)
@@ -306,14 +298,6 @@ def _without_sender(page: Page) -> Page:
     return {**rest, "_meta": kept} if kept else rest
 
 
-def _requires_arguments(prompt: Mapping[str, Any]) -> bool:
-    arguments: object = prompt.get("arguments")
-    return isinstance(arguments, list) and any(
-        isinstance(one, dict) and cast("dict[str, Any]", one).get("required") is True
-        for one in cast("list[object]", arguments)
-    )
-
-
 def _size(result: Mapping[str, Any]) -> int:
     """The bytes of what a resource holds, as it is written."""
     blocks = [cast("Page", one) for one in result["contents"] if isinstance(one, dict)]
@@ -329,19 +313,14 @@ def _require_end(
             f"the upstream {upstream.shown} lists more than {MAX_TOOLS} tools. No agent can be given"
             " so many: put a server in front of it that offers those you need."
         )
-    if isinstance(cursor, str) and cursor in pages:
+    if cursor and (cursor in pages or len(pages) >= MAX_PAGES):
         raise UpstreamError(
-            f"the tool list of the upstream {upstream.shown} never ends: page {len(pages)} leads"
-            f" back to an earlier one (cursor {cursor!r}). This is a defect of that server."
-        )
-    if len(pages) >= MAX_PAGES and cursor:
-        raise UpstreamError(
-            f"the upstream {upstream.shown} lists what it has on more than {MAX_PAGES} pages, each"
-            " with a new cursor. This is a defect of that server."
+            f"the list of the upstream {upstream.shown} never ends: after {len(pages)} pages it leads on"
+            f" (cursor {cursor!r}). This is a defect of that server."
         )
 
 
-def _cause(error: BaseException) -> BaseException:
+def first_cause(error: BaseException) -> BaseException:
     """The first failure inside nested task groups."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]

@@ -21,8 +21,14 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
 from agentworld_mcp_shim._client_request import CURRENT_REQUEST, ClientRequest
-from agentworld_mcp_shim._handshake import AgreedVersion, ClientIdentity, agree
+from agentworld_mcp_shim._handshake import (
+    AgreedVersion,
+    ClientIdentity,
+    agree,
+    ignore_notification,
+)
 from agentworld_mcp_shim._tool_calls import AnswerTooLate
+from agentworld_mcp_shim._upstream import first_cause
 from agentworld_sim.errors import WorldFailure
 from mcp import MCPError
 
@@ -245,7 +251,10 @@ class UpstreamConnection:
             async def run(*, task_status: anyio.abc.TaskStatus[None]) -> None:
                 try:
                     await dispatcher.run(
-                        self._ask_client, _nothing, self._queue_note, task_status=task_status
+                        self._ask_client,
+                        ignore_notification,
+                        self._queue_note,
+                        task_status=task_status,
                     )
                 finally:
                     group.cancel_scope.cancel()
@@ -376,10 +385,4 @@ def _failure(running: asyncio.Task[None]) -> BaseException | None:
     if not running.done() or running.cancelled():
         return None
     error = running.exception()
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return error
-
-
-async def _nothing(context: Any, method: str, params: Mapping[str, Any] | None) -> None:
-    """Takes the notifications that are left: none."""
+    return error and first_cause(error)

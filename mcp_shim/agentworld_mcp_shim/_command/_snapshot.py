@@ -57,7 +57,7 @@ def snapshot_command(
 
     log_to_stderr(verbose)
     (target,) = targets_of(upstream)
-    started = start_upstream(target.command, env=target.env, headers=target.headers)
+    started = start_upstream(target)
     try:
         require_sdk()
         listing = asyncio.run(list_upstream(started, seconds=upstream_timeout, contents=contents))

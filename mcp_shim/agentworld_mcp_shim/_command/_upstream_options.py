@@ -78,9 +78,7 @@ def start_upstreams(
 
     for target in targets:
         if target.command and (beside_snapshot or target.snapshot is None):
-            started[target.name] = start_upstream(
-                target.command, name=target.name, env=target.env, headers=target.headers
-            )
+            started[target.name] = start_upstream(target)
 
 
 def timeout_option(default: float) -> Callable[[Any], Any]:
