@@ -148,7 +148,7 @@ def explain_world(
         tables=tables,
         specs=dict(specs),
         missing=tuple(name for name in world.scenario.operations if name not in tools),
-        doubts=(*_table_doubts(tables), *_operation_doubts(engine.operations, tools, plan)),
+        doubts=(*_table_doubts(tables), *_operation_doubts(engine.operations, tools)),
     )
 
 
@@ -163,10 +163,8 @@ def _table_doubts(tables: Sequence[TableSummary]) -> Iterator[str]:
 
 
 def _operation_doubts(
-    said: Mapping[str, Operation], tools: Mapping[str, ToolSpec], plan: Plan
+    said: Mapping[str, Operation], tools: Mapping[str, ToolSpec]
 ) -> Iterator[str]:
-    from agentworld_sim.engines.table.expressions import names_in
-
     for name, operation in said.items():
         if name not in tools:
             continue
@@ -177,20 +175,6 @@ def _operation_doubts(
                     f"The scenario's operation {name!r} speaks of an argument {argument!r}, which the"
                     f" tool does not take.{nearest(argument, taken)}"
                 )
-        table = plan.tables.get(operation.table)
-        if table is None or not table.fields:
-            continue
-        fields = {*table.fields, *table.key, *table.scope}
-        used = {*operation.changes} | {
-            word
-            for expression in (*operation.changes.values(), *operation.requires)
-            for word in names_in(expression)
-        }
-        for word in sorted(used - fields - {*taken}):
-            yield (
-                f"The scenario's operation {name!r} reckons with {word!r}, which is no field of"
-                f" {operation.table!r} and no argument.{nearest(word, {*fields, *taken})}"
-            )
 
 
 def _answer(world: World, tool: ToolSpec, plan: Plan) -> ToolAnswer:

@@ -263,7 +263,7 @@ def test_another_mcp_package_than_the_shim_needs_is_told(
     def version(name: str) -> str:
         return installed
 
-    monkeypatch.setattr("agentworld_mcp_shim._sdk.version", version)
+    monkeypatch.setattr("importlib.metadata.version", version)
     file = tmp_path / "mcp.json"
     file.write_text("{}")
     done = CliRunner().invoke(mcp, ["wrap", str(file)])

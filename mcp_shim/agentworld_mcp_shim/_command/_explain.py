@@ -11,6 +11,7 @@ import click
 
 from agentworld_mcp_shim._command._upstream_options import (
     log_to_stderr,
+    require_sdk,
     start_upstreams,
     upstream_options,
 )
@@ -56,7 +57,6 @@ def explain_command(
 
     Exit codes: 0, or 2 when the upstream, a binding or an option is wrong.
     """
-    from agentworld_mcp_shim._sdk import require_sdk
     from agentworld_mcp_shim._upstream import close_all
     from agentworld_sim.errors import UsageError
 

@@ -14,6 +14,7 @@ import click
 from agentworld_mcp_shim._command._upstream_options import (
     log_to_stderr,
     option_group,
+    require_sdk,
     start_upstreams,
     upstream_options,
 )
@@ -247,8 +248,6 @@ def serve_command(
     gc.disable()
     try:
         start_upstreams(settings.targets, started, beside_snapshot=True)
-        from agentworld_mcp_shim._sdk import require_sdk
-
         require_sdk()
         if http is not None:
             _serve_http(started, settings)

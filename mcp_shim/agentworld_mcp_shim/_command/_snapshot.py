@@ -6,7 +6,11 @@ from pathlib import Path
 
 import click
 
-from agentworld_mcp_shim._command._upstream_options import log_to_stderr, timeout_option
+from agentworld_mcp_shim._command._upstream_options import (
+    log_to_stderr,
+    require_sdk,
+    timeout_option,
+)
 
 
 # What follows the upstream's command is the upstream's, with or without `--`.
@@ -51,7 +55,6 @@ def snapshot_command(
     """
     import asyncio
 
-    from agentworld_mcp_shim._sdk import require_sdk
     from agentworld_mcp_shim._targets import targets_of
     from agentworld_mcp_shim._upstream import close_all, list_upstream, start_upstream
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agentworld_mcp_shim._environment import SERVER_VARIABLE
+from agentworld_mcp_shim._targets import SERVER_VARIABLE
 from agentworld_sim.cli.options import with_options
 from agentworld_sim.errors import UsageError
 from agentworld_sim.runtime.access import checked_access
@@ -195,4 +195,25 @@ def log_to_stderr(verbose: bool) -> None:
         stream=sys.stderr,
         level=logging.INFO if verbose else logging.WARNING,
         format="agentworld: %(message)s",
+    )
+
+
+def require_sdk() -> None:
+    """Raises `UsageError` when the package `mcp` is missing, or another version than the shim works with."""
+    import sys
+    from importlib.metadata import version
+
+    from agentworld_sim.extras import require
+
+    require("mcp.server.lowlevel", extra="mcp")
+    installed = version("mcp")
+    numbers = tuple(int(part) for part in installed.split(".")[:2] if part.isdecimal())
+    if (2, 1) <= numbers < (3,):
+        return
+    raise UsageError(
+        f"this environment has mcp {installed}, and agentworld needs mcp>=2.1,<3. Another package of it"
+        " asks for that version: langchain-mcp-adapters, for example, for mcp<2. Give agentworld an"
+        " environment of its own (`python -m venv ~/agentworld` and `~/agentworld/bin/pip install"
+        " 'agentworld-sim[mcp]'`), run `~/agentworld/bin/agentworld mcp …` there, and name the servers'"
+        f" interpreter by its whole path: `-- {sys.executable} server.py` for one of this environment."
     )

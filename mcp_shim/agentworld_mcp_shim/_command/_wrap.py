@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from agentworld_mcp_shim._command._upstream_options import option_group
+from agentworld_mcp_shim._command._upstream_options import option_group, require_sdk
 from agentworld_sim.cli.options import removed_options
 from agentworld_sim.errors import UsageError
 
@@ -111,8 +111,6 @@ def wrap_command(
         _list_files()
         return
     # What it writes starts this interpreter, which must be able to serve.
-    from agentworld_mcp_shim._sdk import require_sdk
-
     require_sdk()
     from agentworld_mcp_shim.wrapping import WrapChoice, wrap_text
     from agentworld_mcp_shim.wrapping._config_files import read_file

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from agentworld_mcp_shim._environment import SERVER_VARIABLE, server_name
+from agentworld_mcp_shim._targets import SERVER_VARIABLE, server_name
 from agentworld_mcp_shim.wrapping._clients import (
     Client,
     client_named,

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from agentworld_mcp_shim._environment import (
+from agentworld_mcp_shim._targets import (
     HEADERS_VARIABLE,
     ORIGINAL_VARIABLE,
     SERVER_VARIABLE,

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from agentworld_mcp_shim._environment import server_name
+from agentworld_mcp_shim._targets import server_name
 from agentworld_mcp_shim.wrapping import WrapChoice, unwrap_text, wrap_text
 from agentworld_mcp_shim.wrapping._config_text import Format, read_config
 from agentworld_sim.errors import UsageError

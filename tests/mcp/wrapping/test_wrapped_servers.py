@@ -207,7 +207,7 @@ def test_the_kept_entry_is_not_given_to_the_server(monkeypatch: pytest.MonkeyPat
 def test_headers_that_cannot_be_sent_are_refused_without_quoting_them(
     environment: dict[str, str], said: str
 ) -> None:
-    from agentworld_mcp_shim._environment import upstream_headers
+    from agentworld_mcp_shim._targets import upstream_headers
 
     with pytest.raises(UsageError) as raised:
         upstream_headers(environment)
@@ -216,7 +216,7 @@ def test_headers_that_cannot_be_sent_are_refused_without_quoting_them(
 
 
 def test_headers_and_the_url_are_read_with_their_placeholders_filled() -> None:
-    from agentworld_mcp_shim._environment import upstream_headers, upstream_url
+    from agentworld_mcp_shim._targets import upstream_headers, upstream_url
 
     environment = {
         "AGENTWORLD_UPSTREAM_HEADERS": '{"Authorization": "Bearer ${TOKEN}", "X": "${env:NO:-d}"}',
