@@ -80,11 +80,7 @@ class WorldKey:
 
 
 def world_key(context: ServerRequestContext[Any], run: Run) -> WorldKey:
-    """The world of a request.
-
-    Raises:
-        MCPError: it names one that cannot be, or that is not its own to name.
-    """
+    """The world of a request. Raises `MCPError` when it names one that cannot be, or that is not its own to name."""
     request = context.request
     named: object = context.meta.get(META) if context.meta else None
     if named is not None and not isinstance(named, str):

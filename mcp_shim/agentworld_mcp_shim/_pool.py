@@ -113,11 +113,7 @@ class WorldPool:
         return self._entry(WorldKey(id=self.run.world)).ready
 
     def key(self, context: ServerRequestContext[Any]) -> WorldKey:
-        """Which world a request is about.
-
-        Raises:
-            MCPError: it names one that it may not use.
-        """
+        """Which world a request is about. Raises `MCPError` when it names one that it may not use."""
         return world_key(context, self.run)
 
     async def world(self, context: ServerRequestContext[Any]) -> World:
@@ -149,11 +145,7 @@ class WorldPool:
         return world
 
     async def fork(self, world: World, world_id: str, key: WorldKey) -> World:
-        """A copy of a world, which belongs to who asks for it.
-
-        Raises:
-            MCPError: it may make no more.
-        """
+        """A copy of a world, which belongs to who asks for it. Raises `MCPError` when it may make no more."""
         leased = self._settings.http is not None
         if leased:
             await self._quotas.admit(world.store, key.principal)
@@ -325,11 +317,7 @@ class _Quotas:
         return until
 
     async def admit(self, store: WorldStore, principal: str | None) -> None:
-        """Counts one more world of a principal.
-
-        Raises:
-            MCPError: it has as many as it may.
-        """
+        """Counts one more world of a principal. Raises `MCPError` when it has as many as it may."""
         now = time.monotonic()
         since, count = self._counts.get(principal, (-RECOUNT_SECONDS, 0))
         if now - since >= (FULL_SECONDS if count >= self._most else RECOUNT_SECONDS):

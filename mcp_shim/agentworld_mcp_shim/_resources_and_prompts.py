@@ -31,11 +31,7 @@ class ResourcesAndPrompts:
         self._mirror = mirror
 
     async def read(self, uri: str, version: str, world: Callable[[], Any]) -> Mapping[str, Any]:
-        """The result of `resources/read`.
-
-        Raises:
-            MCPError: nothing has it.
-        """
+        """The result of `resources/read`. Raises `MCPError` when nothing has it."""
         kept = self._mirror.listing.contents.get(uri)
         if kept is not None:
             return {**LIST_DEFAULTS, **kept}

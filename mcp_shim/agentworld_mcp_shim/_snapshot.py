@@ -34,11 +34,7 @@ class Snapshot:
 
 
 def save_snapshot(path: Path, snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> None:
-    """Writes the file, whole or not at all.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
+    """Writes the file, whole or not at all. Raises `UsageError` when it cannot be written."""
     try:
         write_whole(path, snapshot_text(snapshot, secrets=secrets))
     except OSError as error:

@@ -99,11 +99,7 @@ class UpstreamConnection:
         return self._stale or self._running is None or self._running.done()
 
     async def open(self, identity: ClientIdentity, home: Connection | None) -> None:
-        """Connects and agrees on a protocol version.
-
-        Raises:
-            UpstreamGone: it does not come up.
-        """
+        """Connects and agrees on a protocol version. Raises `UpstreamGone` when it does not come up."""
         self._home = home
         ready = asyncio.Event()
         # A context of its own: nothing of the request that happens to be the first belongs in it.

@@ -138,11 +138,7 @@ NAMES = tuple(client.name for client in CLIENTS)
 
 
 def client_named(name: str) -> Client:
-    """The client of that name.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The client of that name. Raises `UsageError` when there is none."""
     for client in CLIENTS:
         if client.name == name:
             return client

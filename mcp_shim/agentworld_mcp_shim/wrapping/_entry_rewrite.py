@@ -35,15 +35,8 @@ _BEARER = "bearer_token_env_var"
 _FORWARDED = "env_vars"
 """Codex names with it the variables that a command is given."""
 _LOGINS = ("oauth", "headersHelper", "authProviderType", "auth", "env_http_headers")
-_OWN_VARIABLES = (
-    ORIGINAL_VARIABLE,
-    URL_VARIABLE,
-    HEADERS_VARIABLE,
-    SERVER_VARIABLE,
-    "AGENTWORLD_WORLD",
-    "AGENTWORLD_MODEL_URL",
-    "AGENTWORLD_MODEL",
-)
+_SETTINGS = (SERVER_VARIABLE, "AGENTWORLD_WORLD", "AGENTWORLD_MODEL_URL", "AGENTWORLD_MODEL")
+"""Variables of a wrapped entry that people may change."""
 
 
 class CannotWrap(Exception):
@@ -174,23 +167,21 @@ def original_source(entry: dict[str, Any], client: Client) -> str:
 
 def later_changes(wrapped: dict[str, Any], original: object, client: Client) -> list[str]:
     """The keys of a wrapped entry that were changed by hand, which unwrapping does not keep."""
+    words, env = entry_command(wrapped, client), entry_environment(wrapped, client)
+    own = words[: words.index("--")] if "--" in words else words
+    snapshot = Path(own[-1]) if "--snapshot" in own else None
     try:
-        expected, _ = wrap_entry(original, "", client, interpreter="", variables={})
+        expected, _ = wrap_entry(
+            original,
+            env[ORIGINAL_VARIABLE],
+            client,
+            interpreter=own[0],
+            variables={name: env[name] for name in _SETTINGS if name in env},
+            snapshot=snapshot,
+        )
     except CannotWrap:
         return []
-    before, after = _without_shim(expected, client), _without_shim(wrapped, client)
-    return [key for key in {**after, **before} if after.get(key) != before.get(key)]
-
-
-def _without_shim(wrapped: Mapping[str, Any], client: Client) -> dict[str, Any]:
-    words = entry_command(wrapped, client)
-    env = {
-        name: value
-        for name, value in entry_environment(wrapped, client).items()
-        if name not in _OWN_VARIABLES
-    }
-    upstream = words[words.index("--") + 1 :] if "--" in words else []
-    return {**wrapped, client.command: "", "args": upstream, client.env: env}
+    return [key for key in {**wrapped, **expected} if wrapped.get(key) != expected.get(key)]
 
 
 def _launch_keys(client: Client) -> set[str]:
