@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -293,51 +294,32 @@ class MergedMirror(Mirror):
         )
 
     def _pages(self, method: str, listings: Mapping[str, Listing]) -> Pages:
-        """What all list, one after another: a new page begins only where an upstream begins one.
+        """What all list, on one page: many clients read the first one alone."""
+        shown = [
+            item
+            for name, listing in listings.items()
+            for one in listing.items(method)
+            if (item := self._shown(method, name, one)) is not None
+        ]
+        listed = any(listing.pages(method) for listing in listings.values())
+        return {None: {LISTS[method].items: shown}} if listed else {}
 
-        Many clients read the first page alone, and would see the first upstream's tools alone. The
-        cursors are the upstreams' own, behind their names.
-        """
-        items = LISTS[method].items
-        merged: dict[str | None, Page] = {}
-        current: Page = {}
-        for name, listing in listings.items():
-            for cursor, page in listing.pages(method).items():
-                own = {key: value for key, value in page.items() if key != "nextCursor"}
-                shown = self._shown(method, name, page[items])
-                if not merged:
-                    current = merged[None] = {**own, items: shown}
-                elif cursor is None:
-                    current[items] = [*current[items], *shown]
-                else:
-                    key = f"{name}:{cursor}"
-                    current["nextCursor"] = key
-                    current = merged[key] = {**own, items: shown}
-        return merged
-
-    def _shown(self, method: str, name: str, items: list[Any]) -> list[Any]:
-        """What one page of one upstream lists, as it is shown beside the others'."""
-        shown: list[Any] = []
-        key = _KEYS.get(method)
-        for item in items:
-            if not isinstance(item, dict):
-                shown.append(item)
-                continue
-            listed = cast("dict[str, Any]", item)
-            if key is None:
-                own = listed.get("name")
-                renamed = f"{name}{SEPARATOR}{own}" if isinstance(own, str) else own
-                shown.append({**listed, "name": renamed})
-                continue
-            identity = str(listed.get(key))
-            owner = self._owners.setdefault((method, identity), name)
-            if owner == name:
-                shown.append(listed)
-            else:
-                self._clashes.append(
-                    f"{owner!r} and {name!r} both offer {identity!r}: it is read from {owner!r}."
-                )
-        return shown
+    def _shown(self, method: str, name: str, item: object) -> object:
+        """What an upstream lists, as it is shown beside the others'; `None` when another one has it."""
+        if not isinstance(item, dict):
+            return item
+        listed, key = cast("dict[str, Any]", item), _KEYS.get(method)
+        if key is None:
+            own = listed.get("name")
+            return {**listed, "name": f"{name}{SEPARATOR}{own}" if isinstance(own, str) else own}
+        identity = str(listed.get(key))
+        owner = self._owners.setdefault((method, identity), name)
+        if owner == name:
+            return listed
+        self._clashes.append(
+            f"{owner!r} and {name!r} both offer {identity!r}: it is read from {owner!r}."
+        )
+        return None
 
 
 def world_listing(world: World) -> Listing:
@@ -440,12 +422,8 @@ def _all_capabilities(listings: Mapping[str, Listing]) -> dict[str, Any]:
         for name, shown in listing.capabilities.items():
             earlier = merged.get(name)
             if isinstance(earlier, dict) and isinstance(shown, dict):
-                flags = cast("dict[str, Any]", shown)
-                known = cast("dict[str, Any]", earlier)
-                merged[name] = {
-                    **known,
-                    **{flag: value for flag, value in flags.items() if value or flag not in known},
-                }
+                for flag, value in cast("dict[str, Any]", shown).items():
+                    earlier[flag] = earlier.get(flag) or value
             elif shown is not None:
-                merged[name] = shown
+                merged[name] = copy(shown)
     return merged

@@ -77,7 +77,7 @@ async def _listing(
             live = await list_upstream(upstream, seconds=settings.upstream_seconds)
             await asyncio.to_thread(_compare_with_first, settings, target, live)
             return live
-        kept = load_snapshot(target.snapshot).listing
+        kept = load_snapshot(target.snapshot)
         if upstream is not None:
             await _compare_with_snapshot(settings, target, kept, upstream)
         return kept

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,19 +24,10 @@ MAX_FILE_BYTES = 256 * 2**20
 """A larger file is no snapshot."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """What is in the file."""
-
-    listing: Listing
-    name: str = ""
-    """The upstream's name among several, where the command line gives none."""
-
-
-def save_snapshot(path: Path, snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> None:
+def save_snapshot(path: Path, listing: Listing, *, secrets: Iterable[str] = ()) -> None:
     """Writes the file, whole or not at all. Raises `UsageError` when it cannot be written."""
     try:
-        write_whole(path, snapshot_text(snapshot, secrets=secrets))
+        write_whole(path, snapshot_text(listing, secrets=secrets))
     except OSError as error:
         raise UsageError(f"the snapshot {str(path)!r} cannot be written: {error}.") from error
 
@@ -51,15 +42,11 @@ def write_whole(path: Path, text: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def snapshot_text(snapshot: Snapshot, *, secrets: Iterable[str] = ()) -> str:
+def snapshot_text(listing: Listing, *, secrets: Iterable[str] = ()) -> str:
     """What `save_snapshot` writes."""
-    from agentworld_sim.redaction.environment import masked
-
-    hidden = tuple(secrets)
-    listing = hide(snapshot.listing, hidden)
+    listing = hide(listing, secrets)
     value: dict[str, Any] = {
         "agentworld_snapshot": FORMAT,
-        "name": masked(snapshot.name, hidden),
         "server_info": listing.identity,
         "instructions": listing.instructions,
         "protocol_version": listing.protocol_version,
@@ -106,7 +93,7 @@ def hide(listing: Listing, secrets: Iterable[str]) -> Listing:
     )
 
 
-def load_snapshot(path: Path) -> Snapshot:
+def load_snapshot(path: Path) -> Listing:
     """Reads the file. Nothing else is touched: no process, no network.
 
     Raises:
@@ -136,7 +123,7 @@ def load_snapshot(path: Path) -> Snapshot:
             " Make it anew with `agentworld mcp snapshot`, or upgrade."
         )
     try:
-        return Snapshot(listing=_listing(content), name=_typed(content, "name", str, ""))
+        return _listing(content)
     except (KeyError, TypeError, ValueError) as error:
         raise _no_snapshot(path, f"{error}") from error
 

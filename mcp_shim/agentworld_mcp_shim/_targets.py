@@ -80,7 +80,9 @@ def targets_of(
                 f"two upstreams are named {target.name!r}. Each has a name of its own."
             )
         targets[target.name] = target
-    _add_snapshots(targets, [_snapshot(value) for value in snapshots])
+    alone = len(snapshots) == 1 and len(targets) < 2
+    for value in snapshots:
+        _add_snapshot(targets, value, alone=alone)
     found = tuple(targets.values())
     if len(found) > 1 and "" in targets:
         raise UsageError(
@@ -174,37 +176,19 @@ def _named(value: str) -> UpstreamTarget:
     return UpstreamTarget(name=name, command=tuple(words))
 
 
-def _add_snapshots(
-    targets: dict[str, UpstreamTarget], snapshots: Sequence[tuple[str | None, Path]]
-) -> None:
-    # One alone belongs to the only upstream there is, or it is one of its own.
-    alone = len(snapshots) == 1 and len(targets) < 2
-    for given, path in snapshots:
-        name = given
-        if name is None:
-            name = next(iter(targets), "") if alone else _name_inside(path)
-        known = targets.get(name, UpstreamTarget(name=name))
-        if known.snapshot is not None:
-            raise UsageError(f"two snapshots are given of the upstream {name!r}.")
-        targets[name] = replace(known, snapshot=path)
-
-
-def _name_inside(path: Path) -> str:
-    from agentworld_mcp_shim._snapshot import load_snapshot
-
-    name = load_snapshot(path).name
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"of several upstreams, name the one that a snapshot is of: --snapshot NAME={path}."
-        )
-    return name
-
-
-def _snapshot(value: str) -> tuple[str | None, Path]:
+def _add_snapshot(targets: dict[str, UpstreamTarget], value: str, *, alone: bool) -> None:
     name, sign, rest = value.partition("=")
-    if sign and _NAME.fullmatch(name) and not Path(value).exists():
-        return name, Path(rest).expanduser()
-    return None, Path(value).expanduser()
+    if not (sign and _NAME.fullmatch(name)) or Path(value).exists():
+        if not alone:
+            raise UsageError(
+                f"of several upstreams, name the one that a snapshot is of: --snapshot NAME={value}."
+            )
+        # One alone belongs to the only upstream there is, or it is one of its own.
+        name, rest = next(iter(targets), ""), value
+    known = targets.get(name, UpstreamTarget(name=name))
+    if known.snapshot is not None:
+        raise UsageError(f"two snapshots are given of the upstream {name!r}.")
+    targets[name] = replace(known, snapshot=Path(rest).expanduser())
 
 
 def _with_headers(

@@ -61,7 +61,7 @@ def _listing(world: World, tools: Any, folder: Path, without: Collection[str]) -
         own = world_listing(world).items("tools/list")
         return tools_listing([tool for tool in own if tool["name"] not in without])
     if isinstance(tools, str | Path):
-        return load_snapshot(folder / tools).listing
+        return load_snapshot(folder / tools)
     if isinstance(tools, Mapping):
         said = cast("Mapping[str, Any]", tools)
         if not isinstance(said.get("tools"), list):

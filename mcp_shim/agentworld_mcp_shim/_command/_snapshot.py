@@ -11,6 +11,7 @@ from agentworld_mcp_shim._command._upstream_options import (
     require_sdk,
     timeout_option,
 )
+from agentworld_sim.cli.options import removed_options
 
 
 # What follows the upstream's command is the upstream's, with or without `--`.
@@ -22,9 +23,7 @@ from agentworld_mcp_shim._command._upstream_options import (
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write to this file, whole or not at all. Standard output by default.",
 )
-@click.option(
-    "--name", default="", help="What the server is called beside others. Kept in the snapshot."
-)
+@removed_options({"--name": "Name the server where the file is used: --snapshot NAME=FILE."})
 @click.option(
     "--contents/--no-contents",
     default=True,
@@ -36,7 +35,6 @@ from agentworld_mcp_shim._command._upstream_options import (
 @click.argument("upstream", nargs=-1, type=click.UNPROCESSED, required=True)
 def snapshot_command(
     output: Path | None,
-    name: str,
     contents: bool,
     upstream_timeout: float,
     verbose: bool,
@@ -68,12 +66,11 @@ def snapshot_command(
         close_all({"": started})
 
     from agentworld_mcp_shim._mirrors import seen_in, trust_tools
-    from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot, snapshot_text
+    from agentworld_mcp_shim._snapshot import save_snapshot, snapshot_text
 
-    snapshot = Snapshot(listing=listing, name=name)
     secrets = target.secrets()
     if output is None:
-        click.echo(snapshot_text(snapshot, secrets=secrets), nl=False)
+        click.echo(snapshot_text(listing, secrets=secrets), nl=False)
     else:
-        save_snapshot(output, snapshot, secrets=secrets)
+        save_snapshot(output, listing, secrets=secrets)
     trust_tools(target.command, seen_in(listing))

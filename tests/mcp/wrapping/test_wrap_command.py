@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from agentworld_mcp_shim._listing import Listing
-from agentworld_mcp_shim._snapshot import Snapshot, save_snapshot
+from agentworld_mcp_shim._snapshot import save_snapshot
 from agentworld_mcp_shim.wrapping._config_files import read_file, write_in_place
 from agentworld_sim.errors import UsageError
 from tests.mcp.command_runner import run_command
@@ -306,8 +306,7 @@ def test_a_snapshot_stands_for_a_server_and_counts_what_refuses(run: Run, tmp_pa
 
     bash = tool("bash", command={"type": "string"})
     page = {"tools": [bash, tool("frobnicate")]}
-    snapshot = Snapshot(listing=Listing(identity={}, lists={"tools/list": {None: page}}))
-    save_snapshot(tmp_path / "s.json", snapshot)
+    save_snapshot(tmp_path / "s.json", Listing(identity={}, lists={"tools/list": {None: page}}))
     path = tmp_path / ".mcp.json"
     path.write_text('{"mcpServers": {"s": {"command": "s"}, "t": {"command": "t"}}}')
     done = run("wrap", "--snapshot", "s=s.json", path)
