@@ -35,7 +35,7 @@ from mcp.types import (
 from pydantic import BaseModel, ValidationError
 
 from agentworld_mcp_shim._listing import LISTS
-from agentworld_mcp_shim._mirror import LIST_DEFAULTS, Mirror, MirroredTool
+from agentworld_mcp_shim._mirror import LIST_DEFAULTS, OWN_NAME, Mirror, MirroredTool
 from agentworld_mcp_shim._resources_and_prompts import ResourcesAndPrompts
 from agentworld_mcp_shim._results import (
     CallOutcome,
@@ -214,7 +214,11 @@ class MirrorHandlers:
                 return result
         tool = self.mirror.tools.get(name)
         if tool is None:
-            return tool_result(f"Unknown tool: {name}", {}, is_error=True)
+            text = f"Unknown tool: {name}"
+            if self.mirror.listing.identity.get("name") == OWN_NAME:
+                raise MCPError(INVALID_PARAMS, text)
+            # As servers of the SDKs say it, which is not what the specification wants.
+            return tool_result(text, {}, is_error=True)
         world = await self._worlds(context)
         # Not what a scenario says: others may have written it, and a world brings its own along.
         allowed = self._access.get(tool.world_name) == "real"

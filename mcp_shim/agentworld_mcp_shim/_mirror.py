@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 LIST_DEFAULTS: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 """What a listing of the newest protocol must carry, for upstreams that speak an older one."""
 
+OWN_NAME = "agentworld"
+"""Of a server that mirrors no single other one."""
+
 SEPARATOR = "__"
 """Between an upstream's name and a tool's, where several upstreams are shown as one."""
 
@@ -109,11 +112,7 @@ class Mirror:
     """What a client is shown. It never changes, and holds no connection."""
 
     def __init__(self, listing: Listing, *, upstream: str = "") -> None:
-        """
-        Args:
-            listing: What the upstream says of itself.
-            upstream: Its name among several that share a world. The world then knows its tools as `UPSTREAM__tool`.
-        """
+        """`upstream` is its name among several that share a world, which knows its tools as `UPSTREAM__tool`."""
         self.listing = listing
         self.upstream = upstream
         self.tools: dict[str, MirroredTool] = {}
@@ -276,7 +275,7 @@ class MergedMirror(Mirror):
             if listing.instructions
         ]
         return Listing(
-            identity={"name": "agentworld", "version": __version__},
+            identity={"name": OWN_NAME, "version": __version__},
             instructions="\n\n".join(instructions) or None,
             capabilities=_all_capabilities(listings),
             lists={method: pages for method in LISTS if (pages := self._pages(method, listings))},
@@ -331,7 +330,7 @@ def world_listing(world: World) -> Listing:
 def tools_listing(tools: Sequence[Mapping[str, Any]]) -> Listing:
     """A server of ours that has these tools."""
     return Listing(
-        identity={"name": "agentworld", "version": __version__},
+        identity={"name": OWN_NAME, "version": __version__},
         lists={"tools/list": {None: {"tools": list(tools)}}},
     )
 

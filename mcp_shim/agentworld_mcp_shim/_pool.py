@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from agentworld_mcp_shim._mirror import Mirror
-    from agentworld_sim.store import WorldRecord, WorldStore
+    from agentworld_sim.store import WorldStore
     from agentworld_sim.types.tools import ToolSpec
     from agentworld_sim.world import World
 
@@ -92,14 +92,8 @@ class WorldPool:
         if mirror is not None:
             self.show(mirror)
 
-    # Opening
-
     def show(self, mirror: Mirror | None) -> None:
-        """Says whose tools the worlds are given; `None` for no more than their own.
-
-        Raises:
-            UsageError: a binding names a tool that the mirror does not have.
-        """
+        """Says whose tools the worlds are given; `None` for no more than their own."""
         if mirror is not None:
             self._specs = mirror.specs(self._settings.binds)
         self._mirror.set_result(mirror)
@@ -166,8 +160,6 @@ class WorldPool:
         with suppress(UnknownWorldError):
             await asyncio.to_thread(store.world, self.run.world)
 
-    # Keeping
-
     async def sweep(self) -> None:
         """Removes the worlds whose time is over."""
         for world_id in await self._quotas.sweep(await self._opener.store()):
@@ -204,8 +196,6 @@ class WorldPool:
             if record.head == record.root:
                 await asyncio.to_thread(store.remove, record.id)
 
-    # How
-
     def _entry(self, key: WorldKey) -> _Entry:
         entry = self._entries.pop(key.id, None)
         if entry is not None and self._quotas.is_over(entry.until) and not entry.users:
@@ -233,7 +223,7 @@ class WorldPool:
         world = await self._opener.open(
             key.id,
             fresh=key.fresh or (key.id == self.run.world and not self._settings.worlds.world_id),
-            gone=self._quotas.is_gone,
+            gone=lambda record: self._quotas.is_over(record.expires),
             admit=admit if leased else None,
         )
         if leased:
@@ -295,10 +285,6 @@ class _Quotas:
     def pause(self) -> float | None:
         """Time between two rounds of `sweep`; `None` when nothing ever expires."""
         return min(60.0, max(1.0, self._seconds / RENEWALS)) if self._seconds else None
-
-    def is_gone(self, record: WorldRecord) -> bool:
-        """Whether the world's time is over, removed or not."""
-        return self.is_over(record.expires)
 
     def is_due(self, until: float) -> bool:
         """Whether a lease that ends then is to be renewed at a use now."""

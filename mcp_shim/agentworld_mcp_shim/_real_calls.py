@@ -61,10 +61,7 @@ class RealCalls:
     """
 
     def __init__(self, settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
-        """
-        Raises:
-            UsageError: a rule sets to `real` what is not there, or the cassette cannot be written.
-        """
+        """Raises `UsageError` when a rule sets to `real` what is not there, or the cassette cannot be written."""
         check_real(settings, mirrors)
         self._settings = settings
         self._targets = {target.name: target for target in settings.targets}
@@ -75,12 +72,7 @@ class RealCalls:
     async def call_tool(
         self, context: ServerRequestContext[Any], tool: MirroredTool, arguments: Mapping[str, Any]
     ) -> Any:
-        """The upstream's result, as it came over the wire.
-
-        Raises:
-            MCPError: the upstream's own error.
-            WorldFailure: it gave no answer.
-        """
+        """The upstream's result, as it came over the wire; errors as in `UpstreamConnection.request`."""
         params = {**(context.params or {}), "name": tool.upstream_name}
         schema: object = tool.listed.get("inputSchema")
         result = await self._ask(
@@ -105,12 +97,7 @@ class RealCalls:
         *,
         upstream: str = "",
     ) -> Any:
-        """The result of a request that is no tool call, as it came over the wire.
-
-        Raises:
-            MCPError: the upstream's own error.
-            WorldFailure: it gave no answer.
-        """
+        """The result of a request that is no tool call; as `call_tool`."""
         # What the client sent, with the names that the upstream uses.
         sent = {**(context.params or {}), **params}
         if "_meta" in sent:

@@ -48,12 +48,8 @@ def targets_of(
     """The upstreams of a command line.
 
     Args:
-        command: What stands after `--`: one command, or its URL.
-        upstreams: Values of `--upstream`: `NAME=COMMAND-LINE` or `NAME=URL`.
-        servers: The file of `--servers`.
-        snapshots: Values of `--snapshot`: `FILE` or `NAME=FILE`.
-        server: The value of `--server`: the name of the one upstream among others, behind other shims,
-            that share its world.
+        command: What stands after `--`: one command, or its URL. The others are values of options.
+        server: The name of the one upstream among others, behind other shims, that share its world.
         environ: Where placeholders and headers come from; this process's environment by default.
 
     Raises:
@@ -108,11 +104,7 @@ def _shared(found: Sequence[UpstreamTarget], server: str) -> UpstreamTarget:
 
 
 def read_servers(path: Path, environ: Mapping[str, str]) -> list[UpstreamTarget]:
-    """The servers of a client's configuration file, with its placeholders filled.
-
-    Raises:
-        UsageError: there is no such file, it has another form, or a variable is not set.
-    """
+    """The servers of a client's configuration file, with its placeholders filled."""
     from agentworld_mcp_shim.wrapping._clients import server_lists
     from agentworld_mcp_shim.wrapping._config_files import read_file
     from agentworld_mcp_shim.wrapping._config_rewrite import read_client_config
@@ -135,13 +127,7 @@ def _server(name: str, entry: object, client: Client, environ: Mapping[str, str]
     )
 
     def fill(value: object) -> str:
-        return fill_placeholders(
-            str(value),
-            environ,
-            missing=f"the server {name!r} needs the environment variable %r, which is not set.",
-            foreign=f"the server {name!r} has the placeholder %r, which only its client can fill. Write"
-            " ${env:NAME} instead, and set that variable.",
-        )
+        return _fill_placeholders(str(value), environ, f"the server {name!r}")
 
     try:
         fields = require_plain(entry, client)
@@ -222,30 +208,18 @@ def server_name(name: str) -> str:
 
 
 def upstream_url(environment: Mapping[str, str]) -> str | None:
-    """The upstream's URL, where the environment names one.
-
-    Raises:
-        UsageError: a placeholder in it has no value, or it is no http(s) URL.
-    """
+    """The upstream's URL, where the environment names one."""
     given = environment.get(URL_VARIABLE)
     if not given:
         return None
-    url = _fill(given, environment, URL_VARIABLE)
+    url = _fill_placeholders(given, environment, URL_VARIABLE)
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"{URL_VARIABLE} is no http(s) URL.")
     return url
 
 
 def upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
-    """Headers for requests to the upstream.
-
-    Placeholders that the client left (`${VAR}`, `${env:VAR}`, `${VAR:-default}`) are filled in from the
-    same environment.
-
-    Raises:
-        UsageError: a placeholder has no value, or the JSON is no object of strings. Values are not
-            quoted in the message.
-    """
+    """Headers for requests to the upstream; what the client left unfilled is filled from the same variables."""
     for variable in environment:
         if variable.startswith("AGENTWORLD_UPSTREAM_HEADER_"):
             raise UsageError(
@@ -262,7 +236,7 @@ def upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
     for header, value in cast("dict[str, object]", parsed).items():
         if not isinstance(value, str):
             raise UsageError(f"{HEADERS_VARIABLE} is not {form}: {header!r} is no string.")
-        headers[header] = _fill(value, environment, HEADERS_VARIABLE)
+        headers[header] = _fill_placeholders(value, environment, HEADERS_VARIABLE)
         if not headers[header].isprintable():
             raise UsageError(
                 f"the header {header!r} for the upstream has a line break or the like."
@@ -270,37 +244,26 @@ def upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
     return headers
 
 
-def _fill(text: str, environment: Mapping[str, str], where: str) -> str:
-    return fill_placeholders(
-        text,
-        environment,
-        missing=f"{where} refers to the variable %r, and the client gives the shim none of that name."
-        " Set it where the client starts, or in the entry's environment.",
-        foreign=f"{where} still has %r, which the client should have filled in.",
-    )
-
-
-def fill_placeholders(
-    text: str, environment: Mapping[str, str], *, missing: str, foreign: str
-) -> str:
-    """`text` with `${VAR}`, `${env:VAR}` and `${VAR:-default}` filled in.
-
-    Raises:
-        UsageError: `missing` of a variable that is not set, `foreign` of another kind of placeholder;
-            `%r` in them stands for its name.
-    """
+def _fill_placeholders(text: str, environ: Mapping[str, str], where: str) -> str:
+    """`text` with `${VAR}`, `${env:VAR}` and `${VAR:-default}` filled in, or a `UsageError` without values."""
 
     def value(found: re.Match[str]) -> str:
         name, default = found.group(1), found.group(2)
-        content = environment.get(name)
+        content = environ.get(name)
         if not content and default is not None:
             return default
         if content is None:
-            raise UsageError(missing.replace("%r", repr(name)))
+            raise UsageError(
+                f"{where} needs the environment variable {name!r}, which is not set. Set it where the"
+                " client starts, or in the entry's environment."
+            )
         return content
 
     # Looked for before anything is filled in: a value may look like a placeholder.
     for left in _LEFT.findall(text):
         if _PLACEHOLDER.fullmatch(left) is None:
-            raise UsageError(foreign.replace("%r", repr(left)))
+            raise UsageError(
+                f"{where} still has the placeholder {left!r}, which only its client can fill. Write"
+                " ${env:NAME} instead, and set that variable."
+            )
     return _PLACEHOLDER.sub(value, text)

@@ -313,7 +313,7 @@ def _require_end(
             f"the upstream {upstream.shown} lists more than {MAX_TOOLS} tools. No agent can be given"
             " so many: put a server in front of it that offers those you need."
         )
-    if cursor and (cursor in pages or len(pages) >= MAX_PAGES):
+    if cursor and isinstance(cursor, str) and (cursor in pages or len(pages) >= MAX_PAGES):
         raise UpstreamError(
             f"the list of the upstream {upstream.shown} never ends: after {len(pages)} pages it leads on"
             f" (cursor {cursor!r}). This is a defect of that server."

@@ -277,7 +277,7 @@ def _serve_http(started: Mapping[str, Upstream], settings: ShimSettings) -> NoRe
 
 def _check_tape(settings: ShimSettings) -> None:
     """Raises `UsageError` when the options about a cassette contradict others."""
-    record, replay = settings.record, settings.worlds.replay
+    record, replay, worlds = settings.record, settings.worlds.replay, settings.worlds
     real = [rule for rule, value in settings.access.items() if value == "real"]
     if record is not None and replay is not None:
         raise UsageError(
@@ -295,21 +295,20 @@ def _check_tape(settings: ShimSettings) -> None:
             raise UsageError(
                 f"--volatile {field!r} is not of the form TOOL.FIELD, for example '*.created_at'."
             )
-    if replay is None:
-        return
-    if not settings.targets:
+    others = {
+        **{f"--access {rule}=real": True for rule in real},
+        "--bind": settings.binds,
+        "--model-url": worlds.model.url,
+        "--seed-from": worlds.seed_from,
+    }
+    given = next((option for option, value in others.items() if value), None)
+    if replay is not None and not settings.targets:
         raise UsageError(
             "--replay answers the tools of a server: name its command after `--`, or what was written"
             " down of it with --snapshot FILE."
         )
-    for given, what in (
-        (real, f"--access {real[0] if real else ''}=real"),
-        (settings.binds, "--bind"),
-        (settings.worlds.model.url, "--model-url"),
-        (settings.worlds.seed_from, "--seed-from"),
-    ):
-        if given:
-            raise UsageError(
-                f"--replay answers every call from its cassette, and {what} names another source."
-                " Give one of them."
-            )
+    if replay is not None and given is not None:
+        raise UsageError(
+            f"--replay answers every call from its cassette, and {given} names another source."
+            " Give one of them."
+        )

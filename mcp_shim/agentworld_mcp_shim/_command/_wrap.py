@@ -271,36 +271,25 @@ def _report_command(one: EntryOutcome) -> None:
 
 def _report_refusals(rewritten: RewrittenConfig, snapshots: dict[str, Path]) -> None:
     """Says how many tools are answered by nobody, where a snapshot tells of them."""
-    fresh = [one.server for one in rewritten.outcomes if one.fate == "wrapped"]
-    for name, file in snapshots.items():
-        if name not in fresh:
-            continue
-        answers = _count_answers(file)
-        refused, total = answers["nobody"], sum(answers.values())
-        if refused:
-            _warn(
-                f"  {name}: {refused} of its {total} tools will refuse. `agentworld mcp explain"
-                f" --snapshot {shlex.quote(str(file))}` says which and why."
-            )
-        else:
-            click.echo(f"  {name}: all of its {total} tools are answered", err=True)
-    if set(fresh) - {*snapshots}:
-        _say(
-            "tools that nothing can compute will refuse: `agentworld mcp explain -- COMMAND` says which,"
-            " and --snapshot NAME=FILE counts them here"
-        )
-
-
-def _count_answers(snapshot: Path) -> dict[str, int]:
     import asyncio
 
     from agentworld_mcp_shim._explanation import explain_tools
     from agentworld_mcp_shim._settings import ShimSettings, UpstreamTarget
-    from agentworld_mcp_shim._worlds import WorldChoice
 
-    targets = (UpstreamTarget(snapshot=snapshot),)
-    settings = ShimSettings(targets=targets, worlds=WorldChoice(memory=True))
-    return asyncio.run(explain_tools(settings, {})).counts()
+    fresh = {one.server for one in rewritten.outcomes if one.fate == "wrapped"}
+    for name in sorted(fresh & snapshots.keys()):
+        settings = ShimSettings(targets=(UpstreamTarget(snapshot=snapshots[name]),))
+        answers = asyncio.run(explain_tools(settings, {})).counts()
+        shown = shlex.quote(str(snapshots[name]))
+        _warn(
+            f"  {name}: {answers['nobody']} of its {sum(answers.values())} tools will refuse."
+            f" `agentworld mcp explain --snapshot {shown}` says which and why."
+        )
+    if fresh - snapshots.keys():
+        _say(
+            "tools that nothing can compute will refuse: `agentworld mcp explain -- COMMAND` says which,"
+            " and --snapshot NAME=FILE counts them here"
+        )
 
 
 def _deliver(
