@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agentworld_mcp_shim._pool import WorldPool
     from agentworld_sim.world import World
 
-_NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
+_NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 _WORLD = {
     "world": {"type": "string", "description": "The id of the world."},

@@ -421,8 +421,9 @@ def _all_capabilities(listings: Mapping[str, Listing]) -> dict[str, Any]:
         for name, shown in listing.capabilities.items():
             earlier = merged.get(name)
             if isinstance(earlier, dict) and isinstance(shown, dict):
+                known = cast("dict[str, Any]", earlier)
                 for flag, value in cast("dict[str, Any]", shown).items():
-                    earlier[flag] = earlier.get(flag) or value
+                    known[flag] = known.get(flag) or value
             elif shown is not None:
                 merged[name] = copy(shown)
     return merged

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
@@ -30,24 +31,29 @@ class ResourcesAndPrompts:
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
 
-    async def read(self, uri: str, version: str, world: Callable[[], Any]) -> Mapping[str, Any]:
+    async def read(
+        self, uri: str, version: str, world: Callable[[], Awaitable[World]]
+    ) -> Mapping[str, Any]:
         """The result of `resources/read`. Raises `MCPError` when nothing has it."""
         kept = self._mirror.listing.contents.get(uri)
         if kept is not None:
             return {**LIST_DEFAULTS, **kept}
         listed = self._resource(uri)
-        path = _path(uri)
-        data = None if path is None else await _file(await world(), path)
+        path, data = _path(uri), None
+        if path is not None:
+            with suppress(UsageError):
+                data = await (await world()).read_file(path)
         if data is None:
             raise _not_found(uri, version, listed is not None)
         content: dict[str, Any] = {"uri": uri}
         if listed is not None and isinstance(listed.get("mimeType"), str):
             content["mimeType"] = listed["mimeType"]
-        text = _text(data)
-        if text is None:
+        try:
+            if b"\0" in data:
+                raise ValueError("it is no text")
+            content["text"] = data.decode()
+        except ValueError:
             content["blob"] = base64.b64encode(data).decode("ascii")
-        else:
-            content["text"] = text
         return {**LIST_DEFAULTS, "contents": [content]}
 
     def prompt(self, name: str, arguments: Mapping[str, str]) -> Mapping[str, Any]:
@@ -124,23 +130,6 @@ def _path(uri: str) -> str | None:
     from urllib.parse import unquote, urlsplit
 
     return unquote(urlsplit(uri).path)
-
-
-async def _file(world: World, path: str) -> bytes | None:
-    try:
-        return await world.read_file(path)
-    except UsageError:
-        return None
-
-
-def _text(data: bytes) -> str | None:
-    """The text that the bytes are; `None` when they are none."""
-    if b"\0" in data:
-        return None
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _not_found(uri: str, version: str, listed: bool) -> MCPError:

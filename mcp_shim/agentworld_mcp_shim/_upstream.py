@@ -26,11 +26,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_TOOLS = 10_000
-"""More are no tool list that an agent could be given."""
-
 MAX_ITEMS = 10_000
-"""Of resources, templates and prompts; more are left out, with a warning."""
+"""Of one list. More tools are no list that an agent could be given; of others the rest is left out."""
 
 MAX_PAGES = 1_000
 """Of one list. A server that leads to ever new cursors has no list."""
@@ -238,7 +235,7 @@ class _Lister:
 
     async def _pages(self, method: str) -> Pages:
         """The pages of one list, in their order."""
-        items = LISTS[method].items
+        items, shown = LISTS[method].items, self._upstream.shown
         pages: dict[str | None, Page] = {}
         cursor: str | None = None
         count = 0
@@ -247,15 +244,23 @@ class _Lister:
             pages[cursor] = page
             count += len(page[items])
             following = page.get("nextCursor")
-            if count > MAX_ITEMS and method != "tools/list":
-                shown = self._upstream.shown
+            if count > MAX_ITEMS and method == "tools/list":
+                raise UpstreamError(
+                    f"the upstream {shown} lists more than {MAX_ITEMS} tools. No agent can be given so"
+                    " many: put a server in front of it that offers those you need."
+                )
+            if count > MAX_ITEMS:
                 text = "the upstream %s lists more than %d %s; the rest is left out"
                 logger.warning(text, shown, MAX_ITEMS, items)
                 pages[cursor] = {key: value for key, value in page.items() if key != "nextCursor"}
                 return pages
-            _require_end(self._upstream, pages, following, count if method == "tools/list" else 0)
             if not following or not isinstance(following, str):
                 return pages
+            if following in pages or len(pages) >= MAX_PAGES:
+                raise UpstreamError(
+                    f"the list of the upstream {shown} never ends: after {len(pages)} pages it leads on"
+                    f" (cursor {following!r}). This is a defect of that server."
+                )
             cursor = following
 
     async def _ask(self, method: str, key: str, params: dict[str, Any]) -> Page:
@@ -305,21 +310,6 @@ def _size(result: Mapping[str, Any]) -> int:
     return sum(len(value) for value in values if isinstance(value, str))
 
 
-def _require_end(
-    upstream: Upstream, pages: Mapping[str | None, Page], cursor: object, count: int
-) -> None:
-    if count > MAX_TOOLS:
-        raise UpstreamError(
-            f"the upstream {upstream.shown} lists more than {MAX_TOOLS} tools. No agent can be given"
-            " so many: put a server in front of it that offers those you need."
-        )
-    if cursor and isinstance(cursor, str) and (cursor in pages or len(pages) >= MAX_PAGES):
-        raise UpstreamError(
-            f"the list of the upstream {upstream.shown} never ends: after {len(pages)} pages it leads on"
-            f" (cursor {cursor!r}). This is a defect of that server."
-        )
-
-
 def first_cause(error: BaseException) -> BaseException:
     """The first failure inside nested task groups."""
     while isinstance(error, BaseExceptionGroup):
@@ -330,34 +320,31 @@ def first_cause(error: BaseException) -> BaseException:
 def _explained(upstream: Upstream, error: BaseException, seconds: float) -> UpstreamError:
     if isinstance(error, UpstreamError):
         return error
-    shown = upstream.shown
+    late, longer = (
+        f"did not list its tools within {seconds:g} s.",
+        "--upstream-timeout gives it longer.",
+    )
     if isinstance(upstream, HttpUpstream):
-        if isinstance(error, TimeoutError):
-            return UpstreamError(
-                f"the upstream {shown} did not list its tools within {seconds:g} s."
-                " --upstream-timeout gives it longer."
-            )
-        return UpstreamError(
-            f"the upstream {shown} did not answer as an MCP server over streamable HTTP:"
-            f" {_first_line(error)}. Is it running, and is the path right (often /mcp)?"
+        what = (
+            f"did not answer as an MCP server over streamable HTTP: {_first_line(error)}. Is it running,"
+            " and is the path right (often /mcp)?"
         )
+        if isinstance(error, TimeoutError):
+            what = f"{late} {longer}"
+        return UpstreamError(f"the upstream {upstream.shown} {what}")
     printed = upstream.stray[-1] if upstream.stray else ""
     hint = f" On standard output it printed {printed!r}, which is not MCP." if printed else ""
-    silent = isinstance(error, TimeoutError)
     code = upstream.ended(0.01)
     if code is not None:
         ended = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
         words = upstream.last_words()
         said = f" It said:{words}" if words else " It said nothing on standard error."
-        return UpstreamError(
-            f"the upstream `{shown}` {ended} before it listed its tools.{hint}{said}"
-        )
-    if silent:
-        return UpstreamError(
-            f"the upstream `{shown}` did not list its tools within {seconds:g} s.{hint}"
-            " --upstream-timeout gives it longer. Is it an MCP server that speaks over stdio?"
-        )
-    return UpstreamError(f"the upstream `{shown}` does not speak MCP: {_first_line(error)}.{hint}")
+        what = f"{ended} before it listed its tools.{hint}{said}"
+    elif isinstance(error, TimeoutError):
+        what = f"{late}{hint} {longer} Is it an MCP server that speaks over stdio?"
+    else:
+        what = f"does not speak MCP: {_first_line(error)}.{hint}"
+    return UpstreamError(f"the upstream `{upstream.shown}` {what}")
 
 
 def _first_line(error: BaseException) -> str:

@@ -62,14 +62,12 @@ def _listing(world: World, tools: Any, folder: Path, without: Collection[str]) -
         return tools_listing([tool for tool in own if tool["name"] not in without])
     if isinstance(tools, str | Path):
         return load_snapshot(folder / tools)
-    given: Any = (
-        cast("Mapping[str, Any]", tools).get("tools") if isinstance(tools, Mapping) else tools
-    )
+    given, what = tools, f"of type {type(tools).__name__!r}"
+    if isinstance(tools, Mapping):
+        keys = cast("Mapping[str, Any]", tools)
+        given, what = keys.get("tools"), f"a mapping with {', '.join(map(repr, keys)) or 'nothing'}"
     if isinstance(given, Sequence) and not isinstance(given, str):
         return tools_listing([_tool(tool) for tool in cast("Sequence[Any]", given)])
-    what = f"of type {type(tools).__name__!r}"
-    if given is not tools:
-        what = f"a mapping with {', '.join(map(repr, tools)) or 'nothing'}"
     raise UsageError(
         f"the tools of the server are {what}: give the file of a snapshot, the result of `tools/list`, which"
         " has a list 'tools', or a list of tools."

@@ -50,8 +50,10 @@ def _http_settings(
     return HttpSettings(host=host, port=port, tokens=found_tokens(token_file, os.environ), **given)
 
 
-def parse_seconds(text: str) -> float:
+def _parse_seconds(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
     """`90s`, `30m`, `24h`, `7d` or a number of seconds."""
+    if text is None:
+        return None
     units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
     number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "s")
     if not (number.isascii() and number.isdigit()):
@@ -101,7 +103,7 @@ _http_options = option_group(
         "--world-ttl",
         "world_seconds",
         metavar="TIME",
-        callback=lambda _, __, text: text and parse_seconds(text),
+        callback=_parse_seconds,
         help="How long a client's world is kept after its last use: 90s, 30m, 24h, 7d; 0 for ever."
         " [default: 24h]",
     ),

@@ -166,10 +166,8 @@ def unwrap_command(choice: FileChoice) -> None:
     rewritten = unwrap_text(source.text, source.path, client=choice.client, servers=choice.servers)
     _report(rewritten, source, choice)
     _deliver(source, rewritten, choice, backup=False)
-    if choice.in_place and not choice.dry_run:
-        dropped = drop_backup(source, rewritten.text)
-        if dropped is not None:
-            _say(f"removed the backup {dropped}, which is what {source.path} is again")
+    if choice.in_place and not choice.dry_run and (dropped := drop_backup(source, rewritten.text)):
+        _say(f"removed the backup {dropped}, which is what {source.path} is again")
     if any(one.fate == "left" for one in rewritten.outcomes):
         raise click.exceptions.Exit(SOME_LEFT)
 
