@@ -235,6 +235,8 @@ def _argument_json(argument: Argument) -> str | dict[str, Any]:
 
 def operations_stub(explanation: Explanation) -> str:
     """The `operations` of a scenario for tools that are refused, imagined or not wholly clear."""
+    import textwrap
+
     import yaml
 
     lines: list[str] = []
@@ -251,7 +253,8 @@ def operations_stub(explanation: Explanation) -> str:
         # A guess that nobody has looked at must not bind a tool when it is pasted.
         mark = "  " if unclear else "  # "
         active = active or unclear
-        lines += [f"  # {line}" for line in _comment_lines(tool.why[-1] if tool.why else "")]
+        reason = printable(tool.why[-1]) if tool.why else "say what it does"
+        lines += [f"  # {line}" for line in textwrap.wrap(reason, 76)]
         lines += [f"{mark}{line}" for line in written.splitlines()]
     head = "operations:" if active else "# operations:"
     return "".join(f"{line}\n" for line in (head, *lines))
@@ -271,12 +274,6 @@ def _entry(spec: ToolSpec, operation: Operation | None) -> dict[str, Any]:
     if not isinstance(read, str):
         does, table = read.does, "_".join((*read.noun[:-1], plural(read.noun[-1])))
     return {"does": does, "table": table, "arguments": dict.fromkeys(arguments, "unknown")}
-
-
-def _comment_lines(text: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(printable(text), 76) or ["say what it does"]
 
 
 def printable(text: str) -> str:

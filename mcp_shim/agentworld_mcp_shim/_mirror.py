@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_mcp_shim._listing import LISTS, Listing, Page, Pages
 from agentworld_sim import __version__
@@ -39,13 +39,10 @@ _KEYS = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
 """What must be unique in a list of several upstreams whose entries keep their own names."""
 
 
-class Origin(NamedTuple):
-    """Where a request belongs."""
-
-    upstream: str
-    """The upstream's name; empty when there is only one."""
-    params: Mapping[str, Any]
-    """The request's parameters with the names that this upstream uses."""
+Origin = tuple[str, Mapping[str, Any]]
+"""The upstream that a request belongs to (empty when there is only one), and the request's parameters with the
+names that this upstream uses.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +121,7 @@ class Mirror:
 
     def origin(self, method: str, params: Mapping[str, Any]) -> Origin:
         """Which upstream a request that is no tool call belongs to."""
-        return Origin(self.upstream, params)
+        return self.upstream, params
 
     def offers(self, capability: str, flag: str | None = None) -> bool:
         """Whether the upstream showed a capability, or a flag of it such as `subscribe`."""
@@ -244,19 +241,19 @@ class MergedMirror(Mirror):
         if method == "completion/complete":
             ref = cast("Mapping[str, Any]", params["ref"])
             if ref.get("type") == "ref/prompt":
-                inner = self._named(ref, "name")
-                return Origin(inner.upstream, {**params, "ref": inner.params})
-            return Origin(self._owner(str(ref.get("uri"))), params)
+                upstream, inner = self._named(ref, "name")
+                return upstream, {**params, "ref": inner}
+            return self._owner(str(ref.get("uri"))), params
         if "uri" in params:
-            return Origin(self._owner(str(params["uri"])), params)
-        return Origin("", params)
+            return self._owner(str(params["uri"])), params
+        return "", params
 
     def _named(self, params: Mapping[str, Any], key: str) -> Origin:
         shown = str(params[key])
         for name in self._mirrors:
             if shown.startswith(name + SEPARATOR):
-                return Origin(name, {**params, key: shown[len(name + SEPARATOR) :]})
-        return Origin("", params)
+                return name, {**params, key: shown[len(name + SEPARATOR) :]}
+        return "", params
 
     def _owner(self, uri: str) -> str:
         for method in _KEYS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -77,19 +77,16 @@ def hide(listing: Listing, secrets: Iterable[str]) -> Listing:
     from agentworld_sim.redaction.records import Redaction
 
     hidden = tuple(secrets)
-    redaction = Redaction(hidden)
+    said = cast("Callable[[Page], Page]", Redaction(hidden).value)
     return replace(
         listing,
         identity=_hidden(listing.identity, hidden),
         instructions=_hidden(listing.instructions, hidden),
         capabilities=_hidden(listing.capabilities, hidden),
-        lists={
-            method: {cursor: _hidden(page, hidden) for cursor, page in pages.items()}
-            for method, pages in listing.lists.items()
-        },
+        lists=_hidden(listing.lists, hidden),
         failures=_hidden(listing.failures, hidden),
-        contents={uri: _page(redaction.value(one)) for uri, one in listing.contents.items()},
-        prompts={name: _page(redaction.value(one)) for name, one in listing.prompts.items()},
+        contents={uri: said(one) for uri, one in listing.contents.items()},
+        prompts={name: said(one) for name, one in listing.prompts.items()},
     )
 
 
@@ -173,10 +170,6 @@ def _no_snapshot(path: Path, why: str) -> UsageError:
         f"{str(path)!r} is no snapshot of an MCP server: {why}. `agentworld mcp snapshot -o FILE --"
         " COMMAND` makes one."
     )
-
-
-def _page(value: object) -> Page:
-    return cast("Page", value)
 
 
 def _hidden(value: Any, secrets: tuple[str, ...]) -> Any:

@@ -182,19 +182,15 @@ def _with_headers(
 ) -> tuple[UpstreamTarget, ...]:
     """The headers of the environment go to the one upstream that is behind a URL."""
     behind = [target for target in targets if target.command[:1] and _is_url(target.command[0])]
-    if not behind:
-        return targets
-    headers = upstream_headers(environ)
-    if not headers:
-        return targets
-    if len(behind) > 1:
+    headers = upstream_headers(environ) if behind else {}
+    if headers and len(behind) > 1:
         raise UsageError(
             f"{HEADERS_VARIABLE} is for one upstream, and {len(behind)} are behind a URL. Put the"
             " headers of each into a file for --servers, so that none is sent another's."
         )
     return tuple(
-        replace(target, headers={**headers, **target.headers}) if target is behind[0] else target
-        for target in targets
+        replace(one, headers={**headers, **one.headers}) if one in behind else one
+        for one in targets
     )
 
 

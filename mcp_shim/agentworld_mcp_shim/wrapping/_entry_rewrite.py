@@ -97,12 +97,8 @@ def wrap_entry(
 ) -> tuple[dict[str, Any], list[str]]:
     """The entry that puts the shim in front of a server, and notes for the person who asked.
 
-    Args:
-        entry: What the client reads; `source` is how it is written.
-        client: Whose entry it is.
-        interpreter: What starts the shim.
-        variables: Of the entry's environment: the world and, where one is named, the model.
-        snapshot: What stands for the server, which is not started then.
+    `source` is how the entry is written, `variables` are the world and the model for its environment, and a
+    `snapshot` stands for the server, which is not started then.
     """
     fields = require_plain(entry, client)
     notes: list[str] = []
