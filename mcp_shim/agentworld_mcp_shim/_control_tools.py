@@ -96,7 +96,7 @@ class WorldControls:
                     f" named {', '.join(taken)}. Leave --control-tools out."
                 )
 
-    def listed(self) -> list[dict[str, Any]]:
+    def list_tools(self) -> list[dict[str, Any]]:
         """The tools, as `tools/list` shows them."""
         return list(TOOLS)
 

@@ -162,7 +162,7 @@ class MirrorHandlers:
     ) -> Any:
         page = await self._list("tools/list", context, params)
         if self._control is not None and not page.get("nextCursor"):
-            page["tools"] = [*page["tools"], *self._control.listed()]
+            page["tools"] = [*page["tools"], *self._control.list_tools()]
         return page
 
     async def _list(

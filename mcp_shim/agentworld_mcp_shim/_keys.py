@@ -86,7 +86,7 @@ def world_key(context: ServerRequestContext[Any], run: Run) -> WorldKey:
     if named is not None and not isinstance(named, str):
         raise MCPError(INVALID_PARAMS, f'_meta["{META}"] must be a string, the name of a world.')
     if request is None:
-        return WorldKey(id=run.world if named is None else _checked_name(named))
+        return WorldKey(id=run.world if named is None else _check_name(named))
     caller: Caller = request.scope.get(CALLER) or Caller()
     principal = caller.principal
     for name in (
@@ -95,13 +95,13 @@ def world_key(context: ServerRequestContext[Any], run: Run) -> WorldKey:
         caller.world or request.query_params.get(QUERY),
     ):
         if name is not None:
-            return WorldKey(id=owned_id(name, principal), principal=principal)
+            return WorldKey(id=store_id(name, principal), principal=principal)
     if caller.session is not None:
         text = f"world\0{principal or ''}\0{caller.session}".encode()
         drawn = hmac.new(run.secret, text, hashlib.sha256).hexdigest()[:32]
-        return WorldKey(id=owned_id(drawn, principal), principal=principal, fresh=True)
+        return WorldKey(id=store_id(drawn, principal), principal=principal, fresh=True)
     if principal is not None:
-        return WorldKey(id=owned_id(OWN_WORLD, principal), principal=principal)
+        return WorldKey(id=store_id(OWN_WORLD, principal), principal=principal)
     return WorldKey(id=run.world)
 
 
@@ -117,14 +117,14 @@ def is_owned(world_id: str) -> bool:
     return _OWNED.fullmatch(world_id) is not None
 
 
-def owned_id(name: str, principal: str | None) -> str:
+def store_id(name: str, principal: str | None) -> str:
     """The id in the store of a world that a client over HTTP calls `name`, or by the id it was told.
 
     Raises:
         MCPError: no world of this client can be called so. What others have makes no difference.
     """
     owner = owner_prefix(principal)
-    name = _checked_name(_checked_name(name).removeprefix(owner))
+    name = _check_name(_check_name(name).removeprefix(owner))
     if is_owned(name):
         raise MCPError(INVALID_PARAMS, f"there is no world {name!r}.")
     if owner and len(name) > MAX_NAME:
@@ -134,7 +134,7 @@ def owned_id(name: str, principal: str | None) -> str:
     return owner + name
 
 
-def _checked_name(name: str) -> str:
+def _check_name(name: str) -> str:
     """`name`; raises `MCPError` when it cannot be a world's."""
     try:
         check_world_id(name)

@@ -96,11 +96,11 @@ class MirroredTool:
             try:
                 schema_problem(schema or {}, {})
             except MalformedSchema as error:
-                return malformed(kind, error)
+                return schema_fault(kind, error)
         return None
 
 
-def malformed(kind: str, error: MalformedSchema) -> str:
+def schema_fault(kind: str, error: MalformedSchema) -> str:
     """The problem of a tool whose input or output schema is none."""
     return f"its {kind} schema is malformed: {str(error).removeprefix('malformed JSON schema: ')}"
 
@@ -225,7 +225,7 @@ class MergedMirror(Mirror):
         self._mirrors = dict(mirrors)
         self._clashes: list[str] = []
         self._owners: dict[tuple[str, str], str] = {}
-        merged = self._merged()
+        merged = self._merge()
         super().__init__(replace(merged, lists={}))
         self.listing = merged
         for name, mirror in self._mirrors.items():
@@ -237,18 +237,18 @@ class MergedMirror(Mirror):
     def origin(self, method: str, params: Mapping[str, Any]) -> Origin:
         """Which upstream a request that is no tool call belongs to; nobody's has an empty name."""
         if method == "prompts/get":
-            return self._named(params, "name")
+            return self._split_name(params, "name")
         if method == "completion/complete":
             ref = cast("Mapping[str, Any]", params["ref"])
             if ref.get("type") == "ref/prompt":
-                upstream, inner = self._named(ref, "name")
+                upstream, inner = self._split_name(ref, "name")
                 return upstream, {**params, "ref": inner}
             return self._owner(str(ref.get("uri"))), params
         if "uri" in params:
             return self._owner(str(params["uri"])), params
         return "", params
 
-    def _named(self, params: Mapping[str, Any], key: str) -> Origin:
+    def _split_name(self, params: Mapping[str, Any], key: str) -> Origin:
         shown = str(params[key])
         for name in self._mirrors:
             if shown.startswith(name + SEPARATOR):
@@ -264,7 +264,7 @@ class MergedMirror(Mirror):
                 return owner
         return ""
 
-    def _merged(self) -> Listing:
+    def _merge(self) -> Listing:
         listings = {name: mirror.listing for name, mirror in self._mirrors.items()}
         instructions = [
             f"{name}: {listing.instructions}"
@@ -295,12 +295,12 @@ class MergedMirror(Mirror):
             item
             for name, listing in listings.items()
             for one in listing.items(method)
-            if (item := self._shown(method, name, one)) is not None
+            if (item := self._present(method, name, one)) is not None
         ]
         listed = any(listing.pages(method) for listing in listings.values())
         return {None: {LISTS[method].items: shown}} if listed else {}
 
-    def _shown(self, method: str, name: str, item: object) -> object:
+    def _present(self, method: str, name: str, item: object) -> object:
         """What an upstream lists, as it is shown beside the others'; `None` when another one has it."""
         if not isinstance(item, dict):
             return item
@@ -321,7 +321,7 @@ class MergedMirror(Mirror):
 def world_listing(world: World) -> Listing:
     """The world's own tools, as an upstream would list them."""
     own = (tool for tool in world.tools.values() if tool.access == "simulate")
-    return tools_listing([listed_tool(tool) for tool in own])
+    return tools_listing([tool_entry(tool) for tool in own])
 
 
 def tools_listing(tools: Sequence[Mapping[str, Any]]) -> Listing:
@@ -332,7 +332,7 @@ def tools_listing(tools: Sequence[Mapping[str, Any]]) -> Listing:
     )
 
 
-def listed_tool(tool: ToolSpec) -> dict[str, Any]:
+def tool_entry(tool: ToolSpec) -> dict[str, Any]:
     """A tool as `tools/list` shows it."""
     listed: dict[str, Any] = {
         "name": tool.name,

@@ -158,7 +158,7 @@ class RealCalls:
                 home.exit_stack.push_async_callback(partial(self._forget, home.state[CONNECTIONS]))
             held: dict[tuple[str, str | None], Opening] = home.state[CONNECTIONS]
         opening = held.get(key)
-        if opening is None or (opening.done() and (_failed(opening) or opening.result().over)):
+        if opening is None or (opening.done() and (_has_failed(opening) or opening.result().over)):
             opening = asyncio.create_task(self._connect(self._targets[upstream], identity, home))
             held[key] = opening
         # Others may be waiting for it, so who leaves does not take it along.
@@ -191,7 +191,7 @@ class RealCalls:
         for opening in held.values():
             if not opening.done():
                 opening.cancel()
-            elif not _failed(opening):
+            elif not _has_failed(opening):
                 await opening.result().aclose()
 
 
@@ -220,7 +220,7 @@ def check_real(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
         )
 
 
-def _failed(opening: Opening) -> bool:
+def _has_failed(opening: Opening) -> bool:
     return opening.cancelled() or opening.exception() is not None
 
 

@@ -80,11 +80,11 @@ def hide(listing: Listing, secrets: Iterable[str]) -> Listing:
     said = cast("Callable[[Page], Page]", Redaction(hidden).value)
     return replace(
         listing,
-        identity=_hidden(listing.identity, hidden),
-        instructions=_hidden(listing.instructions, hidden),
-        capabilities=_hidden(listing.capabilities, hidden),
-        lists=_hidden(listing.lists, hidden),
-        failures=_hidden(listing.failures, hidden),
+        identity=_mask(listing.identity, hidden),
+        instructions=_mask(listing.instructions, hidden),
+        capabilities=_mask(listing.capabilities, hidden),
+        lists=_mask(listing.lists, hidden),
+        failures=_mask(listing.failures, hidden),
         contents={uri: said(one) for uri, one in listing.contents.items()},
         prompts={name: said(one) for name, one in listing.prompts.items()},
     )
@@ -127,19 +127,19 @@ def load_snapshot(path: Path) -> Listing:
 
 def _listing(content: Mapping[str, Any]) -> Listing:
     lists: dict[str, Pages] = {}
-    for method, entries in _typed(content, "lists", dict, {}).items():
+    for method, entries in _require_type(content, "lists", dict, {}).items():
         if method not in LISTS:
             raise ValueError(f"'lists' has {method!r}, which is no list request")
         lists[method] = _pages(method, entries)
     return Listing(
-        identity=_typed(content, "server_info", dict, {"name": "", "version": ""}),
-        instructions=_typed(content, "instructions", (str, type(None)), None),
-        protocol_version=_typed(content, "protocol_version", str, ""),
-        capabilities=_typed(content, "capabilities", dict, {}),
+        identity=_require_type(content, "server_info", dict, {"name": "", "version": ""}),
+        instructions=_require_type(content, "instructions", (str, type(None)), None),
+        protocol_version=_require_type(content, "protocol_version", str, ""),
+        capabilities=_require_type(content, "capabilities", dict, {}),
         lists=lists,
-        failures=_typed(content, "failures", dict, {}),
-        contents=_typed(content, "contents", dict, {}),
-        prompts=_typed(content, "prompts", dict, {}),
+        failures=_require_type(content, "failures", dict, {}),
+        contents=_require_type(content, "contents", dict, {}),
+        prompts=_require_type(content, "prompts", dict, {}),
     )
 
 
@@ -156,7 +156,7 @@ def _pages(method: str, entries: list[Any]) -> Pages:
     return pages
 
 
-def _typed(
+def _require_type(
     content: Mapping[str, Any], key: str, kind: type | tuple[type, ...], default: Any
 ) -> Any:
     value = content.get(key, default)
@@ -172,16 +172,16 @@ def _no_snapshot(path: Path, why: str) -> UsageError:
     )
 
 
-def _hidden(value: Any, secrets: tuple[str, ...]) -> Any:
+def _mask(value: Any, secrets: tuple[str, ...]) -> Any:
     from agentworld_sim.redaction.environment import masked
 
     if isinstance(value, str):
         return masked(value, secrets)
     if isinstance(value, Mapping):
         return {
-            _hidden(key, secrets): _hidden(one, secrets)
+            _mask(key, secrets): _mask(one, secrets)
             for key, one in cast("Mapping[str, Any]", value).items()
         }
     if isinstance(value, list):
-        return [_hidden(one, secrets) for one in cast("list[Any]", value)]
+        return [_mask(one, secrets) for one in cast("list[Any]", value)]
     return value

@@ -68,7 +68,7 @@ def targets_of(
     if command:
         targets[""] = UpstreamTarget(command=tuple(command))
     for target in (
-        *(_named(value) for value in upstreams),
+        *(_parse_upstream(value) for value in upstreams),
         *(() if servers is None else read_servers(servers, variables)),
     ):
         if target.name in targets:
@@ -85,14 +85,14 @@ def targets_of(
             "of several upstreams each needs a name: --upstream NAME=COMMAND, --snapshot NAME=FILE."
         )
     if server is not None:
-        found = (_shared(found, server),)
+        found = (_name_single(found, server),)
     elif len(found) == 1:
         # It has the world to itself, and its tools keep their names.
         found = (replace(found[0], name=""),)
     return _with_headers(found, variables)
 
 
-def _shared(found: Sequence[UpstreamTarget], server: str) -> UpstreamTarget:
+def _name_single(found: Sequence[UpstreamTarget], server: str) -> UpstreamTarget:
     if not _NAME.fullmatch(server):
         raise UsageError(f"--server {server!r}: {_NAME_RULE}, for example --server git.")
     if len(found) != 1:
@@ -148,7 +148,7 @@ def _server(name: str, entry: object, client: Client, environ: Mapping[str, str]
     )
 
 
-def _named(value: str) -> UpstreamTarget:
+def _parse_upstream(value: str) -> UpstreamTarget:
     name, _, rest = value.partition("=")
     if not rest.strip() or not _NAME.fullmatch(name):
         raise UsageError(

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from mcp.types import CallToolResult
 
-from agentworld_mcp_shim._mirror import MirroredTool, malformed
-from agentworld_mcp_shim._refusals import refuse_call
+from agentworld_mcp_shim._mirror import MirroredTool, schema_fault
 from agentworld_mcp_shim._results import tool_result
 from agentworld_sim.errors import AccessRefused, ArgumentsError, WorldFailure
+from agentworld_sim.runtime.access import rule_for
 from agentworld_sim.schema.validate import MalformedSchema, schema_problem
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation, Turn
@@ -58,18 +58,18 @@ class ToolCalls:
         marks = {"world": world.id}
         refused = {**marks, "access": "refuse"}
         if tool.problem is not None or world.tools[tool.world_name].access != "simulate":
-            return tool_result(refuse_call(world, tool), refused, is_error=True)
+            return tool_result(_refuse_call(world, tool), refused, is_error=True)
         try:
             turn = await self._step(world, ToolCall(tool.world_name, arguments), context)
         except MalformedSchema as error:
-            tool.problems.append(malformed("input", error))
-            return tool_result(refuse_call(world, tool), refused, is_error=True)
+            tool.problems.append(schema_fault("input", error))
+            return tool_result(_refuse_call(world, tool), refused, is_error=True)
         except ArgumentsError as error:
             # The client calls the tool by another name where several upstreams share a world.
             text = str(error).replace(repr(tool.world_name), repr(tool.name), 1)
             return tool_result(text, marks, is_error=True)
         except AccessRefused:
-            return tool_result(refuse_call(world, tool), refused, is_error=True)
+            return tool_result(_refuse_call(world, tool), refused, is_error=True)
         marks |= {"ref": turn.ref, "provenance": turn.observation.provenance}
         return _result(tool, turn.observation, marks)
 
@@ -156,3 +156,25 @@ def _misfit(schema: Mapping[str, Any], value: Any) -> str | None:
         return schema_problem(schema, value)
     except MalformedSchema as error:
         return str(error)
+
+
+def _refuse_call(world: World, tool: MirroredTool) -> str:
+    """The error that an agent gets. The reason and the remedy are logged: it can do nothing with them."""
+    problem = tool.problem or tool.examine()
+    if problem is not None:
+        logger.warning("%r is refused: %s. Its server's author has to mend it.", tool.name, problem)
+        return f"{tool.name!r} was not called, and nothing was changed: {problem}."
+    logger.warning("%s%s", world.refusal(tool.world_name), _remedy(world, tool))
+    return f"{tool.name!r} was not called, and nothing was changed: it is not available here."
+
+
+def _remedy(world: World, tool: MirroredTool) -> str:
+    if rule_for(tool.world_name, world.scenario.access) is not None:
+        return ""
+    remedy = (
+        " If it does what a known tool does, start with"
+        f" `--bind {tool.name}=TOOLKIT/TOOL`, for example `--bind {tool.name}=terminal/bash`."
+    )
+    if rule_for(tool.world_name, world.scenario.routes.tools) is None:
+        remedy += " Or name a language world model that imagines it: `--model-url URL`."
+    return remedy

@@ -121,14 +121,14 @@ async def list_upstream(upstream: Upstream, *, seconds: float, contents: bool = 
 
     try:
         with anyio.fail_after(seconds):
-            return await _listed(upstream, contents=contents)
+            return await _list(upstream, contents=contents)
     except Exception as error:
-        raise _explained(upstream, first_cause(error), seconds) from error
+        raise _explain_failure(upstream, first_cause(error), seconds) from error
     finally:
         upstream.close()
 
 
-async def _listed(upstream: Upstream, *, contents: bool) -> Listing:
+async def _list(upstream: Upstream, *, contents: bool) -> Listing:
     import anyio
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
     from mcp.types.version import LATEST_MODERN_VERSION
@@ -317,7 +317,7 @@ def first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def _explained(upstream: Upstream, error: BaseException, seconds: float) -> UpstreamError:
+def _explain_failure(upstream: Upstream, error: BaseException, seconds: float) -> UpstreamError:
     if isinstance(error, UpstreamError):
         return error
     late, longer = (

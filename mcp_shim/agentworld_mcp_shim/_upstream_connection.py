@@ -109,13 +109,13 @@ class UpstreamConnection:
             async with asyncio.timeout(self._seconds):
                 await _first(ready, running)
                 if self._dispatcher is None or running.done():
-                    raise self._gone("did not come up", _failure(running))
+                    raise self._end_error("did not come up", _failure(running))
                 self._agreed = await agree(self._dispatcher, identity)
         except MCPError as error:
             await self._wait_for_end()
             cause = _failure(running) or error
             await self.aclose()
-            raise self._gone("did not come up", cause) from error
+            raise self._end_error("did not come up", cause) from error
         except TimeoutError as error:
             await self.aclose()
             raise UpstreamGone(
@@ -232,12 +232,12 @@ class UpstreamConnection:
         """Raises `UpstreamGone` when an error is none of the upstream's but that of its end."""
         if error.code == INVALID_REQUEST and error.message == "Session terminated":
             self._stale = True
-            raise self._gone("has ended the session", None) from error
+            raise self._end_error("has ended the session", None) from error
         if error.code == CONNECTION_CLOSED:
             await self._wait_for_end()
             if self.over:
                 cause = None if self._running is None else _failure(self._running)
-                raise self._gone("ended before it answered", cause) from error
+                raise self._end_error("ended before it answered", cause) from error
 
     async def _run(self, ready: asyncio.Event) -> None:
         async with self._upstream.transport() as (reading, writing):
@@ -350,7 +350,7 @@ class UpstreamConnection:
         if self._running is not None:
             await asyncio.wait([self._running], timeout=END_SECONDS)
 
-    def _gone(self, what: str, cause: BaseException | None) -> UpstreamGone:
+    def _end_error(self, what: str, cause: BaseException | None) -> UpstreamGone:
         words = f"the {self._label} {what}"
         if cause is not None:
             # Its text is for the log: that of an HTTP client has the URL in it.

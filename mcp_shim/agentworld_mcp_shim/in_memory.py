@@ -11,7 +11,7 @@ from mcp.types import Tool
 
 from agentworld_mcp_shim._handlers import MirrorHandlers, MirrorServer
 from agentworld_mcp_shim._listing import Listing
-from agentworld_mcp_shim._mirror import Mirror, listed_tool, tools_listing, world_listing
+from agentworld_mcp_shim._mirror import Mirror, tool_entry, tools_listing, world_listing
 from agentworld_mcp_shim._snapshot import load_snapshot
 from agentworld_mcp_shim._tool_calls import ToolCalls
 from agentworld_sim.errors import UsageError
@@ -79,7 +79,7 @@ def _tool(tool: Any) -> dict[str, Any]:
     if isinstance(tool, Tool):
         return tool.model_dump(by_alias=True, exclude_none=True, mode="json")
     if isinstance(tool, ToolSpec):
-        return listed_tool(tool)
+        return tool_entry(tool)
     if isinstance(tool, Mapping):
         return dict(cast("Mapping[str, Any]", tool))
     raise UsageError(

@@ -109,19 +109,19 @@ async def test_the_world_of_the_process_is_kept(tmp_path: Path) -> None:
 
 
 async def test_a_principal_may_have_so_many_worlds_and_others_do_not_count(tmp_path: Path) -> None:
-    from agentworld_mcp_shim._keys import owned_id
+    from agentworld_mcp_shim._keys import store_id
 
     clock = Clock()
     async with pool_of(tmp_path, clock, most=2) as pool:
         for who in ("alice", "bob", None):
             for name in ("a", "b"):
-                await run(pool, named(owned_id(name, who), who), "true")
+                await run(pool, named(store_id(name, who), who), "true")
             with pytest.raises(MCPError, match="there are 2 of this client already"):
-                await run(pool, named(owned_id("c", who), who), "true")
-            assert await run(pool, named(owned_id("a", who), who), "echo still") == "still\n"
+                await run(pool, named(store_id("c", who), who), "true")
+            assert await run(pool, named(store_id("a", who), who), "echo still") == "still\n"
         clock.now += 2 * HOUR
         await pool.sweep()
-        assert await run(pool, named(owned_id("c", "alice"), "alice"), "echo hi") == "hi\n"
+        assert await run(pool, named(store_id("c", "alice"), "alice"), "echo hi") == "hi\n"
 
 
 async def test_many_that_ask_at_once_open_a_world_once(tmp_path: Path) -> None:
