@@ -18,6 +18,7 @@ from mcp.types.methods import CACHEABLE_METHODS
 from agentworld_mcp_shim._client_request import ClientRequest, watch_end
 from agentworld_mcp_shim._handshake import ClientIdentity
 from agentworld_mcp_shim._keys import CALLER
+from agentworld_mcp_shim._mirror import LIST_DEFAULTS
 from agentworld_mcp_shim._upstream import HttpUpstream, start_upstream
 from agentworld_mcp_shim._upstream_connection import UpstreamConnection, UpstreamGone
 from agentworld_sim.errors import UsageError, nearest
@@ -133,7 +134,8 @@ class RealCalls:
         result = await connection.request(method, params, call, identity, schema=schema)
         if call.modern:
             # What an upstream of the older era leaves out, and this client must be told.
-            result = {**_envelope(method), **result}
+            cacheable = method in CACHEABLE_METHODS
+            result = {**(LIST_DEFAULTS if cacheable else {"resultType": "complete"}), **result}
         return result
 
     async def _connection(
@@ -222,13 +224,6 @@ def check_real(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> None:
 
 def _has_failed(opening: Opening) -> bool:
     return opening.cancelled() or opening.exception() is not None
-
-
-def _envelope(method: str) -> dict[str, Any]:
-    envelope: dict[str, Any] = {"resultType": "complete"}
-    if method in CACHEABLE_METHODS:
-        envelope |= {"ttlMs": 0, "cacheScope": "private"}
-    return envelope
 
 
 def _recorder(settings: ShimSettings, mirrors: Mapping[str, Mirror]) -> Recorder | None:

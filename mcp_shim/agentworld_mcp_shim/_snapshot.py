@@ -125,25 +125,28 @@ def load_snapshot(path: Path) -> Listing:
         raise _no_snapshot(path, f"{error}") from error
 
 
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "server_info": dict,
+    "instructions": (str, type(None)),
+    "protocol_version": str,
+    "lists": dict,
+    **dict.fromkeys(("capabilities", "failures", "contents", "prompts"), dict),
+}
+
+
 def _listing(content: Mapping[str, Any]) -> Listing:
-    lists: dict[str, Pages] = {}
-    for method, entries in _require_type(content, "lists", dict, {}).items():
-        if method not in LISTS:
-            raise ValueError(f"'lists' has {method!r}, which is no list request")
-        lists[method] = _pages(method, entries)
-    return Listing(
-        identity=_require_type(content, "server_info", dict, {"name": "", "version": ""}),
-        instructions=_require_type(content, "instructions", (str, type(None)), None),
-        protocol_version=_require_type(content, "protocol_version", str, ""),
-        capabilities=_require_type(content, "capabilities", dict, {}),
-        lists=lists,
-        failures=_require_type(content, "failures", dict, {}),
-        contents=_require_type(content, "contents", dict, {}),
-        prompts=_require_type(content, "prompts", dict, {}),
-    )
+    found = {key: content[key] for key in _KINDS if key in content}
+    for key, value in found.items():
+        if not isinstance(value, _KINDS[key]):
+            raise TypeError(f"{key!r} is {value!r:.50}")
+    identity = found.pop("server_info", {"name": "", "version": ""})
+    lists = {method: _pages(method, pages) for method, pages in found.pop("lists", {}).items()}
+    return Listing(identity=identity, lists=lists, **{"capabilities": {}, **found})
 
 
 def _pages(method: str, entries: list[Any]) -> Pages:
+    if method not in LISTS:
+        raise ValueError(f"'lists' has {method!r}, which is no list request")
     pages: dict[str | None, Page] = {}
     for entry in entries:
         page = entry["page"]
@@ -154,15 +157,6 @@ def _pages(method: str, entries: list[Any]) -> Pages:
     if pages and None not in pages:
         raise ValueError(f"{method!r} has no first page (cursor null)")
     return pages
-
-
-def _require_type(
-    content: Mapping[str, Any], key: str, kind: type | tuple[type, ...], default: Any
-) -> Any:
-    value = content.get(key, default)
-    if not isinstance(value, kind):
-        raise TypeError(f"{key!r} is {value!r:.50}")
-    return value
 
 
 def _no_snapshot(path: Path, why: str) -> UsageError:

@@ -297,20 +297,20 @@ def _check_tape(settings: ShimSettings) -> None:
             raise UsageError(
                 f"--volatile {field!r} is not of the form TOOL.FIELD, for example '*.created_at'."
             )
+    if replay is not None and not settings.targets:
+        raise UsageError(
+            "--replay answers the tools of a server: name its command after `--`, or what was written"
+            " down of it with --snapshot FILE."
+        )
     others = {
         **{f"--access {rule}=real": True for rule in real},
         "--bind": settings.binds,
         "--model-url": worlds.model.url,
         "--seed-from": worlds.seed_from,
     }
-    given = next((option for option, value in others.items() if value), None)
-    if replay is not None and not settings.targets:
-        raise UsageError(
-            "--replay answers the tools of a server: name its command after `--`, or what was written"
-            " down of it with --snapshot FILE."
-        )
-    if replay is not None and given is not None:
-        raise UsageError(
-            f"--replay answers every call from its cassette, and {given} names another source."
-            " Give one of them."
-        )
+    for option, given in others.items():
+        if replay is not None and given:
+            raise UsageError(
+                f"--replay answers every call from its cassette, and {option} names another source."
+                " Give one of them."
+            )
