@@ -87,7 +87,7 @@ class ShimSettings:
     volatile: tuple[str, ...] = ()
     """Fields whose values differ each time, for the cassette."""
     control_tools: bool = False
-    """Whether clients are offered tools that reset, fork and choose worlds."""
+    """Whether clients are offered tools that tell, reset and fork worlds."""
     answer_seconds: float = ANSWER_SECONDS
     upstream_seconds: float = UPSTREAM_SECONDS
     max_request_bytes: int = MAX_REQUEST_BYTES

@@ -160,7 +160,7 @@ _http_options = option_group(
 @click.option(
     "--control-tools",
     is_flag=True,
-    help="Offer clients tools that tell, reset, fork and choose their world.",
+    help="Offer clients tools that tell, reset and fork their world.",
 )
 @click.option(
     "--record",
