@@ -111,9 +111,7 @@ class WorldPool:
         return world_key(context, self.run)
 
     async def world(self, context: ServerRequestContext[Any]) -> World:
-        """The world that a request is about, open and with the mirror's tools.
-
-        It stays open until the task that asks for it ends.
+        """The world that a request is about, with the mirror's tools, open until the task that asks ends.
 
         Raises:
             AgentworldError: it cannot be had.

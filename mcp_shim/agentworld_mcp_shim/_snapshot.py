@@ -135,13 +135,14 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 
 
 def _listing(content: Mapping[str, Any]) -> Listing:
-    found = {key: content[key] for key in _KINDS if key in content}
+    found: dict[str, Any] = {"capabilities": {}}
+    found |= {key: content[key] for key in _KINDS if key in content}
     for key, value in found.items():
         if not isinstance(value, _KINDS[key]):
             raise TypeError(f"{key!r} is {value!r:.50}")
     identity = found.pop("server_info", {"name": "", "version": ""})
     lists = {method: _pages(method, pages) for method, pages in found.pop("lists", {}).items()}
-    return Listing(identity=identity, lists=lists, **{"capabilities": {}, **found})
+    return Listing(identity=identity, lists=lists, **found)
 
 
 def _pages(method: str, entries: list[Any]) -> Pages:

@@ -87,11 +87,7 @@ Upstream = UpstreamProcess | HttpUpstream
 
 
 def start_upstream(target: UpstreamTarget) -> Upstream:
-    """Starts the target's command, or takes a single `http://` or `https://` URL for a server that runs.
-
-    Raises:
-        UsageError: there is no such command, or it cannot be executed.
-    """
+    """Starts the target's command, or takes a single `http://` or `https://` URL for a server that runs."""
     command = target.command
     if len(command) == 1 and command[0].startswith(("http://", "https://")):
         return HttpUpstream(command[0], target.headers)
