@@ -62,7 +62,7 @@ class ToolCalls:
         try:
             turn = await self._step(world, ToolCall(tool.world_name, arguments), context)
         except MalformedSchema as error:
-            tool.problems.append(schema_fault("input", error))
+            tool.problems.append(schema_fault("input or output", error))
             return tool_result(_refuse_call(world, tool), refused, is_error=True)
         except ArgumentsError as error:
             # The client calls the tool by another name where several upstreams share a world.
