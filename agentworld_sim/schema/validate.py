@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 
+class MalformedSchema(UsageError):
+    """A schema that no value can be held against."""
+
+
 def check_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> None:
     """Raises `ArgumentsError`, naming the argument, when `arguments` do not fit the tool's schema."""
     if _is_plain_schema(tool.input_schema) and fits_plainly(tool.input_schema, arguments):
@@ -159,7 +163,7 @@ def _first_error(schema: Mapping[str, Any], value: Any) -> ValidationError | Non
     try:
         return next(iter(errors_of(_validator(canonical_json(schema)), value, most=1)), None)
     except Unresolvable as error:
-        raise UsageError(
+        raise MalformedSchema(
             f"the schema refers to another document, {error.ref!r}, which is never fetched. Put it"
             " into the schema's own `$defs`."
         ) from None
@@ -179,8 +183,8 @@ def _validator(schema_text: str) -> Validator:
     try:
         check_schema(kind, schema)
     except SchemaError as error:
-        raise UsageError(f"malformed JSON schema: {error.message}") from None
+        raise MalformedSchema(f"malformed JSON schema: {error.message}") from None
     except RecursionError:
-        raise UsageError("malformed JSON schema: it is nested too deeply") from None
+        raise MalformedSchema("malformed JSON schema: it is nested too deeply") from None
     # An empty registry: the default one fetches remote `$ref`s over the network.
     return limit_validator(kind)(schema, registry=Registry())

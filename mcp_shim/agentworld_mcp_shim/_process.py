@@ -219,7 +219,7 @@ def _not_found(name: str) -> str:
 
 
 def _subcommand(name: str) -> str:
-    from agentworld_mcp_shim._command._group import COMMANDS
+    from agentworld_mcp_shim._command import COMMANDS
 
     close = nearest(name, COMMANDS)
     return f" Of the subcommands of `agentworld mcp`:{close}" if close else ""
