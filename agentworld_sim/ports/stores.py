@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from agentworld_sim.errors import nearest
 from agentworld_sim.types.files import BlobId, Blobs, blob_id
@@ -166,6 +166,24 @@ class WorldStore(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class CommitsAtOnce(Protocol):
+    """A store whose commit takes less than a millisecond where it need not wait for others."""
+
+    def try_commit(
+        self,
+        world_id: str,
+        turn: Turn,
+        state: WorldState,
+        blobs: Mapping[BlobId, bytes],
+        *,
+        must_move_head: bool,
+        origin: Origin | None = None,
+    ) -> bool | None:
+        """`WorldStore.commit`, or `None`, with nothing stored, where it would have to wait."""
+        ...
 
 
 def id_taken(world_id: str) -> str:

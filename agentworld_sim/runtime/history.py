@@ -14,7 +14,14 @@ from typing import TypeVar
 
 from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import AgentworldError, StoreError, UsageError
-from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
+from agentworld_sim.ports.blocking import ALLOWED
+from agentworld_sim.ports.stores import (
+    CommitsAtOnce,
+    NewBlobs,
+    Origin,
+    WorldRecord,
+    WorldStore,
+)
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.exchanges import FailedStep
 from agentworld_sim.types.refs import WorldRef
@@ -108,6 +115,12 @@ async def commit_turn(
         return store.commit(
             world_id, turn, after, blobs.new, must_move_head=must_move_head, origin=origin
         )
+    if ALLOWED.get() and isinstance(store, CommitsAtOnce):
+        stored = store.try_commit(
+            world_id, turn, after, blobs.new, must_move_head=must_move_head, origin=origin
+        )
+        if stored is not None:
+            return stored
     abandoned = threading.Event()
 
     def commit() -> bool:

@@ -204,6 +204,35 @@ class SqliteStore(SqlStore):
                 return False
         return True
 
+    def try_commit(
+        self,
+        world_id: str,
+        turn: turn_records.Turn,
+        state: WorldState,
+        blobs: Mapping[BlobId, bytes],
+        *,
+        must_move_head: bool,
+        origin: Origin | None = None,
+    ) -> bool | None:
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            with self._failures():
+                self._db.execute("PRAGMA busy_timeout=0")
+                try:
+                    return self.commit(
+                        world_id, turn, state, blobs, must_move_head=must_move_head, origin=origin
+                    )
+                finally:
+                    self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+        except StoreError as error:
+            cause = error.__cause__
+            if isinstance(cause, sqlite3.Error) and cause.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                return None
+            raise
+        finally:
+            self._lock.release()
+
     def close(self) -> None:
         with self._lock:
             self._db.close()

@@ -28,12 +28,13 @@ from agentworld_mcp_shim._stdio_lines import (
     LineWriter,
     own_input,
     own_output,
-    read_in_thread,
+    read_messages,
 )
 from agentworld_mcp_shim._tool_calls import ToolCalls
 from agentworld_mcp_shim._upstream import Upstream, close_all
 from agentworld_mcp_shim._worlds import WorldChoice
 from agentworld_sim.errors import AgentworldError
+from agentworld_sim.ports import blocking
 
 if TYPE_CHECKING:
     from agentworld_sim.world import World
@@ -54,6 +55,7 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
     Raises:
         AgentworldError: the upstream, the world or a binding is not to be had.
     """
+    blocking.ALLOWED.set(True)
     ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     on_signals(ending)
     pool = WorldPool(settings)
@@ -74,7 +76,7 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
     finally:
         await pool.aclose()
     if ending.done():
-        # Standard input is read in a thread that nothing can interrupt: only leaving ends it.
+        # Standard input may be read in a thread that nothing can interrupt: only leaving ends it.
         leave(ending)
 
 
@@ -135,7 +137,7 @@ def _unanswered(world: World, mirror: Mirror) -> str | None:
 
 
 async def _over_stdio(server: Server[Any], most: int) -> None:
-    loop = asyncio.get_running_loop()
+    refusing: set[asyncio.Future[None]] = set()
 
     def refuse(request: int | str | None) -> None:
         text = f"a request may have {most:,} bytes, this one is larger. --max-request-bytes allows more."
@@ -144,10 +146,11 @@ async def _over_stdio(server: Server[Any], most: int) -> None:
             error = JSONRPCError(
                 jsonrpc="2.0", id=request, error=ErrorData(code=INVALID_REQUEST, message=text)
             )
-            asyncio.run_coroutine_threadsafe(writing.send(SessionMessage(error)), loop)
+            task = asyncio.ensure_future(writing.send(SessionMessage(error)))
+            refusing.add(task)
+            task.add_done_callback(refusing.discard)
 
-    lines = LimitedLines(own_input(), most, refuse)
-    sending, reading = read_in_thread(lines.messages, name="stdin")
+    sending, reading = read_messages(own_input(), LimitedLines(most, refuse))
     writing = LineWriter(own_output(), sending.close)
     await server.run(reading, writing, server.create_initialization_options())
 

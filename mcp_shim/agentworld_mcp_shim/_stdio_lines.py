@@ -1,4 +1,4 @@
-"""Messages over pipes, one a line: read in a thread, written without one where the pipe takes them at once.
+"""Messages over pipes, one a line, read and written without a thread where the pipes allow it.
 
 The SDK's own transport hands every line to a thread and back, in both directions.
 """
@@ -14,7 +14,7 @@ import select
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -33,47 +33,99 @@ _ID_LAST = re.compile(_ID + rb"\s*(?:,\s*" + _PLAIN + rb"\s*)*\}\s*\Z")
 _SEEN = 1024
 """Bytes at each end of a request in which its id is looked for."""
 
+_CHUNK = 65_536
+
 
 class LimitedLines:
-    """The lines of standard input."""
+    """Cuts what arrives on standard input into lines."""
 
-    def __init__(
-        self, wire: BinaryIO, most: int, refuse: Callable[[int | str | None], None]
-    ) -> None:
+    def __init__(self, most: int, refuse: Callable[[int | str | None], None]) -> None:
         """
         Args:
-            wire: Where the lines come from.
             most: Bytes that a line may have.
             refuse: Told the id of each request that is larger, where one is found; it is read to its end
                 and never kept.
         """
-        self._wire = wire
         self._most = most
         self._refuse = refuse
+        self._line = bytearray()
+        self._start = b""
+        """Of a line that is too long: then only its end is in `_line`."""
 
-    def readline(self) -> str:
-        """The next line that is not too long; empty at the end."""
-        while True:
-            line = self._wire.readline(self._most + 2)
-            if len(line.rstrip(b"\r\n")) <= self._most:
-                return line.decode("utf-8", "replace")
-            start, end = line[:_SEEN], line[-_SEEN:]
-            while line and not line.endswith(b"\n"):
-                line = self._wire.readline(65_536)
-                end = (end + line)[-_SEEN:]
-            found = _ID_FIRST.match(start) or _ID_LAST.search(end)
-            self._refuse(None if found is None else json.loads(found[1]))
+    def feed(self, data: bytes) -> Iterator[str]:
+        """The lines that end in the next bytes; no bytes end the last one."""
+        *ends, rest = data.split(b"\n")
+        if not data and self._line:
+            ends = [b""]
+        for part in ends:
+            self._line += part
+            if self._start or len(self._line.rstrip(b"\r")) > self._most:
+                start = self._start or self._line[:_SEEN]
+                found = _ID_FIRST.match(start) or _ID_LAST.search(self._line[-_SEEN:])
+                self._refuse(None if found is None else json.loads(found[1]))
+            else:
+                yield self._line.decode("utf-8", "replace")
+            self._line.clear()
+            self._start = b""
+        self._line += rest
+        if self._start or len(self._line) > self._most + 1:
+            self._start = self._start or bytes(self._line[:_SEEN])
+            del self._line[:-_SEEN]
 
-    def messages(self) -> Iterator[SessionMessage | Exception]:
-        """What the lines say; an exception for one that is no message."""
-        from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
 
-        while line := self.readline():
-            try:
-                yield SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-            except ValueError as error:
-                yield error
+def read_messages(wire: int, lines: LimitedLines) -> tuple[Any, Any]:
+    """Takes messages from a file descriptor to the running event loop.
+
+    Returns:
+        As `read_in_thread`; an exception for each line that is no message.
+    """
+    import math
+
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
+    loop = asyncio.get_running_loop()
+
+    def deliver(data: bytes) -> None:
+        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            for line in lines.feed(data):
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError as error:
+                    send.send_nowait(error)
+                else:
+                    send.send_nowait(SessionMessage(message))
+        if not data:
+            send.close()
+
+    def readable() -> None:
+        data = _read(wire)
+        if not data:
+            loop.remove_reader(wire)
+        deliver(data)
+
+    def read() -> None:
+        # RuntimeError: the loop has ended before the other side did.
+        with contextlib.suppress(RuntimeError):
+            while data := _read(wire):
+                loop.call_soon_threadsafe(deliver, data)
+            loop.call_soon_threadsafe(deliver, b"")
+
+    try:
+        loop.add_reader(wire, readable)
+    except (NotImplementedError, OSError):
+        # Windows watches no pipes, and nobody watches files. A daemon: nothing can interrupt it.
+        threading.Thread(target=read, name="stdin", daemon=True).start()
+    return send, receive
+
+
+def _read(wire: int) -> bytes:
+    try:
+        return os.read(wire, _CHUNK)
+    except OSError:
+        return b""
 
 
 def read_in_thread(messages: Callable[[], Iterator[Any]], *, name: str) -> tuple[Any, Any]:
@@ -165,13 +217,13 @@ def own_output() -> int:
     return wire
 
 
-def own_input() -> BinaryIO:
+def own_input() -> int:
     """Standard input for us alone: processes that we start find it empty."""
     try:
-        wire = os.fdopen(os.dup(0), "rb", closefd=False)
+        wire = os.dup(0)
         empty = os.open(os.devnull, os.O_RDONLY)
         os.dup2(empty, 0)
         os.close(empty)
     except OSError:
-        return sys.stdin.buffer
+        return 0
     return wire

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from agentworld_sim.engines.table.query import order_fields
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
 from agentworld_sim.errors import CannotCompute, EngineFailure
 from agentworld_sim.ports import Answer, EngineSession, Imaginer, TurnContext
+from agentworld_sim.ports.blocking import off_loop
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -38,6 +38,9 @@ from agentworld_sim.types.values import changed_keys
 
 TURN_US = 1_000_000
 """What a call takes on the world's clock."""
+
+BRIEF_VALUES = 2_000
+"""Of a world, among them one for each record: so many are searched in about a millisecond."""
 
 _DAY_US = 86_400_000_000
 
@@ -93,9 +96,11 @@ class TableSession:
         self._forget()
 
     async def _compute(self, asked: TableRequest, context: TurnContext) -> Answer:
-        # SQLite would keep the event loop for as long as a query takes, and servers that watch for calls that
-        # block refuse it, however short.
-        said, values = await asyncio.to_thread(self._execute_in_thread, asked, context)
+        # SQLite keeps the event loop for as long as a query takes.
+        said, values = await off_loop(
+            lambda: self._execute_in_thread(asked, context),
+            brief=len(context.state.values) <= BRIEF_VALUES,
+        )
         if isinstance(said, ToolError):
             said = Observation(text=await self._error_text(said, asked, context), is_error=True)
         self._written = values

@@ -28,6 +28,7 @@ from agentworld_mcp_shim._pool import WorldPool
 from agentworld_mcp_shim._settings import ShimSettings
 from agentworld_mcp_shim._stdio import SETTLE_SECONDS, on_signals
 from agentworld_mcp_shim._tool_calls import ToolCalls
+from agentworld_sim.ports import blocking
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http import EventStore
@@ -60,6 +61,7 @@ class Plan:
 async def serve_plan(plan: Plan, listening: socket.socket, *, ready: Callable[[], None]) -> int:
     """Answers until a signal comes; gives the exit code."""
     _allow_open_files()
+    blocking.ALLOWED.set(True)
     ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     on_signals(ending)
     pool = WorldPool(plan.settings, run=plan.run)
