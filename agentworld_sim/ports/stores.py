@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 from agentworld_sim.errors import nearest
 from agentworld_sim.types.files import BlobId, Blobs, blob_id
@@ -168,7 +168,6 @@ class WorldStore(Protocol):
     def close(self) -> None: ...
 
 
-@runtime_checkable
 class CommitsAtOnce(Protocol):
     """A store whose commit takes less than a millisecond where it need not wait for others."""
 

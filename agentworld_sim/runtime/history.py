@@ -10,24 +10,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import AgentworldError, StoreError, UsageError
 from agentworld_sim.ports.blocking import ALLOWED
-from agentworld_sim.ports.stores import (
-    CommitsAtOnce,
-    NewBlobs,
-    Origin,
-    WorldRecord,
-    WorldStore,
-)
+from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.exchanges import FailedStep
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Action, Observation, Turn
+
+if TYPE_CHECKING:
+    from agentworld_sim.ports.stores import CommitsAtOnce
 
 
 class HistoryCache:
@@ -115,8 +112,8 @@ async def commit_turn(
         return store.commit(
             world_id, turn, after, blobs.new, must_move_head=must_move_head, origin=origin
         )
-    if ALLOWED.get() and isinstance(store, CommitsAtOnce):
-        stored = store.try_commit(
+    if ALLOWED.get() and hasattr(store, "try_commit"):
+        stored = cast("CommitsAtOnce", store).try_commit(
             world_id, turn, after, blobs.new, must_move_head=must_move_head, origin=origin
         )
         if stored is not None:

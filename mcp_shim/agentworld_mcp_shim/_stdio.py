@@ -60,6 +60,7 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
     on_signals(ending)
     pool = WorldPool(settings)
     opening = pool.begin()
+    warming = asyncio.create_task(_warm(pool))
     try:
         if settings.targets:
             listing = asyncio.create_task(mirrors_of(settings, started))
@@ -74,6 +75,7 @@ async def serve(started: Mapping[str, Upstream], settings: ShimSettings) -> None
         pool.ready().add_done_callback(lambda task: _report_world(task, mirror, settings.worlds))
         await _serve_mirror(mirror, pool, real, settings, ending)
     finally:
+        warming.cancel()
         await pool.aclose()
     if ending.done():
         # Standard input may be read in a thread that nothing can interrupt: only leaving ends it.
@@ -107,6 +109,14 @@ async def _serve_mirror(
         return
     # Whoever starts us without a client wants to know whether all is well.
     await asyncio.wait({ready}, timeout=SETTLE_SECONDS)
+
+
+async def _warm(pool: WorldPool) -> None:
+    """Brings up what the first call needs while the client makes up its mind."""
+    # Whatever is wrong with the world, who asks it says so.
+    with suppress(Exception):
+        world = await asyncio.shield(pool.ready())
+        await world.warm()
 
 
 def _report_world(ready: asyncio.Task[World], mirror: Mirror, choice: WorldChoice) -> None:
