@@ -51,6 +51,8 @@ class Plan:
     mirrors: Mapping[str, Mirror]
     run: Run
     """Its folder is there when several processes answer."""
+    process: int = 0
+    """Which of them this is."""
 
     @property
     def own_tools(self) -> bool:
@@ -60,7 +62,7 @@ class Plan:
 
 async def serve_plan(plan: Plan, listening: socket.socket, *, ready: Callable[[], None]) -> int:
     """Answers until a signal comes; gives the exit code."""
-    _allow_open_files()
+    allow_open_files()
     blocking.ALLOWED.set(True)
     ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     on_signals(ending)
@@ -122,7 +124,9 @@ async def _application(
             await transports.enter_async_context(views[name].run())
         sessions = None
         if plan.run.folder is not None:
-            sessions = SignedSessions(plan.run.folder, plan.run.secret)
+            sessions = SignedSessions(
+                plan.run.folder, plan.run.secret, process=plan.process, count=http.workers
+            )
         app = App(
             http,
             views,
@@ -229,7 +233,7 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-def _allow_open_files() -> None:
+def allow_open_files() -> None:
     """As many as the system lets this process have: connections, and machines that stay live."""
     try:
         import resource

@@ -16,10 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from agentworld_mcp_shim._http._serving import Plan, serve_plan
+from agentworld_mcp_shim._http._dispatch import HandedOver, dispatch
+from agentworld_mcp_shim._http._serving import Plan, allow_open_files, serve_plan
 from agentworld_mcp_shim._stdio import SETTLE_SECONDS
 from agentworld_sim.errors import WorldFailure
 
@@ -35,10 +37,12 @@ PAUSE_SECONDS = 0.5
 class _Worker:
     """One process, through its deaths."""
 
-    def __init__(self, number: int, plan: Plan, listening: socket.socket) -> None:
+    def __init__(self, number: int, plan: Plan) -> None:
         self.number = number
-        self._plan = plan
-        self._listening = listening
+        self._plan = replace(plan, process=number)
+        # Kept through its deaths, with the connections that it was given and has not taken.
+        self.inbox, self._outlet = socket.socketpair()
+        self.inbox.setblocking(False)
         self._failures = 0
         self.ready = False
         self.start()
@@ -48,7 +52,7 @@ class _Worker:
         self._said, telling = context.Pipe(duplex=False)
         self.process: BaseProcess = context.Process(
             target=_work,
-            args=(self._plan, self._listening, telling, logging.getLogger().level),
+            args=(self._plan, self._outlet, telling, logging.getLogger().level),
             name=f"agentworld-mcp-{self.number}",
         )
         self.process.start()
@@ -86,7 +90,7 @@ class _Worker:
         self.start()
 
 
-def watch_over(plan: Plan, sockets: Sequence[socket.socket], *, ready: Callable[[], None]) -> int:
+def watch_over(plan: Plan, listening: socket.socket, *, ready: Callable[[], None]) -> int:
     """Keeps the workers running until a signal comes; gives the exit code.
 
     Raises:
@@ -103,10 +107,11 @@ def watch_over(plan: Plan, sockets: Sequence[socket.socket], *, ready: Callable[
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ending)
+    allow_open_files()
     workers: list[_Worker] = []
     try:
         for number in range(plan.settings.http.workers):
-            workers.append(_Worker(number, plan, sockets[number % len(sockets)]))
+            workers.append(_Worker(number, plan))
         announced = False
         while not codes:
             wait([told, *(sign for worker in workers for sign in worker.signs)])
@@ -118,8 +123,13 @@ def watch_over(plan: Plan, sockets: Sequence[socket.socket], *, ready: Callable[
                     worker.again()
             if not announced and all(worker.ready for worker in workers):
                 announced = True
+                listening.listen(socket.SOMAXCONN)
+                inboxes = [worker.inbox for worker in workers]
+                threading.Thread(target=dispatch, args=(listening, inboxes), daemon=True).start()
                 ready()
     finally:
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
         _end([worker.process for worker in workers])
         os.close(told)
         os.close(telling)
@@ -145,12 +155,14 @@ def _end(processes: Sequence[BaseProcess]) -> None:
             process.join()
 
 
-def _work(plan: Plan, listening: socket.socket, telling: Connection, level: int) -> None:
+def _work(plan: Plan, outlet: socket.socket, telling: Connection, level: int) -> None:
     """What a worker does."""
     from agentworld_mcp_shim._command._upstream_options import log_to_stderr
     from agentworld_sim.errors import AgentworldError
 
     log_to_stderr(level <= logging.INFO)
+    listening = HandedOver(fileno=outlet.detach())
+    listening.setblocking(False)
     threading.Thread(target=_follow_parent, name="parent", daemon=True).start()
     try:
         code = asyncio.run(serve_plan(plan, listening, ready=lambda: telling.send(True)))
