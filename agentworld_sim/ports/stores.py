@@ -168,23 +168,6 @@ class WorldStore(Protocol):
     def close(self) -> None: ...
 
 
-class CommitsAtOnce(Protocol):
-    """A store whose commit takes less than a millisecond where it need not wait for others."""
-
-    def try_commit(
-        self,
-        world_id: str,
-        turn: Turn,
-        state: WorldState,
-        blobs: Mapping[BlobId, bytes],
-        *,
-        must_move_head: bool,
-        origin: Origin | None = None,
-    ) -> bool | None:
-        """`WorldStore.commit`, or `None`, with nothing stored, where it would have to wait."""
-        ...
-
-
 def id_taken(world_id: str) -> str:
     return (
         f"a world named {world_id!r} exists already. Open it, choose another id, or remove it with"

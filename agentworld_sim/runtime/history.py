@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar
 
 from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import AgentworldError, StoreError, UsageError
@@ -22,9 +22,6 @@ from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Action, Observation, Turn
-
-if TYPE_CHECKING:
-    from agentworld_sim.ports.stores import CommitsAtOnce
 
 
 class HistoryCache:
@@ -108,16 +105,6 @@ async def commit_turn(
     origin: Origin | None = None,
 ) -> bool:
     """Stores the turn. A cancellation before the last moment stores nothing."""
-    if not store.blocking:
-        return store.commit(
-            world_id, turn, after, blobs.new, must_move_head=must_move_head, origin=origin
-        )
-    if ALLOWED.get() and hasattr(store, "try_commit"):
-        stored = cast("CommitsAtOnce", store).try_commit(
-            world_id, turn, after, blobs.new, must_move_head=must_move_head, origin=origin
-        )
-        if stored is not None:
-            return stored
     abandoned = threading.Event()
 
     def commit() -> bool:
@@ -131,6 +118,11 @@ async def commit_turn(
             origin=origin,
         )
 
+    if not store.blocking:
+        return commit()
+    at_once = getattr(store, "without_waiting", None) if ALLOWED.get() else None
+    if at_once is not None and (stored := at_once(commit)) is not None:
+        return stored
     running = asyncio.ensure_future(asyncio.to_thread(commit))
     try:
         return await asyncio.shield(running)

@@ -204,25 +204,15 @@ class SqliteStore(SqlStore):
                 return False
         return True
 
-    def try_commit(
-        self,
-        world_id: str,
-        turn: turn_records.Turn,
-        state: WorldState,
-        blobs: Mapping[BlobId, bytes],
-        *,
-        must_move_head: bool,
-        origin: Origin | None = None,
-    ) -> bool | None:
+    def without_waiting(self, work: Callable[[], T]) -> T | None:
+        """What `work` on this store gives; `None`, and nothing is done, where it would have to wait for others."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
             with self._failures():
                 self._db.execute("PRAGMA busy_timeout=0")
                 try:
-                    return self.commit(
-                        world_id, turn, state, blobs, must_move_head=must_move_head, origin=origin
-                    )
+                    return work()
                 finally:
                     self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
         except StoreError as error:

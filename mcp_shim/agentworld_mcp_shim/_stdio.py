@@ -147,7 +147,7 @@ def _unanswered(world: World, mirror: Mirror) -> str | None:
 
 
 async def _over_stdio(server: Server[Any], most: int) -> None:
-    refusing: set[asyncio.Future[None]] = set()
+    loop = asyncio.get_running_loop()
 
     def refuse(request: int | str | None) -> None:
         text = f"a request may have {most:,} bytes, this one is larger. --max-request-bytes allows more."
@@ -156,12 +156,10 @@ async def _over_stdio(server: Server[Any], most: int) -> None:
             error = JSONRPCError(
                 jsonrpc="2.0", id=request, error=ErrorData(code=INVALID_REQUEST, message=text)
             )
-            task = asyncio.ensure_future(writing.send(SessionMessage(error)))
-            refusing.add(task)
-            task.add_done_callback(refusing.discard)
+            asyncio.run_coroutine_threadsafe(writing.send(SessionMessage(error)), loop)
 
     sending, reading = read_messages(own_input(), LimitedLines(most, refuse))
-    writing = LineWriter(own_output(), sending.close)
+    writing = LineWriter(own_output(), sending.aclose)
     await server.run(reading, writing, server.create_initialization_options())
 
 

@@ -13,8 +13,8 @@ import re
 import select
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Awaitable, Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -72,52 +72,41 @@ class LimitedLines:
             self._start = self._start or bytes(self._line[:_SEEN])
             del self._line[:-_SEEN]
 
+    def messages(self, data: bytes) -> Iterator[SessionMessage | Exception]:
+        """What these lines say; an exception for one that is no message."""
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        for line in self.feed(data):
+            try:
+                yield SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except ValueError as error:
+                yield error
+
 
 def read_messages(wire: int, lines: LimitedLines) -> tuple[Any, Any]:
-    """Takes messages from a file descriptor to the running event loop.
-
-    Returns:
-        As `read_in_thread`; an exception for each line that is no message.
-    """
-    import math
-
-    import anyio
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
-
-    send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
+    """Takes messages from a file descriptor to the running event loop; returns the same as `read_in_thread`."""
     loop = asyncio.get_running_loop()
-
-    def deliver(data: bytes) -> None:
-        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-            for line in lines.feed(data):
-                try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError as error:
-                    send.send_nowait(error)
-                else:
-                    send.send_nowait(SessionMessage(message))
-        if not data:
-            send.close()
+    deliver, send, receive = _stream()
 
     def readable() -> None:
         data = _read(wire)
+        for message in lines.messages(data):
+            deliver(message)
         if not data:
             loop.remove_reader(wire)
-        deliver(data)
+            send.close()
 
-    def read() -> None:
-        # RuntimeError: the loop has ended before the other side did.
-        with contextlib.suppress(RuntimeError):
-            while data := _read(wire):
-                loop.call_soon_threadsafe(deliver, data)
-            loop.call_soon_threadsafe(deliver, b"")
+    def read() -> Iterator[SessionMessage | Exception]:
+        while data := _read(wire):
+            yield from lines.messages(data)
+        yield from lines.messages(b"")
 
     try:
         loop.add_reader(wire, readable)
     except (NotImplementedError, OSError):
-        # Windows watches no pipes, and nobody watches files. A daemon: nothing can interrupt it.
-        threading.Thread(target=read, name="stdin", daemon=True).start()
+        # Windows watches no pipes, and nobody watches files.
+        return read_in_thread(read, name="stdin")
     return send, receive
 
 
@@ -134,16 +123,8 @@ def read_in_thread(messages: Callable[[], Iterator[Any]], *, name: str) -> tuple
     Returns:
         Both ends of the SDK's `ReadStream`: the one that closes it, and the one to receive from.
     """
-    import math
-
-    import anyio
-
-    send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
     loop = asyncio.get_running_loop()
-
-    def deliver(message: SessionMessage | Exception) -> None:
-        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-            send.send_nowait(message)
+    deliver, send, receive = _stream()
 
     def read() -> None:
         # RuntimeError: the loop has ended before the other side did.
@@ -157,10 +138,30 @@ def read_in_thread(messages: Callable[[], Iterator[Any]], *, name: str) -> tuple
     return send, receive
 
 
-class LineWriter:
-    """Implements the SDK's `WriteStream` on a file descriptor."""
+def _stream() -> tuple[Callable[[Any], None], Any, Any]:
+    """A stream without a limit: what sends into it while it is open, and its two ends."""
+    import math
 
-    def __init__(self, wire: int, broken: Callable[[], object]) -> None:
+    import anyio
+
+    send, receive = anyio.create_memory_object_stream["SessionMessage | Exception"](math.inf)
+
+    def deliver(message: SessionMessage | Exception) -> None:
+        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            send.send_nowait(message)
+
+    return deliver, send, receive
+
+
+class LineWriter:
+    """Implements the SDK's `WriteStream` on a pipe."""
+
+    def __init__(self, wire: IO[bytes], broken: Callable[[], Awaitable[object]]) -> None:
+        """
+        Args:
+            wire: Where lines are written.
+            broken: Awaited when nobody reads them any more.
+        """
         self._wire = wire
         self._broken = broken
         self._writing = asyncio.Lock()
@@ -176,11 +177,11 @@ class LineWriter:
         try:
             async with self._writing:
                 if self._takes(line):
-                    os.write(self._wire, line)
+                    os.write(self._wire.fileno(), line)
                 else:
                     await asyncio.to_thread(self._write, line)
-        except OSError as error:
-            self._broken()
+        except (OSError, ValueError) as error:
+            await self._broken()
             raise anyio.BrokenResourceError from error
 
     def _takes(self, line: bytes) -> bool:
@@ -192,10 +193,10 @@ class LineWriter:
     def _write(self, line: bytes) -> None:
         rest = memoryview(line)
         while rest:
-            rest = rest[os.write(self._wire, rest) :]
+            rest = rest[os.write(self._wire.fileno(), rest) :]
 
     async def aclose(self) -> None:
-        """Leaves the file descriptor open."""
+        """Leaves the pipe open."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -209,12 +210,12 @@ class LineWriter:
         pass
 
 
-def own_output() -> int:
+def own_output() -> IO[bytes]:
     """Standard output for us alone: what is printed, here or by processes that we start, is an error."""
     sys.stdout.flush()
     wire = os.dup(1)
     os.dup2(2, 1)
-    return wire
+    return os.fdopen(wire, "wb", buffering=0)
 
 
 def own_input() -> int:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 from agentworld_mcp_shim._http._dispatch import HandedOver, dispatch
@@ -49,27 +49,23 @@ class _Worker:
 
     def start(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self._said, telling = context.Pipe(duplex=False)
         self.process: BaseProcess = context.Process(
             target=_work,
-            args=(self._plan, self._outlet, telling, logging.getLogger().level),
+            args=(self._plan, self._outlet, logging.getLogger().level),
             name=f"agentworld-mcp-{self.number}",
         )
         self.process.start()
-        telling.close()
         self.ready = False
 
     @property
-    def signs(self) -> list[Connection | int]:
+    def signs(self) -> list[socket.socket | int]:
         """What becomes readable when there is news of it."""
-        return [self.process.sentinel] if self.ready else [self.process.sentinel, self._said]
+        return [self.process.sentinel] if self.ready else [self.process.sentinel, self.inbox]
 
     def heard(self) -> None:
-        """Takes what it said."""
-        if not self.ready and self._said.poll():
-            with suppress(EOFError):
-                self.ready = bool(self._said.recv())
-        if self.ready:
+        """Takes what it said, which is only that it is ready."""
+        with suppress(BlockingIOError):
+            self.ready = bool(self.inbox.recv(1))
             self._failures = 0
 
     def again(self) -> None:
@@ -86,7 +82,6 @@ class _Worker:
                 f" exit code {code}. What it said is above."
             )
         logger.warning("worker %d ended with exit code %s; it is started again", self.number, code)
-        self._said.close()
         self.start()
 
 
@@ -155,7 +150,7 @@ def _end(processes: Sequence[BaseProcess]) -> None:
             process.join()
 
 
-def _work(plan: Plan, outlet: socket.socket, telling: Connection, level: int) -> None:
+def _work(plan: Plan, outlet: socket.socket, level: int) -> None:
     """What a worker does."""
     from agentworld_mcp_shim._command._upstream_options import log_to_stderr
     from agentworld_sim.errors import AgentworldError
@@ -165,7 +160,7 @@ def _work(plan: Plan, outlet: socket.socket, telling: Connection, level: int) ->
     listening.setblocking(False)
     threading.Thread(target=_follow_parent, name="parent", daemon=True).start()
     try:
-        code = asyncio.run(serve_plan(plan, listening, ready=lambda: telling.send(True)))
+        code = asyncio.run(serve_plan(plan, listening, ready=lambda: listening.send(b".")))
     except AgentworldError as error:
         logger.error("%s", error)
         code = error.exit_code
