@@ -216,8 +216,8 @@ class SqliteStore(SqlStore):
                 finally:
                     self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
         except StoreError as error:
-            cause = error.__cause__
-            if isinstance(cause, sqlite3.Error) and cause.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            # The lower byte: the others say why it is busy.
+            if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
                 return None
             raise
         finally:
