@@ -159,7 +159,7 @@ async def _over_stdio(server: Server[Any], most: int) -> None:
             asyncio.run_coroutine_threadsafe(writing.send(SessionMessage(error)), loop)
 
     sending, reading = read_messages(own_input(), LimitedLines(most, refuse))
-    writing = LineWriter(own_output(), sending.aclose)
+    writing: Any = LineWriter(own_output(), sending.aclose)
     await server.run(reading, writing, server.create_initialization_options())
 
 

@@ -17,8 +17,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from mcp.shared.message import SessionMessage
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
@@ -201,12 +199,7 @@ class LineWriter:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None = None,
-        exc_val: BaseException | None = None,
-        exc_tb: TracebackType | None = None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         pass
 
 

@@ -160,7 +160,7 @@ def _work(plan: Plan, outlet: socket.socket, level: int) -> None:
     listening.setblocking(False)
     threading.Thread(target=_follow_parent, name="parent", daemon=True).start()
     try:
-        code = asyncio.run(serve_plan(plan, listening, ready=lambda: listening.send(b".")))
+        code = asyncio.run(serve_plan(plan, listening, ready=lambda: listening.sendall(b".")))
     except AgentworldError as error:
         logger.error("%s", error)
         code = error.exit_code
