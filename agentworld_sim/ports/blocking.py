@@ -13,6 +13,12 @@ ALLOWED: ContextVar[bool] = ContextVar("brief work may block the event loop", de
 """Set by programs that own their event loop: going to a thread and back costs more than most calls, and
 servers that watch for calls that block refuse them."""
 
+BRIEF_ENTRIES = 2_000
+"""Files and values of a state that are searched or written in about two milliseconds."""
+
+BRIEF_BYTES = 1_000_000
+"""Contents of files that are written so."""
+
 
 async def off_loop(work: Callable[[], T], *, brief: bool = True) -> T:
     """What `work` gives.

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import AgentworldError, StoreError, UsageError
-from agentworld_sim.ports.blocking import ALLOWED
+from agentworld_sim.ports.blocking import ALLOWED, BRIEF_BYTES, BRIEF_ENTRIES
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.exchanges import FailedStep
@@ -120,7 +120,11 @@ async def commit_turn(
 
     if not store.blocking:
         return commit()
-    at_once = getattr(store, "without_waiting", None) if ALLOWED.get() else None
+    brief = (
+        len(after.files) + len(after.values) <= BRIEF_ENTRIES
+        and sum(map(len, blobs.new.values())) <= BRIEF_BYTES
+    )
+    at_once = getattr(store, "without_waiting", None) if brief and ALLOWED.get() else None
     if at_once is not None and (stored := at_once(commit)) is not None:
         return stored
     running = asyncio.ensure_future(asyncio.to_thread(commit))

@@ -475,6 +475,9 @@ async def test_who_owns_the_event_loop_may_let_a_commit_block_it_unless_it_must_
             assert not waiting.done()
         assert (await waiting).observation.text == "3"
         assert len(in_threads) == 2
+        monkeypatch.setattr("agentworld_sim.runtime.history.BRIEF_ENTRIES", 0)
+        await world.step(adding(1))
+        assert len(in_threads) == 3
         blocking.ALLOWED.reset(token)
     store.close()
     other.close()

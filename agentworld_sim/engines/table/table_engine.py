@@ -29,7 +29,7 @@ from agentworld_sim.engines.table.query import order_fields
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
 from agentworld_sim.errors import CannotCompute, EngineFailure
 from agentworld_sim.ports import Answer, EngineSession, Imaginer, TurnContext
-from agentworld_sim.ports.blocking import off_loop
+from agentworld_sim.ports.blocking import BRIEF_ENTRIES, off_loop
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -38,9 +38,6 @@ from agentworld_sim.types.values import changed_keys
 
 TURN_US = 1_000_000
 """What a call takes on the world's clock."""
-
-BRIEF_VALUES = 2_000
-"""Of a world, among them one for each record: so many are searched in about a millisecond."""
 
 _DAY_US = 86_400_000_000
 
@@ -99,7 +96,7 @@ class TableSession:
         # SQLite keeps the event loop for as long as a query takes.
         said, values = await off_loop(
             lambda: self._execute_in_thread(asked, context),
-            brief=len(context.state.values) <= BRIEF_VALUES,
+            brief=len(context.state.values) <= BRIEF_ENTRIES,
         )
         if isinstance(said, ToolError):
             said = Observation(text=await self._error_text(said, asked, context), is_error=True)
