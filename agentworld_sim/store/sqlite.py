@@ -174,7 +174,11 @@ class SqliteStore(SqlStore):
         origin: Origin | None = None,
     ) -> bool:
         with self._failures(), self._lock, self._writing() as rollback:
-            moves = self._world(self._db, world_id).head in turn.parents
+            # Not the whole record, in which the scenario is.
+            head = self._one("SELECT head FROM worlds WHERE id=?", world_id)
+            if head is None:
+                raise self._unknown(self._db, world_id)
+            moves = head[0] in turn.parents
             if must_move_head and not moves:
                 return False
             depth = self._depth(turn.parent) + 1
