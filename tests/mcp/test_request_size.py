@@ -7,8 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_mcp_shim._stdio_lines import LimitedLines
 from tests.mcp.conftest import wired

@@ -8,8 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_mcp_shim._http._dispatch import HandedOver, dispatch, key_of, process_of
 from agentworld_mcp_shim._http._sessions import SignedSessions
