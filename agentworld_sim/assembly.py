@@ -6,6 +6,7 @@ those of packages with an entry point in the group `agentworld.engines` that nam
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -215,6 +216,8 @@ class LateEngine:
         return self.engine.refusal(tool)
 
     async def open(self, state: WorldState, blobs: Blobs) -> EngineSession:
+        if "engine" not in vars(self):
+            await asyncio.to_thread(getattr, self, "engine")
         return await self.engine.open(state, blobs)
 
 

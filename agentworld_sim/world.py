@@ -26,7 +26,7 @@ from agentworld_sim.errors import (
     UsageError,
     nearest,
 )
-from agentworld_sim.ports import Engine, EngineSession, OnDelta, TurnContext, WorldImaginer
+from agentworld_sim.ports import Engine, OnDelta, TurnContext, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.records import state_diff
 from agentworld_sim.runtime.access import access_for, checked_access, rule_for
@@ -45,7 +45,7 @@ from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.merge import merge_of
 from agentworld_sim.runtime.options import NewWorldOptions
 from agentworld_sim.runtime.router import Router
-from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
+from agentworld_sim.runtime.session_cache import LiveSessions, live_worlds
 from agentworld_sim.runtime.step import Pipeline
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.scenario import (
@@ -101,7 +101,7 @@ class World:
             model.acquire(self)
         self._checks = tuple(checks)
         self._tools = dict(tools or {})
-        self._live: dict[str, tuple[WorldRef, Engine, EngineSession]] = {}
+        self._live = LiveSessions()
         self._history = HistoryCache(store)
         self._lock = TurnLock()
         self._told: list[Callable[[Turn], None]] = []
@@ -274,7 +274,7 @@ class World:
         if tool is not None and (tool.access == "real" or self._rule(tool) == "refuse"):
             raise AccessRefused(self.refusal(name))
         self._router, self._tools = self._router.with_answers({name: value}, self._tools)
-        self._discard()
+        self._live.discard()
 
     def refusal(self, name: str, *, brief: bool = False) -> str:
         """Why the tool `name` is refused, with what to do about it for people, or `brief` for agents."""
@@ -454,15 +454,24 @@ class World:
         async with self._lock:
             self._require_open()
             record = await off_loop(self._store, lambda: self._store.rewind(self.id, ref))
-            self._discard()
+            self._live.discard()
             self._head = record.head
+
+    async def warm(self) -> None:
+        """Brings up what answers the next call, for which it would be brought up otherwise."""
+        async with self._lock:
+            self._require_open()
+            state = await self._history.state(self._head)
+            for engine in {id(one): one for _, one in self._tools.values() if one}.values():
+                await self._live.open(self._head, state, self._store.blobs, engine)
+            live_worlds.touch(self)
 
     def rest(self) -> bool:
         """Frees the live engines until the next step, unless a call is being answered; whether it did."""
         if not self._lock.try_acquire():
             return False
         try:
-            self._discard(unharmed=True)
+            self._live.discard(unharmed=True)
         finally:
             self._lock.release()
         return True
@@ -471,7 +480,7 @@ class World:
         """Frees what the world holds in this process. What was stored stays."""
         self._closed = True
         if not self.rest():
-            self._discard()
+            self._live.discard()
         self._history.clear()
         if self.model is not None:
             await self.model.release(self)
@@ -499,7 +508,7 @@ class World:
                 tools=self.tools,
                 on_delta=on_delta,
             ),
-            open_live=partial(self._session, base, before),
+            open_live=partial(self._live.open, base, before, self._store.blobs),
             state_at=self._history.state,
             bound=self._bound,
             checks=self._checks,
@@ -516,39 +525,21 @@ class World:
                 self._store, self.id, turn, after, blobs, must_move_head=moves, origin=origin
             )
         except BaseException as error:
-            self._discard()
+            self._live.discard()
             if isinstance(error, AgentworldError) and error.exchanges:
                 await keep_failure(self._store, self.id, error, call, base, blobs)
             raise
         if not stored:
-            self._discard()
+            self._live.discard()
             return None
         for tell in self._told:
             tell(turn)
-        self._settle(turn, done.engine, altered=done.altered)
+        self._history.follow(turn)
+        self._live.follow(turn, done.engine, altered=done.altered)
         self._history.keep(turn.ref, after)
         if base == self._head:
             self._head = turn.ref
         return turn
-
-    def _settle(self, turn: Turn, engine: str, *, altered: bool) -> None:
-        """Brings what is held in this process to the point after `turn`."""
-        self._history.follow(turn)
-        change = turn.change
-        for name, (ref, of, session) in list(self._live.items()):
-            if altered:
-                session.close()
-                del self._live[name]
-            # Another engine's session knows what this one changed only if that is nothing.
-            elif ref == turn.parent and (name == engine or not (change.files or change.sessions)):
-                self._live[name] = (turn.ref, of, session)
-
-    async def _session(self, base: WorldRef, state: WorldState, engine: Engine) -> EngineSession:
-        ref, _, session = self._live.pop(engine.name, (None, None, None))
-        if session is None or ref != base:
-            session = await idle_sessions.open(engine, state, self._store.blobs, session)
-        self._live[engine.name] = (base, engine, session)
-        return session
 
     async def _commit(self, turn: Turn, after: WorldState) -> None:
         """Stores a turn that answers no call."""
@@ -586,14 +577,6 @@ class World:
             refused.add_note(self.refusal(name))
             raise refused
         return tool, engine
-
-    def _discard(self, *, unharmed: bool = False) -> None:
-        live, self._live = self._live, {}
-        for _, engine, session in live.values():
-            if unharmed:
-                idle_sessions.keep(engine, session)
-            else:
-                session.close()
 
     def _require_open(self) -> None:
         if self._closed:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import AgentworldError, StoreError, UsageError
+from agentworld_sim.ports.blocking import ALLOWED, BRIEF_BYTES, BRIEF_ENTRIES
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.exchanges import FailedStep
@@ -104,10 +105,6 @@ async def commit_turn(
     origin: Origin | None = None,
 ) -> bool:
     """Stores the turn. A cancellation before the last moment stores nothing."""
-    if not store.blocking:
-        return store.commit(
-            world_id, turn, after, blobs.new, must_move_head=must_move_head, origin=origin
-        )
     abandoned = threading.Event()
 
     def commit() -> bool:
@@ -121,6 +118,15 @@ async def commit_turn(
             origin=origin,
         )
 
+    if not store.blocking:
+        return commit()
+    brief = (
+        len(after.files) + len(after.values) <= BRIEF_ENTRIES
+        and sum(map(len, blobs.new.values())) <= BRIEF_BYTES
+    )
+    at_once = getattr(store, "without_waiting", None) if brief and ALLOWED.get() else None
+    if at_once is not None and (stored := at_once(commit)) is not None:
+        return stored
     running = asyncio.ensure_future(asyncio.to_thread(commit))
     try:
         return await asyncio.shield(running)

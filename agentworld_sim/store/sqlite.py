@@ -174,7 +174,11 @@ class SqliteStore(SqlStore):
         origin: Origin | None = None,
     ) -> bool:
         with self._failures(), self._lock, self._writing() as rollback:
-            moves = self._world(self._db, world_id).head in turn.parents
+            # Not the whole record, in which the scenario is.
+            head = self._one("SELECT head FROM worlds WHERE id=?", world_id)
+            if head is None:
+                raise self._unknown(self._db, world_id)
+            moves = head[0] in turn.parents
             if must_move_head and not moves:
                 return False
             depth = self._depth(turn.parent) + 1
@@ -203,6 +207,25 @@ class SqliteStore(SqlStore):
                 rollback()
                 return False
         return True
+
+    def without_waiting(self, work: Callable[[], T]) -> T | None:
+        """What `work` on this store gives; `None`, and nothing is done, where it would have to wait for others."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            with self._failures():
+                self._db.execute("PRAGMA busy_timeout=0")
+                try:
+                    return work()
+                finally:
+                    self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+        except StoreError as error:
+            # The lower byte: the others say why it is busy.
+            if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                return None
+            raise
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         with self._lock:

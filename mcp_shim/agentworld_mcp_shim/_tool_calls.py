@@ -118,7 +118,9 @@ class ToolCalls:
         """Waits until the step is done or its time is over, and tells the client that it goes on."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        while (left := began + self._seconds - loop.time()) > 0:
+        # Most steps are done the first time they run.
+        await asyncio.sleep(0)
+        while not task.done() and (left := began + self._seconds - loop.time()) > 0:
             done, _ = await asyncio.wait({task}, timeout=min(PROGRESS_SECONDS, left))
             if done:
                 return

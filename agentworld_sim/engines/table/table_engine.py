@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from agentworld_sim.engines.table.query import order_fields
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
 from agentworld_sim.errors import CannotCompute, EngineFailure
 from agentworld_sim.ports import Answer, EngineSession, Imaginer, TurnContext
+from agentworld_sim.ports.blocking import BRIEF_ENTRIES, off_loop
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -93,9 +93,11 @@ class TableSession:
         self._forget()
 
     async def _compute(self, asked: TableRequest, context: TurnContext) -> Answer:
-        # SQLite would keep the event loop for as long as a query takes, and servers that watch for calls that
-        # block refuse it, however short.
-        said, values = await asyncio.to_thread(self._execute_in_thread, asked, context)
+        # SQLite keeps the event loop for as long as a query takes.
+        said, values = await off_loop(
+            lambda: self._execute_in_thread(asked, context),
+            brief=len(context.state.values) <= BRIEF_ENTRIES,
+        )
         if isinstance(said, ToolError):
             said = Observation(text=await self._error_text(said, asked, context), is_error=True)
         self._written = values
