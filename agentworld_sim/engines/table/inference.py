@@ -1,10 +1,10 @@
-"""What a scenario's corrections leave unsaid, filled in from the tables they are about."""
+"""What the tools of a world do together: inferred, and corrected by what a scenario says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from agentworld_sim.engines.table.argument_roles import fixed_values, has_state, roles
 from agentworld_sim.engines.table.corroboration import derived_total_problem, support_problem
@@ -47,23 +47,21 @@ def with_key(operation: Operation, table: Table) -> Operation:
     `ticket_id: key` says that the argument names a record, and no field. Where the records have no
     `ticket_id`, it names them by their only key; looked for under its own name, none would be found.
     """
-    if len(table.key) != 1:
+    keys = {name: one for name, one in operation.arguments.items() if one.role == "key"}
+    known = {*table.fields, *table.scope, *table.key}
+    own = [name for name, one in keys.items() if one.field in ("", name) and name not in known]
+    named = any(one.field in table.key for one in keys.values())
+    if len(table.key) != 1 or len(own) != 1 or named:
         return operation
-    [key] = table.key
-    known = {*table.fields, *table.scope, key}
-    own = {
-        name: Argument("key", field=key, compare=one.compare, values=one.values)
-        for name, one in operation.arguments.items()
-        if one.role == "key" and one.field in ("", name) and name not in known
-    }
-    if len(own) != 1 or any(
-        one.role == "key" and one.field == key for one in operation.arguments.values()
-    ):
-        return operation
-    return replace(operation, arguments={**operation.arguments, **own})
+    key = replace(keys[own[0]], field=table.key[0])
+    return replace(operation, arguments={**operation.arguments, own[0]: key})
 
 
-__all__ = ["with_key"]
+_REASONS = {
+    "scope": "says to what it belongs, as in the table's other tools",
+    "records": "holds whole records",
+}
+"""Role of arguments to what is said of them."""
 
 
 def reasons_of(read: Reading, operation: Operation, *, beside: list[str]) -> tuple[str, ...]:
@@ -75,13 +73,12 @@ def reasons_of(read: Reading, operation: Operation, *, beside: list[str]) -> tup
     if keys := by_role.get("key"):
         fields = sorted({operation.arguments[name].field for name in keys})
         reasons.append(f"{_list(keys)} names a record by its {_list(fields)}")
-    if scope := by_role.get("scope"):
-        reasons.append(f"{_list(scope)} says to what it belongs, as in the table's other tools")
+    reasons += [
+        f"{_list(by_role[role])} {one}" for role, one in _REASONS.items() if role in by_role
+    ]
     if fields := by_role.get("field"):
         what = "are compared with" if operation.does in ("list", "search", "count") else "become"
         reasons.append(f"{_list(fields)} {what} fields")
-    if records := by_role.get("records"):
-        reasons.append(f"{_list(records)} holds whole records")
     for name, value in operation.fixed.items():
         reasons.append(f"the name says {name} = {value!r}")
     if operation.output.schema is not None and operation.output.records:
@@ -99,33 +96,19 @@ def _list(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def link_nounless_tools(groups: list[ToolGroup]) -> None:
-    """Moves such tools to the table whose records they list: `read_graph` lists `entities`."""
+def _link_listed_tools(groups: list[ToolGroup]) -> None:
+    """Moves tools without a table of their own to the one whose records their output lists:
+    `list_emails_metadata` lists `emails`."""
     made = {_bare(group): group for group in groups if group.select("create", "upsert")}
     for group in [one for one in groups if _bare(one) not in made]:
-        for read in list(group.readings):
-            if read.does not in ("read", "list", "search"):
-                continue
-            target = _listed_group(read, group, made)
-            if target is None:
-                continue
-            group.readings.remove(read)
-            if read.does == "read" and not read.required:
-                read.does = "list"
-            read.stated_noun = target.noun
-            target.readings.append(read)
-            target.readings.sort(key=lambda one: one.name)
-            target.answers[read.name] = read_output_schema(read)
-    for group in groups:
-        for read in group.select("list"):
-            shown = {
-                snake(path.rpartition(".")[2])
-                for path in group.answers[read.name].lists
-                if not read.arguments
-            }
-            for other in made.values():
-                other.shown = other.shown or (other is not group and _bare(other) in shown)
-    _link_facets(groups)
+        for read in group.select("list", "search"):
+            target = _listed_group(group.answers[read.name].lists, made)
+            if target is not None:
+                group.readings.remove(read)
+                read.stated_noun = target.noun
+                target.readings.append(read)
+                target.readings.sort(key=lambda one: one.name)
+                target.answers[read.name] = read_output_schema(read)
     groups[:] = [group for group in groups if group.readings]
 
 
@@ -133,37 +116,17 @@ def _bare(group: ToolGroup) -> str:
     return group.name.rpartition("__")[2]
 
 
-def _link_facets(groups: list[ToolGroup]) -> None:
-    """`get_order_status` reads an order, if its output has nothing but an order's fields."""
-    by_noun = {(group.space, group.noun): group for group in groups}
-    for group in groups:
-        whole = by_noun.get((group.space, group.noun[:-1]))
-        if whole is None or any(read.does != "read" for read in group.readings):
-            continue
-        records = [answers.record for answers in whole.answers.values() if answers.record]
-        known = {snake(name) for record in records for name in properties(record)}
-        for read in list(group.readings):
-            record = group.answers[read.name].record
-            if record is not None and {snake(name) for name in properties(record)} <= known:
-                group.readings.remove(read)
-                whole.readings.append(read)
-                whole.answers[read.name] = group.answers[read.name]
-
-
-def _listed_group(read: Reading, group: ToolGroup, made: dict[str, ToolGroup]) -> ToolGroup | None:
-    """The table whose name stands first over a list in the output, if its records look alike."""
-    for path, item in group.answers[read.name].lists.items():
+def _listed_group(
+    lists: Mapping[str, dict[str, Any]], made: Mapping[str, ToolGroup]
+) -> ToolGroup | None:
+    """The table whose name stands over a list in the output, if its records look alike."""
+    for path, item in lists.items():
         target = made.get(snake(path.rpartition(".")[2]))
         if target is None:
             continue
-        taken = {
-            snake(name)
-            for maker in target.select("create", "upsert")
-            for shape in maker.arguments.values()
-            for name in (properties(shape) or properties(shape.get("items") or {}))
-        } | {snake(name) for maker in target.select("create", "upsert") for name in maker.arguments}
-        shown = {snake(name) for name in properties(item)}
-        if len(taken & shown) > 1:
+        makers = target.select("create", "upsert")
+        taken = {snake(name) for maker in makers for name in maker.arguments}
+        if len(taken & {snake(name) for name in properties(item)}) > 1:
             return target
     return None
 
@@ -221,7 +184,7 @@ def plan_of(
         else:
             readings.append(read)
     groups = group_tools(readings)
-    link_nounless_tools(groups)
+    _link_listed_tools(groups)
     found: dict[str, Operation] = {}
     made: dict[str, Table] = {}
     for group in groups:
@@ -361,24 +324,14 @@ def _operation(
         return problem
     if output.values == "?":
         output = replace(output, values=_plain_value_field(read, group))
-    also: dict[str, str] = {}
-    for path in answers.needs:
-        other = _group_named(groups, group.space, snake(path.rpartition(".")[2]))
-        if path in answers.lists:
-            if other is None or other is group or arguments:
-                return f"its output also needs {path!r}, and nothing says which those are"
-            also[path] = other.name
-        elif group.field_named(path) is None:
-            return f"its output needs {path!r}, and nothing says what that is"
-    operation = Operation(
+    return Operation(
         tool=read.name,
         does=read.does,
         table=group.name,
         arguments=arguments,
-        output=replace(output, also=also) if also else output,
+        output=output,
         fixed=fixed,
     )
-    return operation
 
 
 def _output(said: Output, inferred: Output, problem: str | None, read: Reading) -> Output:
@@ -434,7 +387,7 @@ def _container_argument(
         weak = read.does == "read" and read.several and group.answers[read.name].record is None
         named = {one.field for one in arguments.values() if one.role == "key"}
         lists = any(kind_of(read.arguments.get(name, {})) == "array" for name in read.required)
-        if weak and not read.by and not lists and named and named <= set(WEAK):
+        if weak and not lists and named and named <= set(WEAK):
             return next(name for name, one in arguments.items() if one.role == "key")
         return None
     for name, _, certain in key_arguments(read, group.noun):

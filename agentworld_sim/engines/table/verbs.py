@@ -31,9 +31,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "reopen": ("reopened", "open", "opened"),
     "complete": ("completed", "complete", "done"),
     "finish": ("finished", "completed", "done"),
-    "uncomplete": (),
     "archive": ("archived",),
-    "unarchive": (),
     "resolve": ("resolved",),
     "cancel": ("cancelled", "canceled"),
     "approve": ("approved",),
@@ -45,38 +43,17 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "enable": ("enabled", "active"),
     "disable": ("disabled", "inactive"),
     "lock": ("locked",),
-    "unlock": (),
     "pin": ("pinned",),
-    "unpin": (),
     "star": ("starred",),
-    "unstar": (),
     "publish": ("published",),
-    "unpublish": ("unpublished", "draft"),
     "pause": ("paused",),
     "resume": ("active", "running"),
     "suspend": ("suspended",),
     "start": ("in_progress", "started", "active"),
     "ship": ("shipped",),
     "mute": ("muted",),
-    "unmute": (),
 }
 """Verb that writes one fixed value, to the values of a state that it writes."""
-
-UNDOES = {"uncomplete": "complete", "unarchive": "archive", "unlock": "lock", "unpin": "pin"} | {
-    "unstar": "star",
-    "unpublish": "publish",
-    "unmute": "mute",
-    "deactivate": "activate",
-    "disable": "enable",
-    "reopen": "close",
-}
-"""Verb to the one that it undoes: it writes false where that one writes true."""
-
-AMBIGUOUS = frozenset(
-    "post list log record book place open set mark view count store query filter schedule draft show"
-    " lock star pin start patch change move move ship put raise".split()
-)
-"""Verbs that are nouns as well; another verb in the same name counts first."""
 
 SKIPPED = frozenset(
     "a an the all of this any every existing single one multiple many several bulk batch"
@@ -109,34 +86,5 @@ MACHINERY = frozenset(
 )
 """Nouns of machines, programs and measurements: what a tool says of them is no stored record."""
 
-SERVERS = frozenset("browser git docker kubectl kubernetes shell terminal bash db sql".split())
-"""First words of names whose tools drive a program."""
-
-ADJECTIVES = frozenset(
-    {value for values in ACTIONS.values() for value in values}
-    | set(ACTIONS)
-    | {
-        "read",
-        "unread",
-        "done",
-        "undone",
-        "incomplete",
-        "uncompleted",
-        "paid",
-        "unpaid",
-        "seen",
-        "favorite",
-        "spam",
-        "important",
-    }
-)
-"""What follows a noun in `mark_task_done`."""
-
 SWITCHES = frozenset("method action operation op command mode verb".split())
 """Arguments that choose what a tool does, where it does several things."""
-
-EXECUTED = frozenset(
-    "command commands cmd code script sql statement expression cypher graphql javascript python shell"
-    " selector xpath".split()
-)
-"""Arguments that are run, not stored."""
