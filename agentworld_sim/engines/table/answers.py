@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentworld_sim.engines.table import times
-from agentworld_sim.engines.table.errors import record_label, singular
+from agentworld_sim.engines.table.errors import record_label, singular_table
 from agentworld_sim.engines.table.execution import Outcome
 from agentworld_sim.engines.table.generate import Maker, fitting_text
 from agentworld_sim.engines.table.json_schemas import (
@@ -28,6 +27,7 @@ from agentworld_sim.engines.table.layout import MISSING, get, put
 from agentworld_sim.engines.table.operation import Output
 from agentworld_sim.engines.table.query import number, same
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
+from agentworld_sim.engines.table.words import snake
 from agentworld_sim.errors import UsageError
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.turns import Observation
@@ -245,17 +245,7 @@ _MESSAGES = frozenset("message detail details msg confirmation info note text re
 _STATES = frozenset(("status", "outcome"))
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedRecords:
-    """Records of other tables that an answer shows as well."""
-
-    path: str
-    records: Sequence[Mapping[str, Any]]
-
-
-def observation(
-    asked: TableRequest, outcome: Outcome, maker: Maker, further: Sequence[RelatedRecords] = ()
-) -> Observation:
+def observation(asked: TableRequest, outcome: Outcome, maker: Maker) -> Observation:
     """What the agent sees; `maker` fills in what the output schema demands and no record says.
 
     Raises:
@@ -263,7 +253,7 @@ def observation(
     """
     schema = asked.tool.output_schema
     unsaid = _unspecified_path(asked, schema)
-    value = _place_content(asked, outcome, None if unsaid else schema, further)
+    value = _place_content(asked, outcome, None if unsaid else schema)
     if schema is None:
         return Observation(text=text_of(value))
     if unsaid:
@@ -317,13 +307,11 @@ def _problem(schema: Schema, value: Any) -> str | None:
         raise NotComputed(f"its output schema cannot be used: {error}") from None
 
 
-def _place_content(
-    asked: TableRequest, outcome: Outcome, schema: Schema | None, further: Sequence[RelatedRecords]
-) -> Any:
+def _place_content(asked: TableRequest, outcome: Outcome, schema: Schema | None) -> Any:
     """What was computed at the places where the answer carries it."""
     output = asked.operation.output
     does = asked.operation.does
-    around = _surroundings(asked, outcome, further)
+    around = _surroundings(asked, outcome)
     if does == "count":
         counted: dict[str, Any] = {}
         for place, value in around.items():
@@ -345,18 +333,16 @@ def _place_content(
     elif not path and not around and not _counts(output):
         return content
     else:
-        put(root, path or ("items" if listed else singular(asked.table.name)), content)
+        put(root, path or ("items" if listed else singular_table(asked.table.name)), content)
     for place, value in around.items():
         put(root, place, value)
     return _numbers(asked, outcome, root, schema)
 
 
-def _surroundings(
-    asked: TableRequest, outcome: Outcome, further: Sequence[RelatedRecords]
-) -> dict[str, Any]:
+def _surroundings(asked: TableRequest, outcome: Outcome) -> dict[str, Any]:
     """What stands beside the records, by its path."""
     output, given = asked.operation.output, asked.given
-    around = {**output.fixed, **{one.path: list(one.records) for one in further}}
+    around = dict(output.fixed)
     around |= {place: given[name] for place, name in output.arguments.items() if name in given}
     if output.message is not None:
         around[output.message] = _message(asked, outcome)
@@ -438,7 +424,11 @@ def _message(asked: TableRequest, outcome: Outcome) -> str:
         key = [get(outcome.records[0], path) for path in table.key]
         return f"{record_label(table.name, key)} {done}"
     count = len(outcome.records) if outcome.total is None else outcome.total
-    what = singular(table.name) if count == 1 else table.name.rpartition("__")[2].replace("_", " ")
+    what = (
+        singular_table(table.name)
+        if count == 1
+        else table.name.rpartition("__")[2].replace("_", " ")
+    )
     return f"{count} {what} {done}"
 
 
@@ -452,12 +442,12 @@ class _FieldMeanings:
     def value(self, name: str, kinds: set[str], path: str) -> Any:
         """The value of a field that the schema demands and the computed content lacks; `path` has places in lists."""
         record = self._record(path)
-        word = times.snake(name)
+        word = snake(name)
         if record is not None:
             found = get(record, name, MISSING)
             if found is not MISSING:
                 return found
-            own = singular(self.asked.table.name).replace(" ", "_")
+            own = singular_table(self.asked.table.name).replace(" ", "_")
             ends = ("id", "key", "number", "name", "slug")
             if word in {f"{own}_{end}" for end in ends} | {"key", "deleted_id", "id"}:
                 return get(record, self.asked.table.key[-1]) if self.asked.table.key else MISSING

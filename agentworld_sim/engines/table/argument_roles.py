@@ -18,8 +18,7 @@ from agentworld_sim.engines.table.json_schemas import enum_of, kind_of
 from agentworld_sim.engines.table.operation import Argument
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.tool_groups import ToolGroup, where_words
-from agentworld_sim.engines.table.verbs import ACTIONS, STATES
-from agentworld_sim.engines.table.words import singulars, snake
+from agentworld_sim.engines.table.words import ACTIONS, STATES, singulars, snake
 
 _TEXT = frozenset(
     "query q search search_query search_term search_text term terms keyword keywords text needle"
@@ -256,11 +255,6 @@ def fixed_values(read: Reading, group: ToolGroup) -> dict[str, Any] | str:
 def _states_of(state: str) -> tuple[str, ...]:
     """What a state may be called: `complete` and `done` are one."""
     return (state, *next((own for verb, own in ACTIONS.items() if state in (verb, *own)), ()))
-
-
-def has_state(group: ToolGroup) -> bool:
-    """Whether records have a field that says where they stand."""
-    return any(snake(one) in STATES for one in group.fields)
 
 
 def _state(wanted: tuple[str, ...], group: ToolGroup) -> dict[str, Any]:

@@ -17,8 +17,7 @@ from agentworld_sim.engines.table.json_schemas import (
 from agentworld_sim.engines.table.outputs import WRAPPERS
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.tool_groups import STRONG, WEAK, ToolGroup, key_arguments
-from agentworld_sim.engines.table.verbs import ACTIONS, BEGINNINGS, STATES
-from agentworld_sim.engines.table.words import plural, singulars, snake
+from agentworld_sim.engines.table.words import ACTIONS, BEGINNINGS, STATES, plural, singulars, snake
 
 PROJECTIONS = frozenset(
     "opt_fields return_fields include_fields response_fields output_fields".split()

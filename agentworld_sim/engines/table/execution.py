@@ -30,9 +30,11 @@ from agentworld_sim.engines.table.layout import (
     record_path,
     scope_of,
 )
+from agentworld_sim.engines.table.operation import Role
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import SAME, Filter, order_fields
 from agentworld_sim.engines.table.request import TableRequest
+from agentworld_sim.engines.table.words import snake
 
 MAPS = frozenset("fields properties attributes data custom_fields customFields values".split())
 """Fields that hold the caller's own fields: an update changes those of them that it mentions."""
@@ -207,17 +209,16 @@ class Execution:
             put(record, path, value)
         for path, value in self.asked.operation.fixed.items():
             put(record, path, value)
-        for path, value in self._fields_given().items():
+        for path, value in self._fields_given("field", "key").items():
             put(record, path, value)
         return record
 
-    def _fields_given(self) -> dict[str, Any]:
-        roles = self.asked.arguments_with("field", "key")
+    def _fields_given(self, *roles: Role) -> dict[str, Any]:
         return {
             argument.field or name: self.asked.coerce(
                 argument.field or name, self.asked.resolve_value(argument, value)
             )
-            for name, argument, value in roles
+            for name, argument, value in self.asked.arguments_with(*roles)
         }
 
     def _insert(self, record: dict[str, Any], draw: SeededRandom) -> StoredRecord:
@@ -252,7 +253,7 @@ class Execution:
                 put(record, path, self._next_key(path, record, draw.derive("key", path)))
 
     def _is_stamp(self, name: str) -> bool:
-        if times.snake(name) not in times.MADE | times.CHANGED:
+        if snake(name) not in times.MADE | times.CHANGED:
             return False
         roots = roots_of(self.asked.plan, self._table)
         kinds = alternative_types(self.asked.table.fields.get(name, {}), roots)
@@ -308,7 +309,7 @@ class Execution:
 
     def _update(self) -> Outcome:
         items = self.asked.items()
-        changes = {**self.asked.operation.fixed, **self._fields_to_change()}
+        changes = {**self.asked.operation.fixed, **self._fields_given("field")}
         if items is not None and self.asked.keys is not None and not self.asked.carries_list:
             # The record is named beside an object that holds what changes.
             changes, items = {**changes, **{k: v for one in items for k, v in one.items()}}, None
@@ -326,14 +327,6 @@ class Execution:
         outcome = self._outcome(done)
         outcome.several = True
         return outcome
-
-    def _fields_to_change(self) -> dict[str, Any]:
-        return {
-            argument.field or name: self.asked.coerce(
-                argument.field or name, self.asked.resolve_value(argument, value)
-            )
-            for name, argument, value in self.asked.arguments_with("field")
-        }
 
     def _change(self, before: StoredRecord, changes: Mapping[str, Any]) -> StoredRecord:
         table = self.asked.table
@@ -354,7 +347,7 @@ class Execution:
                 raise errors.ToolError(f"{shown}: cannot change {path}: {error}") from None
             put(record, path, value)
         for name in dict.fromkeys([*table.fields, *record]):
-            stamped = times.snake(name) in times.CHANGED and self._is_stamp(name)
+            stamped = snake(name) in times.CHANGED and self._is_stamp(name)
             if stamped and name not in changes and name not in self.asked.operation.changes:
                 form = not_null(table.fields.get(name, {}), roots_of(self.asked.plan, self._table))
                 example = before.record.get(name)

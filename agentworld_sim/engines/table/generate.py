@@ -21,6 +21,7 @@ from agentworld_sim.engines.table.json_schemas import (
 from agentworld_sim.engines.table.plausible import STATES, SeededRandom
 from agentworld_sim.engines.table.query import number, same
 from agentworld_sim.engines.table.regex_text import text_for
+from agentworld_sim.engines.table.words import singular, snake
 from agentworld_sim.schema.limits import pattern_fits
 
 _DEEPEST = 6
@@ -119,7 +120,7 @@ class Maker:
         return self._text(schema, place)
 
     def _any(self, place: plausible.FieldContext) -> Any:
-        if place.name.endswith("s") and times.snake(place.name) in ("tags", "labels", "topics"):
+        if place.name.endswith("s") and snake(place.name) in ("tags", "labels", "topics"):
             return []
         return self._text({}, place)
 
@@ -162,7 +163,7 @@ class Maker:
             inner = first[len(made)] if len(made) < len(first) else items
             one = self.value(
                 inner,
-                _one(place.name),
+                singular(place.name),
                 about=place.name,
                 path=f"{place.path}.{tries}",
                 depth=depth + 1,
@@ -174,7 +175,7 @@ class Maker:
         return made
 
     def _number(self, kind: str, schema: Schema, place: plausible.FieldContext) -> int | float:
-        name = times.snake(place.name)
+        name = snake(place.name)
         if name == "id":
             # Not the key, so it says nothing; it only must not be another's.
             guess: float = 100_000_000 + place.own.below(900_000_000)
@@ -196,7 +197,7 @@ class Maker:
         if self.new and (style in ("date", "date-time") or _is_stamp(place.name, style)):
             example = self.moments.get(place.name)
             guess = str(times.format_moment(self.clock_us, place.name, schema, example))
-        elif self.new and times.snake(place.name) in ("status", "state"):
+        elif self.new and snake(place.name) in ("status", "state"):
             guess = STATES[0]
         else:
             guess = plausible.text(place, style)
@@ -253,15 +254,8 @@ def _bound(schema: Schema, name: str) -> Decimal | None:
 
 
 def _is_stamp(name: str, style: str) -> bool:
-    return not style and times.snake(name) in times.MADE | times.CHANGED
+    return not style and snake(name) in times.MADE | times.CHANGED
 
 
 def _says_text(schema: Schema) -> bool:
     return bool({"format", "pattern", "minLength", "maxLength"} & schema.keys())
-
-
-def _one(name: str) -> str:
-    """`tags` → `tag`."""
-    if name.endswith("ies"):
-        return name[:-3] + "y"
-    return name[:-1] if name.endswith("s") and not name.endswith("ss") else name

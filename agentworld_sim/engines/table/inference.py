@@ -6,16 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast, get_args
 
-from agentworld_sim.engines.table.argument_roles import fixed_values, has_state, roles
-from agentworld_sim.engines.table.corroboration import derived_total_problem, support_problem
+from agentworld_sim.engines.table.argument_roles import fixed_values, roles
 from agentworld_sim.engines.table.describing import (
     describe,
     keys_of,
-    record_shape,
-    records_argument,
     table_name_of,
 )
-from agentworld_sim.engines.table.json_schemas import kind_of, properties
+from agentworld_sim.engines.table.json_schemas import item_of, kind_of, properties
 from agentworld_sim.engines.table.operation import (
     DEFAULT_KEY,
     EVERY,
@@ -229,23 +226,15 @@ def plan_of(
 
 def _read(tool: ToolSpec, said: Operation | None) -> Reading | str:
     """The reading of a tool, with what a binding or a scenario says of it."""
+    does, _, table = (tool.binds_to or "").removeprefix(PREFIX).partition(":")
     if said is not None:
-        read = read_tool(tool, said.does)
-        if not isinstance(read, str):
-            read.stated_noun = _noun_of(said.table)
-        return read
-    if tool.binds_to is not None and "/" in tool.binds_to:
-        does, _, table = tool.binds_to.removeprefix(PREFIX).partition(":")
-        if does in get_args(Does) and table:
-            read = read_tool(tool, cast("Does", does))
-            if not isinstance(read, str):
-                read.stated_noun = _noun_of(table)
-            return read
-    return read_tool(tool)
-
-
-def _noun_of(table: str) -> tuple[str, ...]:
-    return singulars(table.rpartition("__")[2])
+        does, table = said.does, said.table
+    if does not in get_args(Does) or not table:
+        return read_tool(tool)
+    read = read_tool(tool, cast("Does", does))
+    if not isinstance(read, str):
+        read.stated_noun = singulars(table.rpartition("__")[2])
+    return read
 
 
 def _operations(
@@ -281,7 +270,8 @@ def _operations(
         falls = {
             read.name: problem
             for read in left
-            if read.name not in sure and (problem := support_problem(read, left, group)) is not None
+            if read.name not in sure
+            and (problem := _support_problem(read, left, group)) is not None
         }
         if not falls:
             break
@@ -304,26 +294,24 @@ def _operation(
     output, arguments = answers.output, roles(read, group)
     fixed = fixed_values(read, group)
     if said is not None:
-        arguments = {**arguments, **said.arguments}
+        if said.output != Output() or answers.problem is not None:
+            output = replace(said.output, schema=read.tool.output_schema)
         return replace(
             said,
-            arguments=arguments,
-            table=said.table,
-            output=_output(said.output, output, answers.problem, read),
+            arguments={**arguments, **said.arguments},
+            output=output,
             fixed=said.fixed or (fixed if isinstance(fixed, dict) else {}),
             reasons=said.reasons or (SAID,),
         )
-    if read.verb == "cancel" and isinstance(fixed, str) and not has_state(group):
-        read.does, fixed = "delete", {}
-        arguments = roles(read, group)
     if isinstance(fixed, str):
         return fixed
-    problem = answers.problem or derived_total_problem(read, answers.record)
+    problem = answers.problem or _derived_total_problem(read, answers.record)
     problem = problem or _unclear(read, group, arguments, fixed)
     if problem is not None:
         return problem
     if output.values == "?":
-        output = replace(output, values=_plain_value_field(read, group))
+        # What a list of plain values shows is named after it, or is the key.
+        output = replace(output, values=group.field_named(read.noun[-1]) or group.key[0])
     return Operation(
         tool=read.name,
         does=read.does,
@@ -334,48 +322,23 @@ def _operation(
     )
 
 
-def _output(said: Output, inferred: Output, problem: str | None, read: Reading) -> Output:
-    if said == Output() and problem is None:
-        return inferred
-    return replace(said, schema=read.tool.output_schema)
-
-
-def _plain_value_field(read: Reading, group: ToolGroup) -> str:
-    """The field that a list of plain values shows: what it is named after, or the key."""
-    return group.field_named(read.noun[-1]) or group.key[0]
-
-
 def _unclear(
-    read: Reading, group: ToolGroup, arguments: Mapping[str, object], fixed: Mapping[str, object]
+    read: Reading, group: ToolGroup, arguments: Mapping[str, Argument], fixed: Mapping[str, object]
 ) -> str | None:
     """Why calls of a tool could never be computed."""
-    found = {name: cast("Argument", one) for name, one in arguments.items()}
     for name in read.required:
-        if name in found and found[name].role == "unknown":
+        if name in arguments and arguments[name].role == "unknown":
             return f"nothing says what its argument {name!r} does"
-    by_role = {one.role for one in found.values()}
-    if read.does in ("read", "update", "delete") and not by_role & {"key", "records"}:
+    found = {one.role for one in arguments.values()}
+    if read.does in ("read", "update", "delete") and not found & {"key", "records"}:
         return f"none of its arguments names one of the {group.name}"
-    if read.does == "update" and not fixed and not by_role & {"field", "records"}:
+    if read.does == "update" and not fixed and not found & {"field", "records"}:
         return "none of its arguments says what changes"
-    if read.does in ("create", "upsert") and not by_role & {"field", "records", "key"}:
+    if read.does in ("create", "upsert") and not found & {"field", "records", "key"}:
         return "none of its arguments becomes a field of a record"
-    if read.does == "create":
-        told = {one.field or name for name, one in found.items() if one.role == "scope"}
-        for one in found.values():
-            told |= {*one.fields.values()} if one.role == "records" else set[str]()
-        whole = records_argument(read, group)
-        if whole is not None:
-            inside_records = properties(record_shape(read.arguments[whole]))
-            told |= {group.field_named(name) or name for name in inside_records}
-        for name in group.scope:
-            if name not in told:
-                return f"nothing says to which {name!r} what it makes belongs"
-    inside = _container_argument(read, group, found)
+    inside = _container_argument(read, group, arguments)
     if inside is not None:
         return f"its argument {inside!r} names one of the {group.name}, so it looks inside that one"
-    if read.does in READS and fixed and read.does == "read":
-        return f"{read.verb!r} looks at one record, and the name says which kind"
     return None
 
 
@@ -383,17 +346,53 @@ def _container_argument(
     read: Reading, group: ToolGroup, arguments: Mapping[str, Argument]
 ) -> str | None:
     """The argument of a list that names a single record: what is listed are no such records."""
-    if read.does not in ("list", "search", "count"):
-        weak = read.does == "read" and read.several and group.answers[read.name].record is None
-        named = {one.field for one in arguments.values() if one.role == "key"}
-        lists = any(kind_of(read.arguments.get(name, {})) == "array" for name in read.required)
-        if weak and not lists and named and named <= set(WEAK):
-            return next(name for name, one in arguments.items() if one.role == "key")
+    single = [name for name in read.required if kind_of(read.arguments.get(name, {})) != "array"]
+    if read.does in ("list", "search", "count"):
+        certain = (name for name, _, certain in key_arguments(read, group.noun) if certain)
+        own = (one for one in certain if one in single and singulars(one) != ("number",))
+        return next((one for one in own if arguments[one].role != "scope"), None)
+    if read.does == "read" and read.several and group.answers[read.name].record is None:
+        keys = {name: one.field for name, one in arguments.items() if one.role == "key"}
+        if keys and set(keys.values()) <= set(WEAK) and len(single) == len(read.required):
+            return next(iter(keys))
+    return None
+
+
+_SUMS = frozenset(
+    "total subtotal grand_total total_price total_amount total_cost tax price amount cost".split()
+)
+
+
+def _support_problem(read: Reading, left: list[Reading], group: ToolGroup) -> str | None:
+    """Why a tool is not understood, given the other tools of its table; `None` when it is. `left` are
+    the tools of the table that are understood so far, this one among them."""
+    does = {one.does for one in left}
+    if not does & READS:
+        return f"no other tool shows {group.name}, so it may be no table at all"
+    if does & {"create", "upsert"}:
+        single = (one for one in left if one.does not in ("create", "list", "search"))
+        if group.described or group.child or any(keys_of(one, group) for one in single):
+            return None
+        return f"no tool names a single one of the {group.name}"
+    if not group.described:
+        return f"no tool creates {group.name}, and no output schema describes one"
+    if "read" in does and does & {"list", "search"}:
         return None
-    for name, _, certain in key_arguments(read, group.noun):
-        own = len(singulars(name)) > 1 or singulars(name) in (("id",), ("uuid",))
-        if certain and own and name in read.required and kind_of(read.arguments[name]) != "array":
-            return None if arguments[name].role == "scope" else name
+    if read.does == "list" and (group.parent or read.verb == "list"):
+        return None
+    return f"there is no tool that lists {group.name} beside one that reads a single one"
+
+
+def _derived_total_problem(read: Reading, record: Mapping[str, Any] | None) -> str | None:
+    """Why what is created cannot be known: its total follows from prices that nobody gave."""
+    if read.does not in ("create", "upsert"):
+        return None
+    given = {snake(name) for name in read.arguments}
+    for one in read.arguments.values():
+        given |= {snake(name) for name in properties(one) or properties(item_of(one))}
+    for name, shape in properties(record).items():
+        if snake(name) in _SUMS - given and kind_of(shape) in ("number", "integer"):
+            return f"its output has {name!r}, which is worked out, and nothing says how"
     return None
 
 
@@ -421,10 +420,8 @@ def _table(group: ToolGroup, groups: list[ToolGroup], bound: Mapping[str, Operat
 
 def _fits_key(name: str, parent: ToolGroup) -> bool:
     """Whether a field such as `ticket_id` holds the keys of `parent`, and not `ticket_slug`."""
-    if len(parent.key) != 1:
-        return False
     kind, own = singulars(name)[-1], singulars(parent.key[0])[-1:]
-    return kind not in (*STRONG, *WEAK) or own == (kind,) or {kind, *own} <= {"id", "uuid", "gid"}
+    return kind not in (*STRONG, *WEAK) or own == (kind,)
 
 
 def _override(inferred: Table | None, said: Table) -> Table:

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentworld_sim.engines.table import times
 from agentworld_sim.engines.table.database import key_number
-from agentworld_sim.engines.table.errors import singular
+from agentworld_sim.engines.table.errors import singular_table
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.json_schemas import Schema, nullable, resolve_schema, types_of
 from agentworld_sim.engines.table.keys import next_key
@@ -30,6 +29,7 @@ from agentworld_sim.engines.table.layout import (
 from agentworld_sim.engines.table.operation import Plan, Table
 from agentworld_sim.engines.table.plausible import PEOPLE, SeededRandom, creation_time_us
 from agentworld_sim.engines.table.query import order_fields
+from agentworld_sim.engines.table.words import snake
 from agentworld_sim.errors import UsageError
 
 USUAL = 5
@@ -257,7 +257,7 @@ class _InitialRecords:
         }
 
     def _reference(self, table: Table, name: str) -> Table | None:
-        bare = times.snake(name)
+        bare = snake(name)
         for end in _ENDS:
             if bare.endswith(end) and bare != end[1:]:
                 bare = bare.removesuffix(end)
@@ -267,7 +267,7 @@ class _InitialRecords:
                 return None
         tables = self._of_server(table)
         for own, other in tables.items():
-            if singular(own).replace(" ", "_") == bare or own == bare:
+            if singular_table(own).replace(" ", "_") == bare or own == bare:
                 return other
         if bare in PEOPLE or _BY.fullmatch(bare):
             people = ("users", "members", "people", "employees", "accounts", "authors", "contacts")
@@ -279,7 +279,7 @@ class _InitialRecords:
         states = {value for value in record.values() if isinstance(value, str)}
         roots = roots_of(self.plan, table.name)
         for name, schema in table.fields.items():
-            happened = _AFTERWARDS.fullmatch(times.snake(name))
+            happened = _AFTERWARDS.fullmatch(snake(name))
             if happened and happened[1] not in states and nullable(schema, roots):
                 record[name] = None
 
@@ -287,12 +287,12 @@ class _InitialRecords:
 def _shared_fields(scope: Sequence[str], other: Table) -> dict[str, str]:
     """Which fields of a scope another table's records give."""
     found: dict[str, str] = {}
-    thing = singular(other.name).replace(" ", "_")
+    thing = singular_table(other.name).replace(" ", "_")
     for name in scope:
         if name in (*other.key, *other.scope) and name not in ("id", "name", "key", "number"):
             found[name] = name
             continue
-        bare = times.snake(name)
+        bare = snake(name)
         for end in _ENDS:
             bare = bare.removesuffix(end)
         if bare in (thing, other.name) or (len(bare) > 3 and thing.startswith(bare)):

@@ -13,7 +13,7 @@ from agentworld_sim.engines.table.json_schemas import Schema, types_of
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import texts
 from agentworld_sim.engines.table.regex_text import text_for
-from agentworld_sim.engines.table.times import snake
+from agentworld_sim.engines.table.words import snake
 from agentworld_sim.schema.limits import pattern_fits
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -146,6 +146,6 @@ def _record_name(record: Mapping[str, Any], path: str) -> str:
 
 
 def _one_word(table: str) -> str:
-    from agentworld_sim.engines.table.errors import singular
+    from agentworld_sim.engines.table.errors import singular_table
 
-    return singular(table).replace(" ", "-").lower() or "record"
+    return singular_table(table).replace(" ", "-").lower() or "record"

@@ -82,8 +82,6 @@ class Output:
     """Whether there is a next page."""
     values: str = ""
     """The field whose values the list holds, where its items are no records: `list_keys`."""
-    also: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
-    """Path to the name of a further table all of whose records stand there: `read_graph`."""
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     """Path to what always stands there when it went well: `success: true`."""
     arguments: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])

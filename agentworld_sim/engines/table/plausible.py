@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agentworld_sim.engines.table import times
+from agentworld_sim.engines.table.words import snake
 
 T = TypeVar("T")
 
@@ -164,7 +165,7 @@ def moment_us(place: FieldContext) -> int:
     """When something of a record was: it was made before it was changed, and both before today."""
     day = place.clock_us // _DAY_US * _DAY_US
     made = creation_time_us(place.draw, place.clock_us)
-    name = times.snake(place.name)
+    name = snake(place.name)
     if name in times.MADE:
         return made
     later = place.own.below(max((day - made) // 1_000_000, 1), "later") * 1_000_000
@@ -180,7 +181,7 @@ def text(place: FieldContext, style: str = "") -> str:
     maker = _FORMATS.get(style)
     if maker is not None:
         return maker(place)
-    name = times.snake(place.name)
+    name = snake(place.name)
     tokens = name.split("_")
     for pattern, make in _TEXTS:
         if pattern.fullmatch(name):
@@ -194,7 +195,7 @@ def text(place: FieldContext, style: str = "") -> str:
 
 def number(place: FieldContext) -> float:
     """A number for a field, with two decimals where that is usual."""
-    name = times.snake(place.name)
+    name = snake(place.name)
     tokens = set(name.split("_"))
     own = place.own
     if times.is_moment(place.name):
@@ -258,8 +259,8 @@ def _email(place: FieldContext) -> str:
 
 
 def _thing_name(place: FieldContext) -> str:
-    around = set(times.snake(place.about).split("_"))
-    mine = set(times.snake(place.name).split("_"))
+    around = set(snake(place.about).split("_"))
+    mine = set(snake(place.name).split("_"))
     if (around | mine) & PEOPLE:
         return _full_name(place)
     if (around | mine) & {"company", "companies", "organization", "organizations", "customer"}:
@@ -282,7 +283,7 @@ def _body(place: FieldContext) -> str:
 
 
 def _url(place: FieldContext) -> str:
-    about = slug(times.snake(place.about)) or "items"
+    about = slug(snake(place.about)) or "items"
     return f"https://example.com/{about}/{place.draw.hex(8, 'url')}"
 
 

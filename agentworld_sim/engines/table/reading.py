@@ -13,7 +13,7 @@ from agentworld_sim.engines.table.json_schemas import (
     unsaid_result,
 )
 from agentworld_sim.engines.table.operation import Does
-from agentworld_sim.engines.table.verbs import (
+from agentworld_sim.engines.table.words import (
     ACTIONS,
     GENERIC,
     LINKS,
@@ -21,8 +21,11 @@ from agentworld_sim.engines.table.verbs import (
     SKIPPED,
     SWITCHES,
     VERBS,
+    is_plural,
+    singular,
+    snake,
+    words,
 )
-from agentworld_sim.engines.table.words import is_plural, singular, snake, words
 from agentworld_sim.types.tools import ToolSpec
 
 WRITES = frozenset[Does](("create", "update", "upsert", "delete"))

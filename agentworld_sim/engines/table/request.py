@@ -24,6 +24,7 @@ from agentworld_sim.engines.table.json_schemas import (
 from agentworld_sim.engines.table.layout import join_values
 from agentworld_sim.engines.table.operation import SAID, Argument, Operation, Plan, Role, Table
 from agentworld_sim.engines.table.query import SAME, Filter
+from agentworld_sim.engines.table.words import snake
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.tools import ToolSpec
 
@@ -290,7 +291,7 @@ class TableRequest:
             if shown in ("true", "false") and "asc" in name.lower():
                 down = not down
             if path is None:
-                path = next((one for one in known if times.snake(one) in times.MADE), None)
+                path = next((one for one in known if snake(one) in times.MADE), None)
         return path, down
 
     def _sorting(
@@ -316,7 +317,7 @@ class TableRequest:
         path = _nearest_field(text, known)
         if path is None and not self._lists_values(name):
             raise invalid(name, value)
-        plain = value == self._input(name).get("default") or times.snake(text) in _INSERTED
+        plain = value == self._input(name).get("default") or snake(text) in _INSERTED
         if path is None and not plain:
             raise NotComputed(f"no field of its records says what to sort by for {value!r}")
         return path, down
@@ -393,8 +394,8 @@ def _nearest_field(text: str, known: Sequence[str]) -> str | None:
         return text
     if re.fullmatch(r"\w[\w -]*", text) is None:
         return None
-    by_word = {times.snake(one): one for one in known}
-    word = times.snake(text)
+    by_word = {snake(one): one for one in known}
+    word = snake(text)
     for form in (word, f"{word}_at", f"{word}_on", f"{word}_date", f"{word}_time", f"date_{word}"):
         if form in by_word:
             return by_word[form]

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from agentworld_sim.engines.model import CallImagining
-from agentworld_sim.engines.table.answers import RelatedRecords, observation
-from agentworld_sim.engines.table.database import Database, Query
-from agentworld_sim.engines.table.errors import ToolError, in_own_words, pattern_in, server_text
+from agentworld_sim.engines.table.answers import observation
+from agentworld_sim.engines.table.database import Database
+from agentworld_sim.engines.table.errors import ToolError, server_text
 from agentworld_sim.engines.table.execution import Execution, Outcome
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.inference import PREFIX, is_candidate, plan_of
@@ -33,7 +33,7 @@ from agentworld_sim.ports import Answer, EngineSession, Imaginer, TurnContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
-from agentworld_sim.types.turns import Observation, Turn
+from agentworld_sim.types.turns import Observation
 from agentworld_sim.types.values import changed_keys
 
 TURN_US = 1_000_000
@@ -53,17 +53,14 @@ class TableSession:
         self,
         plan_of: Callable[[Iterable[ToolSpec]], Plan],
         imagining: CallImagining | None,
-        recorded: Sequence[Turn],
     ) -> None:
         """
         Args:
             plan_of: Says what the tools of a world do together.
             imagining: Asks for what cannot be computed.
-            recorded: Turns of the real server: its errors are told in its own words.
         """
         self._plan_of = plan_of
         self._imagining = imagining
-        self._recorded = recorded
         self._database: Database | None = None
         self._guard = threading.Lock()
         self._busy = False
@@ -97,7 +94,7 @@ class TableSession:
         # block refuse it, however short.
         said, values = await asyncio.to_thread(self._execute_in_thread, asked, context)
         if isinstance(said, ToolError):
-            said = Observation(text=await self._error_text(said, asked, context), is_error=True)
+            said = Observation(text=server_text(str(said), asked.tool), is_error=True)
         self._written = values
         clock_us = context.state.clock_us + TURN_US
         return Answer(said, StateChange(clock_us=clock_us, values=values))
@@ -124,11 +121,14 @@ class TableSession:
     ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
         """What the tool says, and the values that change."""
         database = self._current_database(context.state.values)
-        also = [
-            asked.plan.tables[name] for name in _related_tables(asked) if name in asked.plan.tables
+        names = {where.partition(".")[0] for where in asked.table.parents.values()}
+        parents = [
+            asked.plan.tables[name]
+            for name in sorted(names - {asked.table.name})
+            if name in asked.plan.tables
         ]
         begun: dict[str, Any] = {}
-        for table in (asked.table, *also):
+        for table in (asked.table, *parents):
             begun.update(self._bring_up(database, asked.plan, table, context))
         execution = Execution(
             asked=asked,
@@ -158,12 +158,7 @@ class TableSession:
         self, asked: TableRequest, execution: Execution, context: TurnContext
     ) -> Observation:
         outcome = execution.run()
-        further = [
-            RelatedRecords(path, [one.record for one in execution.database.find(name, Query())])
-            for path, name in asked.operation.output.also.items()
-            if execution.database.has(name)
-        ]
-        return observation(asked, outcome, self._maker(asked, outcome, context), further)
+        return observation(asked, outcome, self._maker(asked, outcome, context))
 
     def _maker(self, asked: TableRequest, outcome: Outcome, context: TurnContext) -> Maker:
         """Fills in what no record says: for one record always the same."""
@@ -177,18 +172,6 @@ class TableSession:
             ),
             new=True,
         )
-
-    async def _error_text(self, error: ToolError, asked: TableRequest, context: TurnContext) -> str:
-        """The error in this server's own words, where it was ever heard to say it."""
-        if error.missing is None:
-            return server_text(str(error), asked.tool)
-        turns: Sequence[Turn] = self._recorded
-        if self._imagining is not None:
-            turns = (*turns, *await context.history())
-        pattern = pattern_in(turns, asked.plan, error.table, asked.operation.tool)
-        if pattern is None:
-            return server_text(str(error), asked.tool)
-        return in_own_words(pattern, error.missing)
 
     async def _imagine(
         self, call: ToolCall, tool: ToolSpec, context: TurnContext, reason: str
@@ -270,13 +253,6 @@ class TableSession:
         self._seen, self._written = {}, {}
 
 
-def _related_tables(asked: TableRequest) -> list[str]:
-    """The other tables that a call looks at."""
-    parents = [where.partition(".")[0] for where in asked.table.parents.values()]
-    names = dict.fromkeys([*asked.operation.output.also.values(), *parents])
-    return [name for name in names if name != asked.table.name]
-
-
 VIEW_CHARACTERS = 24_000
 """Most of the records that one prompt shows."""
 
@@ -297,19 +273,16 @@ class TableEngine:
         operations: Mapping[str, Operation] | None = None,
         tables: Mapping[str, Table] | None = None,
         imaginer: Imaginer | None = None,
-        recorded: Sequence[Turn] = (),
     ) -> None:
         """
         Args:
             operations: What tools do, where it is not left to inference, by tool name.
             tables: What is known of tables.
             imaginer: Answers calls that cannot be computed.
-            recorded: Turns of the real server: its errors are told in its own words.
         """
         self.operations = dict(operations or {})
         self.tables = dict(tables or {})
         self.imaginer = imaginer
-        self.recorded = tuple(recorded)
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:
         return self.binder((tool,))(tool)
@@ -339,7 +312,7 @@ class TableEngine:
         from agentworld_sim.engines.model import CallImagining
 
         imagining = None if self.imaginer is None else CallImagining(self.imaginer, self)
-        return TableSession(self.plan, imagining, self.recorded)
+        return TableSession(self.plan, imagining)
 
     # `Records`, for what is imagined
 
