@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from agentworld_sim.engines.table import errors, times
-from agentworld_sim.engines.table.database import Database, Query, key_number
 from agentworld_sim.engines.table.expressions import (
     CannotEvaluate,
     evaluate,
@@ -33,6 +32,7 @@ from agentworld_sim.engines.table.layout import (
 from agentworld_sim.engines.table.operation import Role
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import SAME, Filter, order_fields
+from agentworld_sim.engines.table.record_index import Query, RecordIndex, key_number
 from agentworld_sim.engines.table.request import TableRequest
 from agentworld_sim.engines.table.words import snake
 
@@ -58,10 +58,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class Execution:
-    """One call, on a database that the caller marked and may roll back."""
+    """One call, on an index that the caller marked and may roll back."""
 
     asked: TableRequest
-    database: Database
+    index: RecordIndex
     values: Mapping[str, Any]
     """The world's values."""
     clock_us: int
@@ -81,7 +81,7 @@ class Execution:
             return self._list()
         if does == "count":
             self._require({})
-            return Outcome(total=self.database.count(self._table, self._query()))
+            return Outcome(total=len(self.index.find(self._table, self._query())))
         if does == "read":
             return self._read()
         if does == "update":
@@ -102,17 +102,17 @@ class Execution:
             name, _, named = where.partition(".")
             parent = self.asked.plan.tables.get(name)
             value = get(given, path)
-            if value is None or parent is None or not self.database.has(name):
+            if value is None or parent is None or not self.index.has(name):
                 continue
             shared = [one for one in parent.scope if get(given, one) is not None and one != path]
             filters = [Filter(one, SAME, get(given, one)) for one in shared]
             filters.append(Filter(named, SAME, value))
             # Where nothing ever makes one, nobody could have named it.
-            known = self.database.count(name, Query()) or any(
+            known = self.index.find(name, Query()) or any(
                 one.table == name and one.does in ("create", "upsert")
                 for one in self.asked.plan.operations.values()
             )
-            if known and not self.database.count(name, Query(filters=filters)):
+            if known and not self.index.find(name, Query(filters=filters)):
                 raise errors.not_found(name, [value])
 
     def _read(self) -> Outcome:
@@ -127,8 +127,9 @@ class Execution:
         query = replace(self._query(), sort=path, descending=down)
         limit = self.asked.limit()
         offset = self.asked.offset(limit)
-        total = self.database.count(self._table, query)
-        found = list(self.database.find(self._table, query, limit=limit, offset=offset))
+        every = self.index.find(self._table, query)
+        total = len(every)
+        found = every[offset:] if limit is None else every[offset : offset + limit]
         more = offset + len(found) < total and bool(limit)
         outcome = self._outcome(found)
         outcome.several, outcome.total, outcome.more = True, total, more
@@ -151,10 +152,10 @@ class Execution:
         keys = self.asked.keys
         if keys is None:
             query = replace(self._query(), filters=[*self._conditions()])
-            found = list(self.database.find(self._table, query, limit=1))
+            found = self.index.find(self._table, query)
             if not found:
                 raise errors.not_found(self._table, list(self.asked.scope.values()))
-            return found
+            return list(found[:1])
         named: list[StoredRecord] = []
         for key in keys:
             found_one = self._at(key)
@@ -183,9 +184,9 @@ class Execution:
         whole = all(path in scope for path in table.scope)
         if whole and table.key and set(key) - set(table.scope) == set(table.key):
             wanted = [*(scope[path] for path in table.scope), *(key[path] for path in table.key)]
-            return self.database.at(self._table, join_values(wanted))
+            return self.index.at(self._table, join_values(wanted))
         filters = [Filter(path, SAME, value) for path, value in {**scope, **key}.items()]
-        return next(self.database.find(self._table, Query(filters=filters), limit=1), None)
+        return next(iter(self.index.find(self._table, Query(filters=filters))), None)
 
     # Writing
 
@@ -225,9 +226,9 @@ class Execution:
         table = self.asked.table
         self._complete(record, draw)
         self._require(record)
-        number = self.database.next_number(self._table)
+        number = self.index.next_number(self._table)
         key = key_of(record, table, number)
-        if self.database.at(self._table, key) is not None:
+        if self.index.at(self._table, key) is not None:
             raise errors.already_exists(self._table, [get(record, path) for path in table.key])
         return self._put(StoredRecord(key, number, record))
 
@@ -235,7 +236,7 @@ class Execution:
         """What the server itself adds: times, the fields it always has, and last the key."""
         table = self.asked.table
         roots = roots_of(self.asked.plan, self._table)
-        latest = self.database.latest(self._table) or {}
+        latest = self.index.latest(self._table) or {}
         maker = Maker(draw=draw, clock_us=self.clock_us, roots=roots, new=True, moments=latest)
         for name, schema in table.fields.items():
             if name in table.key or get(record, name, MISSING) is not MISSING:
@@ -264,8 +265,8 @@ class Execution:
         # `ENG-12` says to what it belongs.
         own = not self._named_alone or bool(project_of(path, record))
         scope = scope_of(record, table) if own else None
-        highest, like = self.database.highest(self._table, scope)
-        latest = self.database.latest(self._table)
+        highest, like = self.index.highest(self._table, scope)
+        latest = self.index.latest(self._table)
         if like is None and latest is not None:
             like = get(latest, path)
         gone = self._value(record_path(self._table, HIGHEST + (scope or "")))
@@ -275,10 +276,10 @@ class Execution:
         def is_taken(key: Any) -> bool:
             if last and scope is None:
                 asked = Query(filters=[Filter(path, SAME, key)])
-                return self.database.count(self._table, asked) > 0
+                return bool(self.index.find(self._table, asked))
             named = [key if one == path else get(record, one) for one in table.key]
             wanted = join_values([*place, *named])
-            return last and self.database.at(self._table, wanted) is not None
+            return last and self.index.at(self._table, wanted) is not None
 
         return next_key(
             path,
@@ -356,7 +357,7 @@ class Execution:
             self._require_parents(record)
         key = key_of(record, table, before.number)
         if key != before.key:
-            if self.database.at(self._table, key) is not None:
+            if self.index.at(self._table, key) is not None:
                 named = [get(record, path) for path in table.key]
                 raise errors.already_exists(self._table, named)
             self._forget(before)
@@ -395,13 +396,13 @@ class Execution:
 
     def _put(self, stored: StoredRecord) -> StoredRecord:
         stored = order_fields(stored, self.asked.table, roots_of(self.asked.plan, self._table))
-        self.database.put(self._table, stored)
+        self.index.put(self._table, stored)
         self.written[record_path(self._table, stored.key)] = stored.to_json()
         return stored
 
     def _forget(self, stored: StoredRecord) -> None:
         table = self.asked.table
-        self.database.remove(self._table, stored.key)
+        self.index.remove(self._table, stored.key)
         self.written[record_path(self._table, stored.key)] = None
         number = key_number(get(stored.record, table.key[-1])) if table.key else None
         if number is None or not table.generated_key:
@@ -424,13 +425,14 @@ class Execution:
 
     def _outcome(self, found: Sequence[StoredRecord]) -> Outcome:
         return Outcome(
-            records=[dict(one.record) for one in found],
+            # Whoever gets the answer may change it.
+            records=[copy.deepcopy(dict(one.record)) for one in found],
             several=self.asked.is_plural,
             keys=[one.key for one in found],
         )
 
     def _fields(self) -> list[str]:
         """The fields that records have."""
-        latest = self.database.latest(self._table) or {}
+        latest = self.index.latest(self._table) or {}
         table = self.asked.table
         return list(dict.fromkeys([*table.fields, *latest, *table.key, *table.scope]))

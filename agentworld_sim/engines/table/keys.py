@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentworld_sim.engines.table import plausible
-from agentworld_sim.engines.table.database import split_number
 from agentworld_sim.engines.table.generate import fitting_text
 from agentworld_sim.engines.table.json_schemas import Schema, types_of
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import texts
+from agentworld_sim.engines.table.record_index import split_number
 from agentworld_sim.engines.table.regex_text import text_for
 from agentworld_sim.engines.table.words import snake
 from agentworld_sim.schema.limits import pattern_fits

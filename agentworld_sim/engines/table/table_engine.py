@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -11,7 +9,6 @@ from urllib.parse import unquote
 
 from agentworld_sim.engines.model import CallImagining
 from agentworld_sim.engines.table.answers import observation
-from agentworld_sim.engines.table.database import Database
 from agentworld_sim.engines.table.errors import ToolError, server_text
 from agentworld_sim.engines.table.execution import Execution, Outcome
 from agentworld_sim.engines.table.generate import Maker
@@ -27,8 +24,9 @@ from agentworld_sim.engines.table.layout import (
 from agentworld_sim.engines.table.operation import Operation, Plan, Table
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import order_fields
+from agentworld_sim.engines.table.record_index import RecordIndex
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
-from agentworld_sim.errors import CannotCompute, EngineFailure
+from agentworld_sim.errors import CannotCompute
 from agentworld_sim.ports import Answer, EngineSession, Imaginer, TurnContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
@@ -45,7 +43,7 @@ _DAY_US = 86_400_000_000
 class TableSession:
     """Implements `EngineSession`.
 
-    The world's state is the truth. The database is an index of it, made when a table is first touched
+    The world's state is the truth. Its index is made when a table is first touched
     and kept in step with what this session and others change.
     """
 
@@ -61,11 +59,7 @@ class TableSession:
         """
         self._plan_of = plan_of
         self._imagining = imagining
-        self._database: Database | None = None
-        self._guard = threading.Lock()
-        self._busy = False
-        """Whether a thread is at work on the database: that of a cancelled call goes on to its end."""
-        self._closed = False
+        self._index: RecordIndex | None = None
         self._seen: Mapping[str, Any] = {}
         self._written: Mapping[str, Any] = {}
         self._planned: tuple[list[ToolSpec], Plan] | None = None
@@ -79,48 +73,27 @@ class TableSession:
             table = plan.tables.get(operation.table) or Table(name=operation.table)
             asked = TableRequest(operation, table, plan, tool, call.arguments)
             asked.require_known()
-            return await self._compute(asked, context)
+            return self._compute(asked, context)
         except NotComputed as reason:
             self._forget()
             return await self._imagine(call, tool, context, str(reason))
 
     def close(self) -> None:
-        with self._guard:
-            self._closed = True
         self._forget()
 
-    async def _compute(self, asked: TableRequest, context: TurnContext) -> Answer:
-        # SQLite would keep the event loop for as long as a query takes, and servers that watch for calls that
-        # block refuse it, however short.
-        said, values = await asyncio.to_thread(self._execute_in_thread, asked, context)
+    def _compute(self, asked: TableRequest, context: TurnContext) -> Answer:
+        said, values = self._execute(asked, context)
         if isinstance(said, ToolError):
             said = Observation(text=server_text(str(said), asked.tool), is_error=True)
         self._written = values
         clock_us = context.state.clock_us + TURN_US
         return Answer(said, StateChange(clock_us=clock_us, values=values))
 
-    def _execute_in_thread(
-        self, asked: TableRequest, context: TurnContext
-    ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
-        """`_execute`, in a thread, which closes the database where nobody else may any more."""
-        with self._guard:
-            if self._closed:
-                raise EngineFailure("the records were closed while a call was about to read them")
-            self._busy = True
-        try:
-            return self._execute(asked, context)
-        finally:
-            with self._guard:
-                self._busy = False
-                closed = self._closed
-            if closed:
-                self._forget()
-
     def _execute(
         self, asked: TableRequest, context: TurnContext
     ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
         """What the tool says, and the values that change."""
-        database = self._current_database(context.state.values)
+        index = self._current_index(context.state.values)
         names = {where.partition(".")[0] for where in asked.table.parents.values()}
         parents = [
             asked.plan.tables[name]
@@ -129,24 +102,23 @@ class TableSession:
         ]
         begun: dict[str, Any] = {}
         for table in (asked.table, *parents):
-            begun.update(self._bring_up(database, asked.plan, table, context))
+            begun.update(self._bring_up(index, asked.plan, table, context))
         execution = Execution(
             asked=asked,
-            database=database,
+            index=index,
             values=context.state.values,
             clock_us=context.state.clock_us,
             draw=SeededRandom(context.seed),
         )
-        database.mark()
+        index.mark()
         written: Mapping[str, Any] = {}
         said: Observation | ToolError
         try:
             said = self._observation(asked, execution, context)
         except ToolError as error:
-            database.roll_back()
+            index.roll_back()
             said = error
         else:
-            database.keep()
             written = execution.written
         return said, {
             path: value
@@ -192,64 +164,58 @@ class TableSession:
             self._planned = (offered, self._plan_of(offered))
         return self._planned[1]
 
-    # The database
+    # The index
 
-    def _current_database(self, values: Mapping[str, Any]) -> Database:
-        """The database, as the state is now."""
-        if self._database is None:
-            self._database = Database()
+    def _current_index(self, values: Mapping[str, Any]) -> RecordIndex:
+        """The index, as the state is now."""
+        if self._index is None:
+            self._index = RecordIndex()
         else:
             paths = changed_keys(self._seen, values) | self._written.keys()
             for path in paths:
                 held = self._written[path] if path in self._written else self._seen.get(path)
                 now = values.get(path)
                 if held is not now and held != now:
-                    self._apply(self._database, path, now)
+                    self._apply(self._index, path, now)
         self._seen, self._written = values, {}
-        return self._database
+        return self._index
 
-    def _apply(self, database: Database, path: str, value: Any) -> None:
+    def _apply(self, index: RecordIndex, path: str, value: Any) -> None:
         """Follows a change that another made."""
         name, _, key = path.removeprefix(ROOT).partition("/")
         table = unquote(name)
-        if not path.startswith(ROOT) or not key or not database.has(table):
+        if not path.startswith(ROOT) or not key or not index.has(table):
             return
         if key.startswith(HIGHEST):
             return
         if value is None:
-            database.remove(table, key)
+            index.remove(table, key)
             return
         stored = StoredRecord(key, value["n"], value["record"])
         plan = self._planned[1] if self._planned else Plan()
         known = plan.tables.get(table) or Table(name=table)
-        database.put(table, order_fields(stored, known, roots_of(plan, table)))
+        index.put(table, order_fields(stored, known, roots_of(plan, table)))
 
     def _bring_up(
-        self, database: Database, plan: Plan, table: Table, context: TurnContext
+        self, index: RecordIndex, plan: Plan, table: Table, context: TurnContext
     ) -> dict[str, Any]:
         """Makes sure that the table is there; the values that its beginning writes."""
         values = context.state.values
         if table_path(table.name) in values:
-            if not database.has(table.name):
+            if not index.has(table.name):
                 roots = roots_of(plan, table.name)
                 records = records_of_table(values, table.name)
-                database.bring_up(table, (order_fields(one, table, roots) for one in records))
+                index.bring_up(table, (order_fields(one, table, roots) for one in records))
             return {}
         records = initial_records(
             plan, table, seed=context.state.seed, clock_us=context.state.clock_us
         )
-        if not database.has(table.name):
-            database.bring_up(table, records)
+        if not index.has(table.name):
+            index.bring_up(table, records)
         return initial_values(table, records)
 
     def _forget(self) -> None:
-        with self._guard:
-            if self._busy:
-                # Closed under a running query, SQLite takes the process with it.
-                return
-        if self._database is not None:
-            self._database.close()
-        self._database = None
+        self._index = None
         self._seen, self._written = {}, {}
 
 
