@@ -28,50 +28,30 @@ from agentworld_sim.types.turns import Action, Observation, Turn
 _SHARED = ("$defs", "definitions")
 """Keys whose content references point to, from the root of a schema."""
 
-ERROR_ENVELOPE: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "isError": {"const": True},
-        "content": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "properties": {"type": {"const": "text"}, "text": {"type": "string"}},
-                "required": ["type", "text"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["isError", "content"],
-    "additionalProperties": False,
-}
+
+def closed_object(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema of an object that has exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_BLOCK = closed_object(type={"const": "text"}, text={"type": "string"})
+ERROR_ENVELOPE = closed_object(
+    isError={"const": True}, content={"type": "array", "minItems": 1, "items": _BLOCK}
+)
 """What a tool with an output schema says instead when it fails."""
 
+_TABLE = {"type": "string", "minLength": 1}
 OPERATIONS_SCHEMA: Mapping[str, Any] = {
     "type": "array",
     "items": {
         "anyOf": [
-            {
-                "type": "object",
-                "properties": {
-                    "kind": {"const": "put"},
-                    "table": {"type": "string", "minLength": 1},
-                    "record": {"type": "object"},
-                },
-                "required": ["kind", "table", "record"],
-                "additionalProperties": False,
-            },
-            {
-                "type": "object",
-                "properties": {
-                    "kind": {"const": "delete"},
-                    "table": {"type": "string", "minLength": 1},
-                    "key": {},
-                },
-                "required": ["kind", "table", "key"],
-                "additionalProperties": False,
-            },
+            closed_object(kind={"const": "put"}, table=_TABLE, record={"type": "object"}),
+            closed_object(kind={"const": "delete"}, table=_TABLE, key={}),
         ]
     },
 }
@@ -277,13 +257,7 @@ def _schema_with_operations(tool: ToolSpec) -> Mapping[str, Any] | None:
             return None
         result = {"anyOf": promised.pop("anyOf")}
         shared = promised
-    return {
-        "type": "object",
-        "properties": {"result": result, "operations": OPERATIONS_SCHEMA},
-        "required": ["result", "operations"],
-        "additionalProperties": False,
-        **shared,
-    }
+    return {**closed_object(result=result, operations=OPERATIONS_SCHEMA), **shared}
 
 
 def _split_operations(text: str) -> tuple[str, list[Mapping[str, Any]]]:

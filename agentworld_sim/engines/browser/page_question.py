@@ -16,7 +16,7 @@ from agentworld_sim.engines.browser.history import (
     visits_in,
 )
 from agentworld_sim.engines.browser.page import WebRequest
-from agentworld_sim.engines.call_question import CallQuestion
+from agentworld_sim.engines.call_question import CallQuestion, closed_object
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.ports import Answer, Imagined, TurnContext, whole_answer
 from agentworld_sim.schema.validate import schema_problem
@@ -24,16 +24,11 @@ from agentworld_sim.toolkits import known_tool
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Observation, Turn
 
-PAGE_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "status": {"type": "integer", "minimum": 100, "maximum": 599},
-        "url": {"type": "string"},
-        "html": {"type": "string"},
-    },
-    "required": ["status", "url", "html"],
-    "additionalProperties": False,
-}
+PAGE_SCHEMA = closed_object(
+    status={"type": "integer", "minimum": 100, "maximum": 599},
+    url={"type": "string"},
+    html={"type": "string"},
+)
 """What the model says of a page."""
 
 LOAD = "load_page"
