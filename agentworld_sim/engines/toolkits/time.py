@@ -1,6 +1,6 @@
-"""The tools of `mcp-server-time`, release 2026.10, on the world's clock.
+"""The tools of `mcp-server-time`, release 2026.10, and the plain clock of many agents, on the world's clock.
 
-Held against recordings of the real server. Time zones are those of the machine this runs on.
+The first are held against recordings of the real server. Time zones are those of the machine this runs on.
 """
 
 from __future__ import annotations
@@ -62,8 +62,11 @@ def _require(arguments: Mapping[str, Any], name: str) -> str:
 
 
 def _now(turn: ServerTurn, zone: ZoneInfo) -> datetime:
-    whole = datetime.fromtimestamp(turn.clock_us // 1_000_000, UTC)
-    return whole.astimezone(zone)
+    return _clock(turn).astimezone(zone)
+
+
+def _clock(turn: ServerTurn) -> datetime:
+    return datetime.fromtimestamp(turn.clock_us // 1_000_000, UTC)
 
 
 @cache
@@ -114,3 +117,15 @@ def _as_operation(
 
 get_current_time = _as_operation("get_current_time", _current)
 convert_time = _as_operation("convert_time", _convert)
+
+
+def now(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    return Observation(text=_clock(turn).isoformat())
+
+
+def today(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    return Observation(text=_clock(turn).date().isoformat())
+
+
+def think(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+    return Observation(text="Thought recorded.")
