@@ -15,7 +15,6 @@ from agentworld_sim.engines.table.expressions import (
     is_true,
 )
 from agentworld_sim.engines.table.generate import Maker
-from agentworld_sim.engines.table.initial_rows import roots_of
 from agentworld_sim.engines.table.json_schemas import alternative_types, not_null, resolve_schema
 from agentworld_sim.engines.table.keys import next_key, project_of
 from agentworld_sim.engines.table.layout import (
@@ -235,15 +234,14 @@ class Execution:
     def _complete(self, record: dict[str, Any], draw: SeededRandom) -> None:
         """What the server itself adds: times, the fields it always has, and last the key."""
         table = self.asked.table
-        roots = roots_of(self.asked.plan, self._table)
         latest = self.index.latest(self._table) or {}
-        maker = Maker(draw=draw, clock_us=self.clock_us, roots=roots, new=True, moments=latest)
+        maker = Maker(draw=draw, clock_us=self.clock_us, new=True, moments=latest)
         for name, schema in table.fields.items():
             if name in table.key or get(record, name, MISSING) is not MISSING:
                 continue
-            own = resolve_schema(schema, roots)
+            own = resolve_schema(schema)
             if self._is_stamp(name):
-                form = not_null(own, roots)
+                form = not_null(own)
                 record[name] = times.format_moment(self.clock_us, name, form, latest.get(name))
             elif "default" in own:
                 record[name] = copy.deepcopy(own["default"])
@@ -256,8 +254,7 @@ class Execution:
     def _is_stamp(self, name: str) -> bool:
         if snake(name) not in times.MADE | times.CHANGED:
             return False
-        roots = roots_of(self.asked.plan, self._table)
-        kinds = alternative_types(self.asked.table.fields.get(name, {}), roots)
+        kinds = alternative_types(self.asked.table.fields.get(name, {}))
         return not kinds or bool(kinds & {"string", "integer", "number"})
 
     def _next_key(self, path: str, record: Mapping[str, Any], draw: SeededRandom) -> Any:
@@ -283,7 +280,7 @@ class Execution:
 
         return next_key(
             path,
-            not_null(table.fields.get(path, {}), roots_of(self.asked.plan, self._table)),
+            not_null(table.fields.get(path, {})),
             record,
             table=self._table,
             highest=max(highest, gone or 0),
@@ -350,7 +347,7 @@ class Execution:
         for name in dict.fromkeys([*table.fields, *record]):
             stamped = snake(name) in times.CHANGED and self._is_stamp(name)
             if stamped and name not in changes and name not in self.asked.operation.changes:
-                form = not_null(table.fields.get(name, {}), roots_of(self.asked.plan, self._table))
+                form = not_null(table.fields.get(name, {}))
                 example = before.record.get(name)
                 record[name] = times.format_moment(self.clock_us, name, form, example)
         if any(get(record, path) != get(before.record, path) for path in table.parents):
@@ -395,7 +392,7 @@ class Execution:
     # Keeping
 
     def _put(self, stored: StoredRecord) -> StoredRecord:
-        stored = order_fields(stored, self.asked.table, roots_of(self.asked.plan, self._table))
+        stored = order_fields(stored, self.asked.table)
         self.index.put(self._table, stored)
         self.written[record_path(self._table, stored.key)] = stored.to_json()
         return stored

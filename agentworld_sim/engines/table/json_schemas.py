@@ -27,7 +27,11 @@ class Budget:
 
 
 def resolve_schema(
-    schema: Any, roots: Sequence[Schema], *, depth: int = _DEEPEST, budget: Budget | None = None
+    schema: Any,
+    roots: Sequence[Schema] = (),
+    *,
+    depth: int = _DEEPEST,
+    budget: Budget | None = None,
 ) -> Schema:
     """`schema` with its own `$ref` followed and `allOf` folded in; nothing is ever fetched.
 
@@ -74,7 +78,7 @@ def alternatives(schema: Schema) -> list[Any]:
     return []
 
 
-def alternative_types(schema: Any, roots: Sequence[Schema]) -> set[str]:
+def alternative_types(schema: Any, roots: Sequence[Schema] = ()) -> set[str]:
     """Every type that the schema or one of its alternatives allows; empty when it does not say."""
     own = resolve_schema(schema, roots)
     kinds = set(types_of(own))
@@ -84,7 +88,7 @@ def alternative_types(schema: Any, roots: Sequence[Schema]) -> set[str]:
     return kinds
 
 
-def nullable(schema: Any, roots: Sequence[Schema]) -> bool:
+def nullable(schema: Any, roots: Sequence[Schema] = ()) -> bool:
     """Whether `null` fits."""
     own = resolve_schema(schema, roots)
     listed = own.get("enum")
@@ -93,7 +97,7 @@ def nullable(schema: Any, roots: Sequence[Schema]) -> bool:
     return "null" in alternative_types(own, roots)
 
 
-def not_null(schema: Any, roots: Sequence[Schema]) -> Schema:
+def not_null(schema: Any, roots: Sequence[Schema] = ()) -> Schema:
     """The schema of the values that are not null: one alternative of several."""
     own = resolve_schema(schema, roots)
     for one in alternatives(own):
@@ -104,7 +108,7 @@ def not_null(schema: Any, roots: Sequence[Schema]) -> Schema:
     return own
 
 
-def properties_of(schema: Any, roots: Sequence[Schema]) -> Mapping[str, Any]:
+def properties_of(schema: Any, roots: Sequence[Schema] = ()) -> Mapping[str, Any]:
     """The properties that an object's schema names."""
     held = resolve_schema(schema, roots).get("properties")
     return cast("Mapping[str, Any]", held) if isinstance(held, Mapping) else {}

@@ -14,7 +14,6 @@ from typing import Any, cast
 from agentworld_sim.engines.table import times
 from agentworld_sim.engines.table.errors import invalid, key_text
 from agentworld_sim.engines.table.expressions import names_in
-from agentworld_sim.engines.table.initial_rows import roots_of
 from agentworld_sim.engines.table.json_schemas import (
     Schema,
     alternative_types,
@@ -126,9 +125,7 @@ class TableRequest:
         where it says so."""
         if isinstance(value, list):
             return [self.coerce(path, one) for one in cast("list[Any]", value)]
-        kinds = alternative_types(
-            self.table.fields.get(path, {}), roots_of(self.plan, self.table.name)
-        )
+        kinds = alternative_types(self.table.fields.get(path, {}))
         if isinstance(value, str) and kinds and "string" not in kinds:
             if "integer" in kinds and value.isascii() and value.removeprefix("-").isdigit():
                 return int(value) if len(value) < 100 else value

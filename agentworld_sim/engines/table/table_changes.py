@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from agentworld_sim.engines.table.initial_rows import initial_records, initial_values, roots_of
+from agentworld_sim.engines.table.initial_rows import initial_records, initial_values
 from agentworld_sim.engines.table.layout import (
     StoredRecord,
     get,
@@ -104,8 +104,7 @@ def records_in(
 
 def current_records(state: WorldState, plan: Plan, table: Table) -> list[StoredRecord]:
     """The records of a table, in their order; those it would begin with if it was never touched."""
-    roots = roots_of(plan, table.name)
-    held = [order_fields(one, table, roots) for one in records_of_table(state.values, table.name)]
+    held = [order_fields(one, table) for one in records_of_table(state.values, table.name)]
     if held or table_path(table.name) in state.values:
         return held
     return initial_records(plan, table, seed=state.seed, clock_us=state.clock_us)
@@ -162,8 +161,7 @@ class _ChangeSet:
         for name, schema in table.fields.items():
             if name not in given:
                 continue
-            whole = {**schema, "$defs": _definitions(self._plan, table, schema)}
-            problem = _problem(whole, given[name])
+            problem = _problem(schema, given[name])
             if problem is not None:
                 raise ValueError(f"{name!r} of {table.name!r}: {problem}")
         for name in table.required if before is None else ():
@@ -219,15 +217,6 @@ class _ChangeSet:
                 f" {', '.join(table.scope)} as well"
             )
         return found[0] if found else None
-
-
-def _definitions(plan: Plan, table: Table, schema: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for root in (*roots_of(plan, table.name), schema):
-        held = root.get("$defs")
-        if isinstance(held, Mapping):
-            found.update(cast("Mapping[str, Any]", held))
-    return found
 
 
 def _problem(schema: Mapping[str, Any], value: Any) -> str | None:

@@ -13,7 +13,7 @@ from agentworld_sim.engines.table.errors import ToolError, server_text
 from agentworld_sim.engines.table.execution import Execution, Outcome
 from agentworld_sim.engines.table.generate import Maker
 from agentworld_sim.engines.table.inference import PREFIX, is_candidate, plan_of
-from agentworld_sim.engines.table.initial_rows import initial_records, initial_values, roots_of
+from agentworld_sim.engines.table.initial_rows import initial_records, initial_values
 from agentworld_sim.engines.table.layout import (
     HIGHEST,
     ROOT,
@@ -138,10 +138,7 @@ class TableSession:
         return Maker(
             draw=SeededRandom(context.state.seed, asked.table.name, about),
             clock_us=context.state.clock_us // _DAY_US * _DAY_US,
-            roots=(
-                *([asked.tool.output_schema] if asked.tool.output_schema else []),
-                *roots_of(asked.plan, asked.table.name),
-            ),
+            roots=(asked.tool.output_schema,) if asked.tool.output_schema else (),
             new=True,
         )
 
@@ -194,7 +191,7 @@ class TableSession:
         stored = StoredRecord(key, value["n"], value["record"])
         plan = self._planned[1] if self._planned else Plan()
         known = plan.tables.get(table) or Table(name=table)
-        index.put(table, order_fields(stored, known, roots_of(plan, table)))
+        index.put(table, order_fields(stored, known))
 
     def _bring_up(
         self, index: RecordIndex, plan: Plan, table: Table, context: TurnContext
@@ -203,9 +200,8 @@ class TableSession:
         values = context.state.values
         if table_path(table.name) in values:
             if not index.has(table.name):
-                roots = roots_of(plan, table.name)
                 records = records_of_table(values, table.name)
-                index.bring_up(table, (order_fields(one, table, roots) for one in records))
+                index.bring_up(table, (order_fields(one, table) for one in records))
             return {}
         records = initial_records(
             plan, table, seed=context.state.seed, clock_us=context.state.clock_us
