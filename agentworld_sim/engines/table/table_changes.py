@@ -15,12 +15,12 @@ from agentworld_sim.engines.table.layout import (
     record_path,
     records_of_table,
     resolve_table,
-    scope_of,
     table_path,
     tables_in,
 )
 from agentworld_sim.engines.table.operation import Plan, Table
-from agentworld_sim.engines.table.query import order_fields, same
+from agentworld_sim.engines.table.query import SAME, Filter, order_fields, same
+from agentworld_sim.engines.table.record_index import Query, RecordIndex
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.state import WorldState
@@ -116,7 +116,7 @@ class _ChangeSet:
     def __init__(self, state: WorldState, plan: Plan) -> None:
         self._state = state
         self._plan = plan
-        self._held: dict[str, dict[str, StoredRecord]] = {}
+        self._index = RecordIndex()
         self.values: dict[str, Any] = {}
 
     def apply(self, operation: Mapping[str, Any]) -> None:
@@ -138,24 +138,22 @@ class _ChangeSet:
             listed = ", ".join(known) or "none"
             raise ValueError(f"no table {name!r}.{nearest(str(name), known)} Tables: {listed}.")
         table = resolve_table(self._state.values, self._plan, name)
-        if name not in self._held:
+        if not self._index.has(name):
             try:
                 records = current_records(self._state, self._plan, table)
             except UsageError as error:
                 raise ValueError(str(error)) from None
-            self._held[name] = {one.key: one for one in records}
+            self._index.bring_up(table, records)
             if table_path(name) not in self._state.values:
                 self.values.update(initial_values(table, records))
         return table
 
     def _put(self, table: Table, given: Mapping[str, Any]) -> None:
-        held = self._held[table.name]
         missing = [path for path in table.key if get(given, path) is None]
         if missing:
             raise ValueError(
                 f"a record of {table.name!r} needs its key: {', '.join(missing)} is missing"
             )
-        number = max((one.number for one in held.values()), default=0) + 1
         before = self._find(table, {path: get(given, path) for path in table.key}, given)
         record = {**(before.record if before else {}), **given}
         for name, schema in table.fields.items():
@@ -167,9 +165,10 @@ class _ChangeSet:
         for name in table.required if before is None else ():
             if name not in record:
                 raise ValueError(f"a record of {table.name!r} needs {name!r}")
-        key = before.key if before is not None else key_of(record, table, number)
-        stored = StoredRecord(key, before.number if before else number, record)
-        held[key] = stored
+        number = before.number if before else self._index.next_number(table.name)
+        key = before.key if before else key_of(record, table, number)
+        stored = StoredRecord(key, number, record)
+        self._index.put(table.name, stored)
         self.values[record_path(table.name, key)] = stored.to_json()
 
     def _delete(self, table: Table, key: Any) -> None:
@@ -192,25 +191,21 @@ class _ChangeSet:
         found = self._find(table, fields, fields)
         if found is None:
             raise ValueError(f"no record of {table.name!r} has the key {key!r}")
-        del self._held[table.name][found.key]
+        self._index.remove(table.name, found.key)
         self.values[record_path(table.name, found.key)] = None
 
     def _find(
         self, table: Table, key: Mapping[str, Any], given: Mapping[str, Any]
     ) -> StoredRecord | None:
-        held = self._held[table.name]
         scope = {path: get(given, path) for path in table.scope}
         if all(value is not None for value in scope.values()) and all(
             path in key for path in table.key
         ):
             exact = join_values([*scope.values(), *(key[path] for path in table.key)])
-            return held.get(exact)
+            return self._index.at(table.name, exact)
         named = {**{path: one for path, one in scope.items() if one is not None}, **key}
-        found = [
-            one
-            for one in held.values()
-            if all(same(get(one.record, path), value) for path, value in named.items())
-        ]
+        filters = [Filter(path, SAME, value) for path, value in named.items()]
+        found = self._index.find(table.name, Query(filters=filters))
         if len(found) > 1:
             raise ValueError(
                 f"{len(found)} records of {table.name!r} have this key; name"
@@ -281,6 +276,3 @@ def _scalars(values: Iterable[Any]) -> Iterable[Any]:
             yield from _scalars(cast("list[Any]", value))
         elif value is not None and not isinstance(value, bool):
             yield value
-
-
-__all__ = ["current_records", "record_changes", "records_in", "records_view", "scope_of"]
