@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.domains import Domain, domain
 from agentworld_sim.engines.model_binding import TURN_US
@@ -21,9 +21,12 @@ from agentworld_sim.ports import (
 )
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.json import canonical_json
-from agentworld_sim.types.state import StateChange, WorldState
+from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Turn
+
+if TYPE_CHECKING:
+    from agentworld_sim.engines.table import TableEngine
 
 _SHARED = ("$defs", "definitions")
 """Keys whose content references point to, from the root of a schema."""
@@ -58,29 +61,6 @@ OPERATIONS_SCHEMA: Mapping[str, Any] = {
 """Typed operations on records."""
 
 
-class Records(Protocol):
-    """The records of worlds, as far as a model works on them."""
-
-    def view(
-        self, state: WorldState, call: ToolCall, tool: ToolSpec, tools: Mapping[str, ToolSpec]
-    ) -> str:
-        """The records that matter for a call, as text; empty when the world keeps none."""
-        ...
-
-    def changes(
-        self,
-        state: WorldState,
-        tools: Mapping[str, ToolSpec],
-        operations: Sequence[Mapping[str, Any]],
-    ) -> Mapping[str, Any]:
-        """The values of the state that operations change.
-
-        Raises:
-            ValueError: one cannot be carried out; the text is for the model.
-        """
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class CallQuestion:
     """Implements `Question`."""
@@ -90,7 +70,7 @@ class CallQuestion:
     context: TurnContext
     history: tuple[Turn, ...]
     """Of the context."""
-    records: Records | None = None
+    records: TableEngine | None = None
     """What is shown of records and may change in them, for tools of the domain `mcp`."""
     memory: dict[str, Any] = field(default_factory=dict[str, Any])
     """Of the session; see `Prompt.memory`."""
@@ -185,15 +165,7 @@ def call_prompt(
 ) -> Prompt:
     """What a model is told of a call: the turns of its domain, which end with it.
 
-    Args:
-        call: What is asked about.
-        tool: The tool it names, as bound.
-        tools: All tools of the world as bound, by name.
-        history: All turns before, oldest first.
-        records: Records of the world that matter for the call.
-        action: The call as it is written; a call read back from a record has lost the order of its
-            arguments, and the recorded action has it.
-        memory: See `Prompt.memory`.
+    `action` is the call as it is written: a call read back from a record has lost the order of its arguments.
     """
     own = domain_of(tool)
 
@@ -213,14 +185,7 @@ def call_prompt(
 def parts_of(
     history: Sequence[Turn], action: Action, domain: Domain, belongs: Callable[[Turn], bool]
 ) -> tuple[Part, ...]:
-    """The parts of a conversation.
-
-    Args:
-        history: All turns before, oldest first.
-        action: The call that is asked about.
-        domain: The conversation's domain.
-        belongs: Whether a turn is of that domain.
-    """
+    """The parts of a conversation, which `action` ends; `belongs` says whether a turn is of its domain."""
     parts: list[Part] = []
     between: list[Turn] = []
     for turn in history:

@@ -180,12 +180,8 @@ def toolkit(name: str) -> tuple[ToolSpec, ...]:
 
 
 def check_toolkit(tool: ToolSpec, others: Sequence[str]) -> None:
-    """Raises `UsageError` when a tool's `binds_to` begins with what no toolkit and no engine is called.
-
-    Args:
-        tool: The tool.
-        others: What else a binding may begin with.
-    """
+    """Raises `UsageError` when a tool's `binds_to` begins with what no toolkit, no engine and none of `others`
+    is called."""
     name, slash, _ = (tool.binds_to or "").partition("/")
     if not slash or name in others or name in _BUILTIN or name in _toolkit_names():
         return

@@ -13,8 +13,6 @@ from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
-if TYPE_CHECKING:
-    from bs4 import Tag
 
 EXTRA = "browser"
 
@@ -67,11 +65,7 @@ class PageDocument:
         return json.dumps(list(dict.fromkeys(targets)))
 
     def elements(self, selector: str, attributes: Sequence[str]) -> str:
-        """Attributes of the elements that a selector matches.
-
-        Raises:
-            BadSelector: it is none.
-        """
+        """Attributes of the elements that a selector matches. Raises `BadSelector`."""
         found: list[dict[str, str]] = []
         for element in self.select(selector):
             values: dict[str, str] = {}
@@ -84,10 +78,7 @@ class PageDocument:
         return json.dumps(found, ensure_ascii=False)
 
     def select(self, selector: str) -> list[Tag]:
-        """
-        Raises:
-            BadSelector: it is no CSS selector.
-        """
+        """The elements that a selector matches. Raises `BadSelector`."""
         sieve: Any = require("soupsieve", extra=EXTRA)
         css = _VISIBLE_ONLY.sub("", selector).removeprefix("css=")
         try:
@@ -96,11 +87,7 @@ class PageDocument:
             raise BadSelector(selector) from None
 
     def visible(self, selector: str) -> Tag | None:
-        """The first element that a person could click on.
-
-        Raises:
-            BadSelector: it is no CSS selector.
-        """
+        """The first element that a person could click on. Raises `BadSelector`."""
         return next((one for one in self.select(selector) if _is_visible(one)), None)
 
 

@@ -65,13 +65,8 @@ class PageQuestion(CallQuestion):
         shown: tuple[ToolCall, ToolSpec, Arrive],
         memory: dict[str, Any],
     ) -> PageQuestion:
-        """The question for a page.
-
-        Args:
-            history: Where the browser is.
-            wanted: The request that is made, or the click that only the page's programs understand.
-            shown: What is made of the page.
-        """
+        """The question for the page that comes of a request, or of a click that only a page's programs
+        understand (`wanted`)."""
         loads = tuple(_as_loads(await context.history(), context.tools))
 
         async def page_loads() -> tuple[Turn, ...]:

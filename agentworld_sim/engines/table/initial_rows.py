@@ -45,11 +45,7 @@ _AFTERWARDS = re.compile(
 
 
 def initial_records(plan: Plan, table: Table, *, seed: int, clock_us: int) -> list[StoredRecord]:
-    """The first records of a table.
-
-    Raises:
-        UsageError: two records of the scenario have one key.
-    """
+    """The first records of a table. Raises `UsageError` when two of the scenario have one key."""
     return _InitialRecords(plan, seed, clock_us // _DAY_US * _DAY_US).stored_records(table)
 
 

@@ -33,13 +33,8 @@ def resolve_schema(
     depth: int = _DEEPEST,
     budget: Budget | None = None,
 ) -> Schema:
-    """`schema` with its own `$ref` followed and `allOf` folded in; nothing is ever fetched.
-
-    Args:
-        schema: A schema; `true` and what is no schema stand for any value.
-        roots: Where references point into, tried in order.
-        budget: What the whole of a larger schema may take.
-    """
+    """`schema` with its own `$ref` followed into one of `roots` and `allOf` folded in; nothing is ever
+    fetched. `true` and what is no schema stand for any value. `budget` is of a whole larger schema."""
     budget = budget or Budget()
     for _ in range(_DEEPEST):
         if not isinstance(schema, Mapping) or depth <= 0 or not budget.spend():

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentworld_sim.engines.table import plausible
-from agentworld_sim.engines.table.generate import fitting_text
+from agentworld_sim.engines.table.generate import fitting_text, text_for
 from agentworld_sim.engines.table.json_schemas import Schema, types_of
 from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import texts
 from agentworld_sim.engines.table.record_index import split_number
-from agentworld_sim.engines.table.regex_text import text_for
 from agentworld_sim.engines.table.words import snake
 from agentworld_sim.schema.limits import pattern_fits
 
@@ -35,15 +34,8 @@ def next_key(
     draw: SeededRandom,
     taken: Callable[[Any], bool],
 ) -> Any:
-    """A key that no record of the scope has.
-
-    Args:
-        path: The key's field, of which `schema` is.
-        highest: The highest number in a key of the scope.
-        like: Another record's key, for its look; `None` for none.
-        draw: What chooses.
-        taken: Whether a key is in use.
-    """
+    """A key that no record of the scope has: above the `highest` number of a key there, and in its look
+    `like` another one, if there is any."""
     kinds = types_of(schema)
     wants_number = bool({"integer", "number"} & set(kinds)) and "string" not in kinds
     if wants_number or (not kinds and (like is None or isinstance(like, int))):

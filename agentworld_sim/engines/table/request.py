@@ -272,11 +272,7 @@ class TableRequest:
         return None
 
     def order(self, known: Sequence[str]) -> tuple[str | None, bool]:
-        """The field that records are sorted by, and whether downwards.
-
-        Args:
-            known: The fields that records have.
-        """
+        """The field that records are sorted by, one of `known`, and whether downwards."""
         path, down = None, False
         for name, argument, value in self.arguments_with("sort"):
             path, down = self._sorting(name, argument, value, known)

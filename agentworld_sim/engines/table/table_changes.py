@@ -14,7 +14,6 @@ from agentworld_sim.engines.table.layout import (
     key_of,
     record_path,
     records_of_table,
-    resolve_table,
     table_path,
     tables_in,
 )
@@ -33,15 +32,8 @@ LINES = 200
 def records_view(
     state: WorldState, plan: Plan, *, about: ToolCall, tool: ToolSpec, max_characters: int
 ) -> str:
-    """The records as one line of JSON each, by table.
-
-    Args:
-        state: The world. A table that was never touched is shown as it would begin.
-        plan: What is known of its tables; it may be empty.
-        about: The call. Its table goes first, and in each table the records that it names.
-        tool: The tool it calls.
-        max_characters: Most of the text; what is left out is counted.
-    """
+    """The records as one line of JSON each, by table: first the call's, and in each table those that it
+    names. A table that was never touched is shown as it would begin; what is left out is counted."""
     operation = plan.operations.get(about.name)
     own = operation.table if operation is not None else _table_of_tool(tool, plan, state)
     first = [own] if own else []
@@ -61,18 +53,12 @@ def records_view(
 def record_changes(
     state: WorldState, plan: Plan, operations: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """The values of the state that typed operations change.
-
-    Args:
-        state: The world.
-        plan: What is known of its tables; it may be empty.
-        operations: `{"kind": "put", "table": …, "record": {…}}`, where a record with the key of one
-            that exists is written over it, field by field, or `{"kind": "delete", "table": …, "key":
-            …}`, where the key is a value, or a mapping of key and scope fields for several.
+    """The values of the state that typed operations change: `{"kind": "put", "table": …, "record": {…}}`
+    writes over the fields of a record that is there, `{"kind": "delete", "table": …, "key": …}` takes a
+    key or a mapping of key and scope fields.
 
     Raises:
-        ValueError: an operation names no table or record, or a record does not fit its table. The text
-            is for whoever wrote it.
+        ValueError: an operation names no table or record, or a record does not fit; told to its writer.
     """
     changing = _ChangeSet(state, plan)
     for number, operation in enumerate(operations, 1):
@@ -87,19 +73,14 @@ def records_in(
     state: WorldState, plan: Plan, *, tables: Iterable[str] | None = None
 ) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Every table's records in their order, by a key of their own; those it would begin with if it was
-    never touched.
-
-    Args:
-        state: The world.
-        plan: What is known of its tables; it may be empty.
-        tables: Only these.
-    """
+    never touched."""
     names = sorted({*plan.tables, *tables_in(state.values)} if tables is None else tables)
-    held = {
-        name: current_records(state, plan, resolve_table(state.values, plan, name))
-        for name in names
-    }
+    held = {name: current_records(state, plan, _table(plan, name)) for name in names}
     return {name: {one.key: one.record for one in stored} for name, stored in held.items()}
+
+
+def _table(plan: Plan, name: str) -> Table:
+    return plan.tables.get(name) or Table(name=name)
 
 
 def current_records(state: WorldState, plan: Plan, table: Table) -> list[StoredRecord]:
@@ -137,7 +118,7 @@ class _ChangeSet:
         if not isinstance(name, str) or name not in known:
             listed = ", ".join(known) or "none"
             raise ValueError(f"no table {name!r}.{nearest(str(name), known)} Tables: {listed}.")
-        table = resolve_table(self._state.values, self._plan, name)
+        table = _table(self._plan, name)
         if not self._index.has(name):
             try:
                 records = current_records(self._state, self._plan, table)
@@ -236,7 +217,7 @@ def _table_of_tool(tool: ToolSpec, plan: Plan, state: WorldState) -> str | None:
 def _table_text(
     state: WorldState, plan: Plan, name: str, wanted: Sequence[Any], max_characters: int
 ) -> str:
-    table = resolve_table(state.values, plan, name)
+    table = _table(plan, name)
     records = current_records(state, plan, table)
     named = ", ".join((*table.scope, *table.key))
     head = f"{name} ({len(records)} record{'s' * (len(records) != 1)}, named by {named})"

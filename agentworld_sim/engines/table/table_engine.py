@@ -220,7 +220,7 @@ VIEW_CHARACTERS = 24_000
 
 
 class TableEngine:
-    """Implements `Engine` and `Records` on tables of records in the world's state.
+    """Implements `Engine` on tables of records in the world's state.
 
     It answers tools of the domain `mcp` whose names and schemas say what they do, and any tool that
     the scenario's `operations` describe.
@@ -276,7 +276,7 @@ class TableEngine:
         imagining = None if self.imaginer is None else CallImagining(self.imaginer, self)
         return TableSession(self.plan, imagining)
 
-    # `Records`, for what is imagined
+    # Records, for what is imagined
 
     def view(
         self, state: WorldState, call: ToolCall, tool: ToolSpec, tools: Mapping[str, ToolSpec]

@@ -10,42 +10,22 @@ from agentworld_sim.engines.table.operation import Does
 
 _PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
-_SINGULARS = {
-    "people": "person",
-    "persons": "person",
-    "children": "child",
-    "men": "man",
-    "women": "woman",
-    "indices": "index",
-    "matrices": "matrix",
-    "vertices": "vertex",
-    "criteria": "criterion",
-    "aliases": "alias",
-    "movies": "movie",
-    "cookies": "cookie",
-    "caches": "cache",
-    "shoes": "shoe",
-    "lenses": "lens",
-    "buses": "bus",
-    "gases": "gas",
-    "quizzes": "quiz",
-    "leaves": "leave",
-    "shelves": "shelf",
-    "lives": "life",
-}
+_SINGULARS = dict(
+    pair.split(":")
+    for pair in (
+        "people:person persons:person children:child indices:index matrices:matrix criteria:criterion"
+        " aliases:alias movies:movie cookies:cookie caches:cache lenses:lens buses:bus leaves:leave"
+        " shelves:shelf"
+    ).split()
+)
+_UNCOUNTED = "data media metadata info news series species".split()
 _UNCHANGED = frozenset(
     "series species news analytics status address process access class progress business media"
     " data metadata info details canvas bonus campus virus analysis basis bus gas lens alias"
     " sms dns https aws ios os css js ms".split()
 )
 _PLURALS = {one: many for many, one in _SINGULARS.items() if many != "persons"} | {
-    "data": "data",
-    "media": "media",
-    "metadata": "metadata",
-    "info": "info",
-    "news": "news",
-    "series": "series",
-    "species": "species",
+    word: word for word in _UNCOUNTED
 }
 
 
