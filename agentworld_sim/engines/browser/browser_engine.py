@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from agentworld_sim.engines.browser.history import (
+from agentworld_sim.engines.browser.page import (
     BLANK,
+    BadSelector,
     BrowserHistory,
     BrowserPage,
-    normal_url,
-    serves_pages,
-)
-from agentworld_sim.engines.browser.page import (
-    BadSelector,
     PageDocument,
     WebRequest,
+    normal_url,
     request_of,
+    serves_pages,
     stays,
 )
 from agentworld_sim.engines.browser.page_question import Arrive, PageQuestion, request_fields

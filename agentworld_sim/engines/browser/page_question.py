@@ -9,13 +9,13 @@ from typing import Any, cast
 
 from agentworld_sim.checks import praise, pretence
 from agentworld_sim.domains import domain
-from agentworld_sim.engines.browser.history import (
+from agentworld_sim.engines.browser.page import (
     BrowserHistory,
     BrowserPage,
+    WebRequest,
     normal_url,
     visits_in,
 )
-from agentworld_sim.engines.browser.page import WebRequest
 from agentworld_sim.engines.call_question import CallQuestion, closed_object
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.ports import Answer, Imagined, TurnContext, whole_answer

@@ -113,14 +113,7 @@ class Maker:
             return self._number(kind, schema, place)
         if kind == "null":
             return None
-        if not kind and not _says_text(schema):
-            return self._any(place)
         return self._text(schema, place)
-
-    def _any(self, place: plausible.FieldContext) -> Any:
-        if place.name.endswith("s") and snake(place.name) in ("tags", "labels", "topics"):
-            return []
-        return self._text({}, place)
 
     def _object(self, schema: Schema, place: plausible.FieldContext, depth: int) -> dict[str, Any]:
         required = set(cast("list[str]", schema.get("required", ())))
@@ -130,8 +123,6 @@ class Maker:
             wanted = name in required or (depth < 2 and not self.new)
             if not wanted or (depth >= _DEEPEST and name not in required):
                 continue
-            if depth > _DEEPEST * 3:
-                break
             made[name] = self.value(
                 inner, name, about=place.name, path=f"{place.path}.{name}", depth=depth + 1
             )
@@ -144,8 +135,6 @@ class Maker:
                 path=f"{place.path}.{name}",
                 depth=depth + 1,
             )
-        for number_ in range(len(made), int(schema.get("minProperties", 0))):
-            made[f"field_{number_ + 1}"] = self.value({"type": "string"}, "value", depth=depth + 1)
         return made
 
     def _array(self, schema: Schema, place: plausible.FieldContext, depth: int) -> list[Any]:
@@ -253,10 +242,6 @@ def _bound(schema: Schema, name: str) -> Decimal | None:
 
 def _is_stamp(name: str, style: str) -> bool:
     return not style and snake(name) in times.MADE | times.CHANGED
-
-
-def _says_text(schema: Schema) -> bool:
-    return bool({"format", "pattern", "minLength", "maxLength"} & schema.keys())
 
 
 LONGEST_REPETITION = 4096

@@ -22,12 +22,28 @@ class _BadArguments(ValueError):
     """What the server says of arguments that it cannot use."""
 
 
-def _current(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def _as_operation(
+    operation: Callable[[ServerTurn, Mapping[str, Any]], Mapping[str, Any]],
+) -> Callable[[ServerTurn, Mapping[str, Any]], Observation]:
+    def run(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
+        try:
+            value = operation(turn, arguments)
+        except _BadArguments as error:
+            text = f"Error executing tool {operation.__name__}: {error}"
+            return Observation(text=text, is_error=True)
+        return Observation(text=json.dumps(value, indent=2, ensure_ascii=False), structured=value)
+
+    return run
+
+
+@_as_operation
+def get_current_time(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     name = _require(arguments, "timezone")
     return _moment(name, _now(turn, _zone(name)))
 
 
-def _convert(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+@_as_operation
+def convert_time(turn: ServerTurn, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     source = _require(arguments, "source_timezone")
     target = _require(arguments, "target_timezone")
     source_zone, target_zone = _zone(source), _zone(target)
@@ -100,23 +116,6 @@ def _hours(hours: float) -> str:
     if hours.is_integer():
         return f"{hours:+.1f}h"
     return f"{hours:+.2f}".rstrip("0").rstrip(".") + "h"
-
-
-def _as_operation(
-    name: str, operation: Callable[[ServerTurn, Mapping[str, Any]], Mapping[str, Any]]
-) -> Callable[[ServerTurn, Mapping[str, Any]], Observation]:
-    def run(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
-        try:
-            value = operation(turn, arguments)
-        except _BadArguments as error:
-            return Observation(text=f"Error executing tool {name}: {error}", is_error=True)
-        return Observation(text=json.dumps(value, indent=2, ensure_ascii=False), structured=value)
-
-    return run
-
-
-get_current_time = _as_operation("get_current_time", _current)
-convert_time = _as_operation("convert_time", _convert)
 
 
 def now(turn: ServerTurn, arguments: Mapping[str, Any]) -> Observation:
