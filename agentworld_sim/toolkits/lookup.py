@@ -195,15 +195,8 @@ def check_toolkit(tool: ToolSpec, others: Sequence[str]) -> None:
 
 
 def failure_of(tool: ToolSpec, error: str, arguments: Mapping[str, Any], seed: int) -> Observation:
-    """`error` as the tool would tell it: the tools that run commands have a form for what a failed command
-    printed, and most others mark their result as an error.
-
-    Args:
-        tool: The tool as bound.
-        error: The error's text.
-        arguments: The call's.
-        seed: Of the turn.
-    """
+    """`error` as the bound tool would tell it: the tools that run commands have a form for what a failed command
+    printed, and most others mark their result as an error. `seed` is of the turn."""
     known = known_tool(tool.binds_to)
     if known is None or known.failing is None:
         return Observation(text=error, is_error=True)

@@ -45,10 +45,7 @@ class BrowserEngine:
     route: Literal["compute"] = "compute"
 
     def __init__(self, imaginer: Imaginer | None = None) -> None:
-        """
-        Args:
-            imaginer: Imagines pages; without one there are only those that were given.
-        """
+        """Without `imaginer` there are only the pages that were given."""
         self._imaginer = imaginer
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:

@@ -25,11 +25,6 @@ _NOT_SHOWN = frozenset(
 _PARAGRAPH = 2
 """Line breaks around a paragraph."""
 
-_PREFORMATTED = frozenset(["pre", "textarea"])
-_KEPT = {ord(" "): "\ue000", ord("\n"): "\ue001"}
-"""Space that is shown as it is, while other space is not."""
-
-_UNKEPT = {0xE000: " ", 0xE001: "\n"}
 _SPACES = re.compile(r" +")
 _AROUND_BREAKS = re.compile(r" *\n *")
 _BLOCKS = frozenset(
@@ -99,7 +94,7 @@ def inner_text(element: Tag) -> str:
     if not _is_visible(element):
         return element.get_text()
     shown, run, breaks = "", "", 0
-    for piece in [*_pieces(element, preformatted=False), 1]:
+    for piece in [*_pieces(element), 1]:
         if isinstance(piece, str):
             run += piece
             continue
@@ -108,10 +103,10 @@ def inner_text(element: Tag) -> str:
             shown += "\n" * (breaks if shown else 0) + text
             breaks = 0
         breaks, run = max(breaks, piece), ""
-    return shown.translate(_UNKEPT)
+    return shown
 
 
-def _pieces(element: Tag, *, preformatted: bool) -> Iterator[str | int]:
+def _pieces(element: Tag) -> Iterator[str | int]:
     """Texts, and numbers of line breaks between blocks."""
     bs4: Any = require("bs4", extra=EXTRA)
     for child in element.children:
@@ -124,14 +119,13 @@ def _pieces(element: Tag, *, preformatted: bool) -> Iterator[str | int]:
                 yield "\n"
             if edges:
                 yield edges
-            yield from _pieces(inner, preformatted=preformatted or inner.name in _PREFORMATTED)
+            yield from _pieces(inner)
             if edges:
                 yield edges
             elif inner.name in ("td", "th") and inner.find_next_sibling(["td", "th"]):
                 yield "\t"
         elif type(child) is bs4.NavigableString:
-            text = str(child)
-            yield text.translate(_KEPT) if preformatted else _SPACE.sub(" ", text)
+            yield _SPACE.sub(" ", str(child))
 
 
 def _attribute(element: Tag, name: str) -> str | None:

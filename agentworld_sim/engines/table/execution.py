@@ -74,20 +74,22 @@ class Execution:
         does = self.asked.operation.does
         if does in ("create", "upsert", "list", "search", "count"):
             self._require_parents(self.asked.scope)
-        if does == "create":
-            return self._create()
-        if does in ("list", "search"):
-            return self._list()
-        if does == "count":
-            self._require({})
-            return Outcome(total=len(self.index.find(self._table, self._query())))
-        if does == "read":
-            return self._read()
-        if does == "update":
-            return self._update()
-        if does == "upsert":
-            return self._upsert()
-        return self._delete()
+        match does:
+            case "create":
+                return self._create()
+            case "list" | "search":
+                return self._list()
+            case "count":
+                self._require({})
+                return Outcome(total=len(self.index.find(self._table, self._query())))
+            case "read":
+                return self._read()
+            case "update":
+                return self._update()
+            case "upsert":
+                return self._upsert()
+            case "delete":
+                return self._delete()
 
     @property
     def _table(self) -> str:
@@ -205,11 +207,8 @@ class Execution:
     def _base(self) -> dict[str, Any]:
         """What every record that the call makes has."""
         record: dict[str, Any] = {}
-        for path, value in self.asked.scope.items():
-            put(record, path, value)
-        for path, value in self.asked.operation.fixed.items():
-            put(record, path, value)
-        for path, value in self._fields_given("field", "key").items():
+        given = self._fields_given("field", "key")
+        for path, value in {**self.asked.scope, **self.asked.operation.fixed, **given}.items():
             put(record, path, value)
         return record
 

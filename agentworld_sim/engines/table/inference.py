@@ -159,14 +159,10 @@ def plan_of(
     operations: Mapping[str, Operation] | None = None,
     tables: Mapping[str, Table] | None = None,
 ) -> Plan:
-    """What the tools of a world do together.
+    """What the tools of a world do together, those aside that other engines answer.
 
-    Args:
-        tools: The tools; those that other engines answer are left aside. A tool whose `binds_to` is
-            of the table engine is taken as one that works on records, whatever else there is.
-        operations: What a scenario says of single tools; it wins over what is inferred, argument by
-            argument.
-        tables: What a scenario says of tables; it wins, field by field.
+    What a scenario says of single tools (`operations`) wins over what is inferred, argument by argument;
+    what it says of tables, field by field.
     """
     said = operations or _NO_OPERATIONS
     named = {tool.name: tool for tool in tools if is_candidate(tool, said)}

@@ -17,9 +17,7 @@ from agentworld_sim.schema.limits import pattern_fits
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _HEX = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{6,64}")
-_MIXED = re.compile(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9_-]{8,64}")
 _NAMES = ("title", "name", "subject", "summary", "label", "display_name", "text")
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _SLUGS = frozenset(("slug", "handle", "name", "path", "permalink", "login", "username"))
 
 
@@ -79,9 +77,6 @@ def _text_key(
     field = snake(path.rpartition(".")[2])
     if style == "uuid" or _UUID.fullmatch(like) or field in ("uuid", "guid"):
         return draw.uuid()
-    if style in ("email", "uri", "url", "hostname"):
-        place = plausible.FieldContext(draw, field, table, 0, path)
-        return fitting_text(plausible.text(place, str(style)), schema, draw)
     if field in _SLUGS or (like and _is_slug(like)):
         named = _record_name(record, path)
         if named:
@@ -109,8 +104,6 @@ def _text_key(
             return made
     if _HEX.fullmatch(like):
         return draw.hex(len(like))
-    if _MIXED.fullmatch(like):
-        return "".join(_LETTERS[draw.below(len(_LETTERS), place)] for place in range(len(like)))
     return fitting_text(f"{_one_word(table)}-{number}", limits, draw)
 
 

@@ -40,7 +40,8 @@ def records_from(
                     _forget(held, table, {**asked.scope, **key})
                 continue
             for record in _records(asked, operation, table, seen):
-                _learn(held, table, record)
+                if (named := _key(record, table)) is not None:
+                    held[named] = {**held.get(named, {}), **record}
         except ToolError:
             continue
     return {name: list(records.values()) for name, records in found.items() if records}
@@ -109,13 +110,6 @@ def _content(seen: Observation) -> Any:
         return json.loads(seen.text)
     except ValueError:
         return None
-
-
-def _learn(held: dict[str, dict[str, Any]], table: Table, record: dict[str, Any]) -> None:
-    key = _key(record, table)
-    if key is None:
-        return
-    held[key] = {**held.get(key, {}), **record}
 
 
 def _forget(held: dict[str, dict[str, Any]], table: Table, named: Mapping[str, Any]) -> None:

@@ -52,11 +52,7 @@ class TableSession:
         plan_of: Callable[[Iterable[ToolSpec]], Plan],
         imagining: CallImagining | None,
     ) -> None:
-        """
-        Args:
-            plan_of: Says what the tools of a world do together.
-            imagining: Asks for what cannot be computed.
-        """
+        """`plan_of` says what the tools of a world do together, `imagining` asks for what cannot be computed."""
         self._plan_of = plan_of
         self._imagining = imagining
         self._index: RecordIndex | None = None
