@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from agentworld_sim.domains import Domain, domain
 from agentworld_sim.engines.model_binding import TURN_US
@@ -21,12 +21,9 @@ from agentworld_sim.ports import (
 )
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.json import canonical_json
-from agentworld_sim.types.state import StateChange
+from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Turn
-
-if TYPE_CHECKING:
-    from agentworld_sim.engines.table import TableEngine
 
 _SHARED = ("$defs", "definitions")
 """Keys whose content references point to, from the root of a schema."""
@@ -61,6 +58,18 @@ OPERATIONS_SCHEMA: Mapping[str, Any] = {
 """Typed operations on records."""
 
 
+class Records(Protocol):
+    """The records of worlds, as far as a model works on them; `TableEngine` has them."""
+
+    def view(
+        self, state: WorldState, call: ToolCall, tool: ToolSpec, tools: Mapping[str, ToolSpec]
+    ) -> str: ...
+
+    def changes(
+        self, state: WorldState, tools: Mapping[str, ToolSpec], operations: Sequence[Any]
+    ) -> Mapping[str, Any]: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class CallQuestion:
     """Implements `Question`."""
@@ -70,7 +79,7 @@ class CallQuestion:
     context: TurnContext
     history: tuple[Turn, ...]
     """Of the context."""
-    records: TableEngine | None = None
+    records: Records | None = None
     """What is shown of records and may change in them, for tools of the domain `mcp`."""
     memory: dict[str, Any] = field(default_factory=dict[str, Any])
     """Of the session; see `Prompt.memory`."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from agentworld_sim.engines.call_question import CallQuestion
+from agentworld_sim.engines.call_question import CallQuestion, Records
 from agentworld_sim.engines.model_binding import bind_any, refusal
 from agentworld_sim.ports import Answer, Imaginer, TurnContext, whole_answer
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
-
-if TYPE_CHECKING:
-    from agentworld_sim.engines.table import TableEngine
 
 __all__ = ["ModelEngine"]
 
@@ -23,7 +20,7 @@ class ModelEngine:
     name = "model"
     route: Literal["imagine"] = "imagine"
 
-    def __init__(self, imaginer: Imaginer, records: TableEngine | None = None) -> None:
+    def __init__(self, imaginer: Imaginer, records: Records | None = None) -> None:
         """`records` shows records, and changes them, for tools of the domain `mcp`."""
         self._imaginer = imaginer
         self._records = records
@@ -41,7 +38,7 @@ class ModelEngine:
 class CallImagining:
     """Implements `EngineSession`. All it knows is the history it is given."""
 
-    def __init__(self, imaginer: Imaginer, records: TableEngine | None) -> None:
+    def __init__(self, imaginer: Imaginer, records: Records | None) -> None:
         self._imaginer = imaginer
         self._records = records
         self._memory: dict[str, Any] = {}

@@ -78,11 +78,12 @@ def _is_plain(part: Any) -> bool:
     """Whether it is a well-formed schema of one plain type, or of a list of such."""
     if not isinstance(part, dict):
         return False
-    kind: Any = cast("dict[str, Any]", part).get("type")
+    schema = cast("dict[str, Any]", part)
+    kind: Any = schema.get("type")
     if kind == "array":
         # A list of plain things is as plain.
-        return _says_no_more(part, "items", "default") and _is_plain(part.get("items"))
-    return isinstance(kind, str) and kind in _PLAIN_TYPES and _says_no_more(part, "default")
+        return _says_no_more(schema, "items", "default") and _is_plain(schema.get("items"))
+    return isinstance(kind, str) and kind in _PLAIN_TYPES and _says_no_more(schema, "default")
 
 
 def _says_no_more(schema: Mapping[str, Any], *keywords: str) -> bool:

@@ -69,7 +69,7 @@ class ValueFitter:
         if "integer" in kinds and isinstance(value, str) and (found := number(value)) is not None:
             return int(found) if found == found.to_integral_value() else value
         # An answer that has no place for records says only how it went.
-        return self._object({}, own, path) if "object" in kinds else value
+        return self._object({}, own, path) if "object" in kinds else cast("Any", value)
 
     def _nearest(self, value: Any, choices: Sequence[Any], own: Schema) -> Schema:
         """The alternative that fits the value best."""

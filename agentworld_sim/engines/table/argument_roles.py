@@ -15,7 +15,7 @@ from agentworld_sim.engines.table.describing import (
     records_argument,
 )
 from agentworld_sim.engines.table.json_schemas import enum_of, kind_of
-from agentworld_sim.engines.table.operation import Argument
+from agentworld_sim.engines.table.operation import Argument, Compare
 from agentworld_sim.engines.table.reading import Reading
 from agentworld_sim.engines.table.tool_groups import ToolGroup, where_words
 from agentworld_sim.engines.table.words import ACTIONS, STATES, singulars, snake
@@ -50,10 +50,17 @@ _LOOSE = ("contain", "partial", "substring", "case-insensitive", "fuzzy", "match
 _SHOWN = frozenset("time_zone timezone tz".split())
 """Arguments of a list that change how times are shown."""
 
-_BOUNDS = {"min": "at_least", "minimum": "at_least", "max": "at_most", "maximum": "at_most"}
+_BOUNDS: Mapping[str, Compare] = {
+    "min": "at_least",
+    "minimum": "at_least",
+    "max": "at_most",
+    "maximum": "at_most",
+}
 """Words of a bound of a number, to how the field compares."""
 
-_ENDS = {"after": "after", "before": "before"} | {
+_ENDS: Mapping[str, Compare] = {
+    "after": "after",
+    "before": "before",
     **dict.fromkeys(("since", "from", "start"), "at_least"),
     **dict.fromkeys(("until", "to", "end", "till"), "at_most"),
 }
@@ -210,7 +217,8 @@ def _range(group: ToolGroup, argument: str, shape: dict[str, Any]) -> Argument |
         # What lasts is found when any of it lies between the two.
         edge = "end" if parts[1] == "min" else "start"
         own = next((one for one in group.fields if singulars(one)[:1] == (edge,)), None)
-        return own and Argument("field", own, "after" if edge == "end" else "before")
+        if own is not None:
+            return Argument("field", own, "after" if edge == "end" else "before")
     for word, rest in ((parts[0], parts[1:]), (parts[-1], parts[:-1])) if parts else ():
         for one in group.fields:
             if word in _BOUNDS and kind_of(shape) != "string" and list(singulars(one)) == rest:

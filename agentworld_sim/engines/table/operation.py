@@ -44,6 +44,9 @@ Role = Literal[
 """
 
 
+Compare = Literal["equal", "contains", "at_least", "at_most", "before", "after", "one_of"]
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """One argument of a tool."""
@@ -51,9 +54,7 @@ class Argument:
     role: Role
     field: str = ""
     """The record's field, for `key`, `scope` and `field`; a dotted path inside the record."""
-    compare: Literal["equal", "contains", "at_least", "at_most", "before", "after", "one_of"] = (
-        "equal"
-    )
+    compare: Compare = "equal"
     """How list, search and count compare the field with the argument."""
     first: int = 0
     """The number of the first page, for `page`."""

@@ -173,7 +173,7 @@ def order_fields(stored: StoredRecord, table: Table) -> StoredRecord:
 def _order_fields(value: Any, schema: Any) -> Any:
     if isinstance(value, dict):
         held = cast("dict[str, Any]", value)
-        named = {} if schema is None else properties_of(not_null(schema))
+        named = properties_of({} if schema is None else not_null(schema))
         names = dict.fromkeys([*(name for name in named if name in held), *sorted(held)])
         return {name: _order_fields(held[name], named.get(name)) for name in names}
     if isinstance(value, list):

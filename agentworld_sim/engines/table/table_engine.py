@@ -216,7 +216,7 @@ VIEW_CHARACTERS = 24_000
 
 
 class TableEngine:
-    """Implements `Engine` on tables of records in the world's state.
+    """Implements `Engine` and `Records` on tables of records in the world's state.
 
     It answers tools of the domain `mcp` whose names and schemas say what they do, and any tool that
     the scenario's `operations` describe.

@@ -10,14 +10,12 @@ from agentworld_sim.engines.table.operation import Does
 
 _PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
-_SINGULARS = dict(
-    pair.split(":")
-    for pair in (
-        "people:person persons:person children:child indices:index matrices:matrix criteria:criterion"
-        " aliases:alias movies:movie cookies:cookie caches:cache lenses:lens buses:bus leaves:leave"
-        " shelves:shelf"
-    ).split()
+_IRREGULAR = (
+    "people:person persons:person children:child indices:index matrices:matrix criteria:criterion"
+    " aliases:alias movies:movie cookies:cookie caches:cache lenses:lens buses:bus leaves:leave"
+    " shelves:shelf"
 )
+_SINGULARS = {many: one for many, _, one in (pair.partition(":") for pair in _IRREGULAR.split())}
 _UNCOUNTED = "data media metadata info news series species".split()
 _UNCHANGED = frozenset(
     "series species news analytics status address process access class progress business media"
