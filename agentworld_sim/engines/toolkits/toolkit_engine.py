@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -114,34 +114,3 @@ def _compute(found: KnownTool, call: ToolCall, tool: ToolSpec, context: TurnCont
         observation = replace(observation, structured=None)
     clock_us = context.state.clock_us + TURN_US
     return Answer(observation, StateChange(clock_us=clock_us, values=kept.changes))
-
-
-KINDS: Mapping[str, str] = {"entity": "entities", "relation": "relations"}
-"""What the server `memory` keeps, and what the tables of it are called."""
-
-
-def kept_tables(
-    values: Mapping[str, Any], tools: Iterable[ToolSpec]
-) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """The records of the servers `memory` and `sqlite`, by table and a key of their own.
-
-    Args:
-        values: Of a world's state.
-        tools: Its tools. Of a server whose tools are named `SERVER__tool`, the tables are named so too.
-    """
-    tables: dict[str, dict[str, Mapping[str, Any]]] = {}
-    servers = {
-        (tool.name.rpartition("__")[0], (tool.binds_to or "").partition("/")[0]) for tool in tools
-    }
-    for server, kind in sorted(servers):
-        kept = ServerValues(values, f"{kind}{'@' if server else ''}{server}/")
-        before = f"{server}__" if server else ""
-        if kind == "memory":
-            for one, table in KINDS.items():
-                tables[before + table] = kept.items(f"{one}/")
-        elif kind == "sqlite":
-            # Imported late: most worlds have no database.
-            from agentworld_sim.engines.toolkits.sqlite_database import rows_in
-
-            tables.update((before + table, rows) for table, rows in rows_in(kept).items())
-    return tables
