@@ -41,11 +41,8 @@ _DAY_US = 86_400_000_000
 
 
 class TableSession:
-    """Implements `EngineSession`.
-
-    The world's state is the truth. Its index is made when a table is first touched
-    and kept in step with what this session and others change.
-    """
+    """Implements `EngineSession`. The world's state is the truth; its index is made when a table is first
+    touched, and kept in step with what this session and others change."""
 
     def __init__(
         self,
@@ -232,12 +229,8 @@ class TableEngine:
         tables: Mapping[str, Table] | None = None,
         imaginer: Imaginer | None = None,
     ) -> None:
-        """
-        Args:
-            operations: What tools do, where it is not left to inference, by tool name.
-            tables: What is known of tables.
-            imaginer: Answers calls that cannot be computed.
-        """
+        """What a scenario says of tools (by name) and of tables goes before what is inferred; `imaginer` answers
+        calls that cannot be computed."""
         self.operations = dict(operations or {})
         self.tables = dict(tables or {})
         self.imaginer = imaginer

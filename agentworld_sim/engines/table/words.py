@@ -105,9 +105,6 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "cancel": ("cancelled", "canceled"),
     "approve": ("approved",),
     "reject": ("rejected",),
-    "enable": ("enabled", "active"),
-    "disable": ("disabled", "inactive"),
-    "publish": ("published",),
     "start": ("in_progress", "started", "active"),
 }
 """Verb that writes one fixed value, to the values of a state that it writes."""
