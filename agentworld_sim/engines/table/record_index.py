@@ -76,7 +76,7 @@ class _Records:
         self.scopes.setdefault(scope, _Bucket()).add(stored)
         for path in self.values:
             self._index(path, stored)
-        counted, key = self._counted(stored)
+        counted, key = self._number_and_key(stored)
         for one in (scope, None):
             if one in self.highest and counted > self.highest[one][0]:
                 self.highest[one] = counted, key
@@ -98,7 +98,7 @@ class _Records:
         if scope not in self.highest:
             among = self.ordered if scope is None else self.scopes.get(scope, ())
             self.highest[scope] = max(
-                map(self._counted, among), key=lambda one: one[0], default=(0, None)
+                map(self._number_and_key, among), key=lambda one: one[0], default=(0, None)
             )
         return self.highest[scope]
 
@@ -150,7 +150,7 @@ class _Records:
         elif buckets is not None:
             buckets.setdefault(_hashable(value), _Bucket()).add(stored)
 
-    def _counted(self, stored: StoredRecord) -> tuple[int, Any]:
+    def _number_and_key(self, stored: StoredRecord) -> tuple[int, Any]:
         key = get(stored.record, self.table.key[-1]) if self.table.key else None
         return key_number(key) or 0, key
 
