@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.engines.table.generate import Maker, text_for
 from agentworld_sim.engines.table.initial_rows import initial_records

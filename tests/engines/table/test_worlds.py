@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim import MemoryStore, SqliteStore, ToolCall, World
 from agentworld_sim.types.values import Values, changed_keys, merged
