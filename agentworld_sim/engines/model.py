@@ -21,11 +21,7 @@ class ModelEngine:
     route: Literal["imagine"] = "imagine"
 
     def __init__(self, imaginer: Imaginer, records: Records | None = None) -> None:
-        """
-        Args:
-            imaginer: Answers every call; `model.imaginer()` of a `WorldModel`.
-            records: What is shown of records and may change in them, for tools of the domain `mcp`.
-        """
+        """`records` shows records, and changes them, for tools of the domain `mcp`."""
         self._imaginer = imaginer
         self._records = records
 

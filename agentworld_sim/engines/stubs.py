@@ -27,11 +27,7 @@ _ALIKE = 0.85
 
 
 def stub_data(name: str, given: object) -> StubData:
-    """A stub as data.
-
-    Args:
-        name: The tool's name.
-        given: A text, a JSON value, an exception, or a function of the call's arguments.
+    """A stub as data, given as a text, a JSON value, an exception, or a function of the call's arguments.
 
     Raises:
         UsageError: it is none of these.
@@ -66,11 +62,7 @@ class StubEngine:
         answers: Mapping[str, StubData] | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        """
-        Args:
-            answers: By tool name, as data.
-            functions: Those that the answers name, by tool name.
-        """
+        """Answers as data and the functions that they name, both by tool name."""
         self._answers = dict(answers or {})
         self._functions = dict(functions or {})
 

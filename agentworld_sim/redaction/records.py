@@ -80,10 +80,7 @@ class Redaction:
     """Takes secrets out of values, and counts them."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        """
-        Args:
-            secrets: Values to take out wherever they stand.
-        """
+        """`secrets` are taken out wherever they stand."""
         # The longest first: one may be the beginning of another.
         self._named = sorted(
             {one for one in secrets if len(one) >= SHORTEST}, key=len, reverse=True

@@ -219,8 +219,6 @@ class OutputSpec(Strict):
     """Whether there is a next page."""
     values: str = ""
     """The field whose values the list holds, where its items are no records."""
-    also: Mapping[str, str] = Field(default_factory=dict[str, str])
-    """Path to the name of a further table all of whose records stand there."""
     fixed: Mapping[str, JsonValue] = Field(default_factory=dict[str, Any])
     """Path to what always stands there when it went well."""
     arguments: Mapping[str, str] = Field(default_factory=dict[str, str])

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, create_model
 from agentworld_graphs._simulate import simulate_in
 from agentworld_graphs._world_handle import WorldOptions, handle_of, world_of
 from agentworld_sim import ToolCall, UsageError, World
-from agentworld_sim.engines.browser.history import serves_pages
+from agentworld_sim.engines.browser.page import serves_pages
 from agentworld_sim.extras import require
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld

@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from agentworld_sim.engines.browser.history import (
+from agentworld_sim.engines.browser.page import (
     BLANK,
+    BadSelector,
     BrowserHistory,
     BrowserPage,
-    normal_url,
-    serves_pages,
-)
-from agentworld_sim.engines.browser.page import (
-    BadSelector,
     PageDocument,
     WebRequest,
+    normal_url,
     request_of,
+    serves_pages,
     stays,
 )
 from agentworld_sim.engines.browser.page_question import Arrive, PageQuestion, request_fields
@@ -47,10 +45,7 @@ class BrowserEngine:
     route: Literal["compute"] = "compute"
 
     def __init__(self, imaginer: Imaginer | None = None) -> None:
-        """
-        Args:
-            imaginer: Imagines pages; without one there are only those that were given.
-        """
+        """Without `imaginer` there are only the pages that were given."""
         self._imaginer = imaginer
 
     def bind(self, tool: ToolSpec) -> ToolSpec | None:

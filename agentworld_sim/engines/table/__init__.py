@@ -43,14 +43,10 @@ __all__ = [
 
 _LATE = {
     "TableEngine": "table_engine",
-    "infer": "inference",
-    "plan_of": "inference",
-    "record_changes": "table_changes",
-    "records_from": "seeds",
-    "records_in": "table_changes",
-    "records_view": "table_changes",
     "tables_in": "layout",
-    "with_records": "seeds",
+    **dict.fromkeys(("infer", "plan_of"), "inference"),
+    **dict.fromkeys(("record_changes", "records_in", "records_view"), "table_changes"),
+    **dict.fromkeys(("records_from", "with_records"), "seeds"),
 }
 """Imported when they are first asked for: they load what carries calls out, which a world that never
 touches a table does not need."""

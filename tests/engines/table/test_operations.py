@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -188,29 +187,6 @@ async def test_what_cannot_be_computed_is_imagined_and_its_writes_are_seen() -> 
         assert (await shown(world, "create_ticket", team="red", title="next"))["id"] == 41
 
 
-async def test_an_error_is_told_in_the_servers_own_words_once_they_are_known() -> None:
-    plan = replace(
-        EMPTY,
-        operations={
-            **EMPTY.operations,
-            "peek_ticket": Operation(
-                tool="peek_ticket",
-                does="read",
-                table="tickets",
-                arguments={"id": Argument("key", "id"), "odd": Argument("unknown")},
-            ),
-        },
-    )
-    async with await opened(plan, imaginer=Imagines()) as world:
-        world.add_tools(
-            [ToolSpec(name="peek_ticket", domain="mcp", input_schema=takes(id=WHOLE, odd=TEXT))]
-        )
-        assert (await said(world, "get_ticket", team="red", id=8)).text == "Ticket 8 not found"
-        await said(world, "peek_ticket", id=5, odd="x")
-        answer = await said(world, "get_ticket", team="red", id=77)
-        assert answer.text == "No ticket numbered 77 here, 404 not found"
-
-
 async def test_records_are_made_up_beside_those_of_the_scenario_where_it_asks_for_them() -> None:
     ada = ({"login": "ada"},)
     async with await opened(planned(records={"users": ada}, generate=2)) as world:
@@ -304,7 +280,7 @@ DOCUMENT_PLAN = Plan(
                 does="list",
                 table="documents",
                 arguments={"fields": Argument("projection")},
-                output=Output(records="documents", also={"folders": "folders"}),
+                output=Output(records="documents"),
             ),
         )
     },
@@ -361,7 +337,6 @@ async def test_whole_records_come_in_lists_and_leave_in_lists() -> None:
         left = json.loads((await said(world, "show_documents", fields=["words"])).text)
         assert left == {
             "documents": [{"path": f"{n}.md", "words": n} for n in (0, 3, 4)],
-            "folders": [{"name": "notes"}],
         }
 
 
