@@ -1,5 +1,4 @@
-"""A copy of a compiled graph whose tool nodes a world answers, and a search for what of it would act on the
-real world.
+"""A search in a compiled graph: for its tools, and for what of it would act on the real world.
 
 Reads how LangGraph, LangChain and deepagents put graphs together: private parts, pinned by canary
 tests. What this search does not see is still stopped while the graph runs (`SimulationWatch`).
@@ -7,7 +6,6 @@ tests. What this search does not see is still stopped while the graph runs (`Sim
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -18,16 +16,13 @@ from langchain.agents.middleware import AgentMiddleware, ShellToolMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableSequence
 from langchain_core.tools import BaseTool
-from langgraph._internal._runnable import (  # pyright: ignore[reportMissingTypeStubs]  a namespace
-    RunnableSeq,
-)
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs]  a namespace
 from langgraph.pregel.remote import (  # pyright: ignore[reportMissingTypeStubs]  a namespace
     RemoteGraph,
 )
 
-from agentworld_graphs._run_context import is_simulated, shadow
+from agentworld_graphs._run_context import is_simulated
 from agentworld_graphs._tool_selection import Refusals, ToolSelection
 from agentworld_graphs.tool_specs import (
     REASON,
@@ -230,12 +225,8 @@ def _is_composite(one: Any) -> bool:
     return type(one).__module__ == "deepagents.backends.composite" and hasattr(one, "routes")
 
 
-# Generic classes, tested for without their parameters.
-SEQUENCES: Any = (RunnableSequence, RunnableSeq)
-
-
-class GraphCopier:
-    """Copies graphs."""
+class GraphInspection:
+    """What was found in a graph."""
 
     def __init__(self, choice: ToolSelection) -> None:
         self._choice = choice
@@ -267,63 +258,24 @@ class GraphCopier:
         """Whether there is anything to simulate, as far as can be seen before the graph runs."""
         return bool(self._nodes or self._called)
 
-    def graph(self, graph: Any) -> Any:
-        """A copy whose tool nodes are simulated; the graph itself when it has none."""
-        nodes: dict[str, Any] = {}
+    def search(self, graph: Any) -> None:
+        """Looks for what cannot be simulated in what the nodes of a graph hold, nested agents included."""
         for name, node in graph.nodes.items():
-            bound = self.runnable(node.bound, where=name)
-            if bound is not node.bound:
-                found = [bound] if isinstance(bound, GRAPH) else []
-                nodes[name] = node.copy({"bound": bound, "subgraphs": found or node.subgraphs})
-        return graph.copy({"nodes": {**graph.nodes, **nodes}}) if nodes else graph
-
-    def runnable(self, runnable: Any, *, where: str) -> Any:
-        """A node's runnable with simulated tool nodes in it; itself when there are none."""
-        if isinstance(runnable, ToolNode):
-            return self._tool_node(runnable)
-        if isinstance(runnable, GRAPH):
-            return self.graph(runnable)
-        if isinstance(runnable, RemoteGraph):
-            self._refuse(
-                f"the node {where!r} is a graph on another server, whose tools are out of reach."
-            )
-            return runnable
-        if isinstance(runnable, SEQUENCES):
-            return self._sequence(runnable, where=where)
-        if isinstance(runnable, BINDING):
-            bound = self.runnable(runnable.bound, where=where)
-            if bound is not runnable.bound:
-                return runnable.model_copy(update={"bound": bound})
-        self._search(runnable, where=where)
-        return runnable
-
-    def _sequence(self, sequence: Any, *, where: str) -> Any:
-        steps = [self.runnable(step, where=where) for step in sequence.steps]
-        if all(new is old for new, old in zip(steps, sequence.steps, strict=True)):
-            return sequence
-        if isinstance(sequence, SEQUENCES[0]):
-            return SEQUENCES[0](*steps, name=sequence.name)
-        made = copy.copy(sequence)
-        made.steps = steps
-        return made
-
-    def _tool_node(self, node: ToolNode) -> ToolNode:
-        self._search(node, where=node.name or "tools")
-        self._nodes.append(node)
-        return node if is_simulated(node) else shadow(node, self._choice)
+            if isinstance(node.bound, GRAPH):
+                self.search(node.bound)
+            else:
+                self._search(node.bound, where=name)
 
     def _bind(self, node: ToolNode) -> None:
         tools = list(node.tools_by_name.values())
         self.refusals.lines += [shell for tool in tools if (shell := starts_real_shell(tool))]
-        key: str = node._messages_key  # pyright: ignore[reportPrivateUsage]  as `shadow` does
+        key: str = node._messages_key  # pyright: ignore[reportPrivateUsage]  as `simulated_copy` does
         self._choice.all_of(tools, messages_key=key, refusals=self.refusals)
 
     def _search(self, start: Any, *, where: str) -> None:
-        """Looks for what cannot be simulated in what a node holds, nested agents included."""
         for one in reachable(start, self._seen):
             if isinstance(one, ToolNode):
-                if one is not start and not is_simulated(one):
-                    self._nodes.append(one)
+                self._nodes.append(one)
             elif isinstance(one, BaseTool):
                 self._called.append(one)
                 method = own_method_of(one)

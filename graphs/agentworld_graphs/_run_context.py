@@ -18,13 +18,12 @@ import copy
 import inspect
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.messages import BaseMessage
@@ -40,10 +39,6 @@ from agentworld_graphs._simulate import METADATA_KEY, SimulatedTool
 from agentworld_graphs._tool_selection import ToolSelection
 from agentworld_graphs.tool_specs import provider_side_among, refusal_of
 from agentworld_sim import AccessRefused, AgentworldError, UsageError
-
-if TYPE_CHECKING:
-    from agentworld_graphs._tool_selection import ToolSelection
-
 
 _let_through: ContextVar[str | None] = ContextVar("_let_through", default=None)
 """The name of the real tool that a tool node of ours is about to run."""
@@ -96,8 +91,6 @@ class SimulationWatch(BaseCallbackHandler):
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Before a model is asked.
@@ -122,9 +115,7 @@ class SimulationWatch(BaseCallbackHandler):
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
         metadata: dict[str, Any] | None = None,
-        inputs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Before a tool runs.
@@ -307,8 +298,6 @@ _guard = threading.Lock()
 _originals: dict[str, Any] = {}
 _everywhere: list[ToolSelection] = []
 """Simulations of every tool node of the process; the last one counts."""
-_stays = False
-_shadows: WeakKeyDictionary[ToolNode, tuple[ToolSelection, ToolNode]] = WeakKeyDictionary()
 _runs = 0
 """How many simulated runs last."""
 _replaced: list[tuple[str, Any, Any]] = []
@@ -362,36 +351,22 @@ def _put_back_runs() -> None:
     _replaced.clear()
 
 
-def reach_nested_nodes() -> None:
-    """From now on tool nodes look whether they run in a simulation, if this LangGraph lets us."""
-    global _stays
-    with _guard, suppress(UsageError):
-        _install()
-        _stays = True
-
-
-def enter_everywhere(choice: ToolSelection) -> None:
-    """Every tool node of the process is part of this simulation, until it leaves.
+@contextmanager
+def reach_all_nodes(choice: ToolSelection) -> Generator[None]:
+    """While it lasts, every tool node of the process is part of this simulation.
 
     Raises:
         UsageError: this version of LangGraph does not let us.
     """
-    with _guard:
-        _install()
-        _everywhere.append(choice)
-
-
-def leave_everywhere(choice: ToolSelection) -> None:
-    """Ends `enter_everywhere`."""
-    with _guard:
+    reach_nested_nodes()
+    _everywhere.append(choice)
+    try:
+        yield
+    finally:
         _everywhere.remove(choice)
-        if not _everywhere and not _stays:
-            for name, original in _originals.items():
-                setattr(ToolNode, name, original)
-            _originals.clear()
 
 
-def shadow(node: ToolNode, choice: ToolSelection) -> ToolNode:
+def simulated_copy(node: ToolNode, choice: ToolSelection) -> ToolNode:
     """A copy of a tool node whose calls a world answers. The user's wrappers stay around them."""
     from agentworld_graphs._tool_node import Interceptor
 
@@ -418,33 +393,38 @@ def is_simulated(node: ToolNode) -> bool:
     return bool(getattr(node, "_agentworld_simulated", False))
 
 
-def _install() -> None:
-    if _originals:
-        return
-    for name in METHODS:
-        method = getattr(ToolNode, name, None)
-        if method is None or list(inspect.signature(method).parameters) != PARAMETERS:
-            raise UsageError(
-                f"this version of langgraph has no ToolNode.{name}({', '.join(PARAMETERS)}), through"
-                " which tool nodes inside of tools are reached. Use a version that the extra 'graphs'"
-                " allows, or simulate the tools one by one (simulate(tool, world))."
-            )
-    for name in METHODS:
-        _originals[name] = getattr(ToolNode, name)
-    run_one, arun_one = (_originals[name] for name in METHODS)
+def reach_nested_nodes() -> None:
+    """From now on tool nodes look whether they run in a simulation.
 
-    def _run_one(self: ToolNode, call: Any, input_type: Any, tool_runtime: Any) -> Any:
-        return run_one(_node_for(self, tool_runtime), call, input_type, tool_runtime)
+    Raises:
+        UsageError: this version of LangGraph does not let us.
+    """
+    with _guard:
+        if _originals:
+            return
+        for name in METHODS:
+            method = getattr(ToolNode, name, None)
+            if method is None or list(inspect.signature(method).parameters) != PARAMETERS:
+                raise UsageError(
+                    f"this version of langgraph has no ToolNode.{name}({', '.join(PARAMETERS)}), through"
+                    " which tool nodes are reached. Use a version that the extra 'graphs' allows, or"
+                    " simulate the tools one by one (simulate(tool, world))."
+                )
+        _originals.update({name: getattr(ToolNode, name) for name in METHODS})
+        run_one, arun_one = (_originals[name] for name in METHODS)
 
-    async def _arun_one(self: ToolNode, call: Any, input_type: Any, tool_runtime: Any) -> Any:
-        return await arun_one(_node_for(self, tool_runtime), call, input_type, tool_runtime)
+        def _run_one(self: ToolNode, call: Any, input_type: Any, tool_runtime: Any) -> Any:
+            return run_one(_node_for(self, tool_runtime), call, input_type, tool_runtime)
 
-    for name, function in zip(METHODS, (_run_one, _arun_one), strict=True):
-        setattr(ToolNode, name, function)
+        async def _arun_one(self: ToolNode, call: Any, input_type: Any, tool_runtime: Any) -> Any:
+            return await arun_one(_node_for(self, tool_runtime), call, input_type, tool_runtime)
+
+        for name, function in zip(METHODS, (_run_one, _arun_one), strict=True):
+            setattr(ToolNode, name, function)
 
 
 def _node_for(node: ToolNode, runtime: Any) -> ToolNode:
-    """The node itself, or its shadow in the simulation that it is part of."""
+    """The node itself, or its copy in the simulation that it is part of."""
     if is_simulated(node):
         return node
     watch = watch_in(runtime.config)
@@ -452,8 +432,8 @@ def _node_for(node: ToolNode, runtime: Any) -> ToolNode:
     if choice is None:
         return node
     with _guard:
-        known = _shadows.get(node)
-        if known is None or known[0] is not choice:
+        known = choice.node_copies.get(node)
+        if known is None:
             choice.offer(node.tools_by_name.values())
-            known = _shadows[node] = (choice, shadow(node, choice))
-        return known[1]
+            known = choice.node_copies[node] = simulated_copy(node, choice)
+        return known

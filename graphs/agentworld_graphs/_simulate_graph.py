@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs]  a namespace
 
-from agentworld_graphs._graph_inspection import GraphCopier
+from agentworld_graphs._graph_inspection import GraphInspection
 from agentworld_graphs._run_context import (
     SimulationWatch,
-    enter_everywhere,
-    leave_everywhere,
+    reach_all_nodes,
     reach_called_tools,
     reach_nested_nodes,
     running,
@@ -119,15 +118,15 @@ def simulate_graph(
             " (`builder.compile()`)."
         )
     choice = ToolSelection(world, **options)
-    rebuild = GraphCopier(choice)
-    made = rebuild.graph(graph)
-    rebuild.bind()
-    rebuild.refusals.raise_if_any(
+    found = GraphInspection(choice)
+    found.search(graph)
+    found.bind()
+    found.refusals.raise_if_any(
         consequence="no graph was made", title="not everything in the graph would be simulated"
     )
     reach_nested_nodes()
-    made = made.copy({"channels": {**made.channels, HIDDEN_CHANNEL: TipsChannel()}})
-    made = made.with_config(callbacks=[SimulationWatch(choice, seen=rebuild.found)])
+    made = graph.copy({"channels": {**graph.channels, HIDDEN_CHANNEL: TipsChannel()}})
+    made = made.with_config(callbacks=[SimulationWatch(choice, seen=found.found)])
     copied = cast("SimulatedGraph", made)
     copied.__class__ = _simulated(type(copied))
     return copied
@@ -154,8 +153,5 @@ def simulate_tool_nodes(
         UsageError: this version of LangGraph cannot be reached, or the world is not there.
     """
     choice = ToolSelection(world, **options)
-    enter_everywhere(choice)
-    try:
+    with reach_all_nodes(choice):
         yield choice.world
-    finally:
-        leave_everywhere(choice)

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Unpack, cast
+from weakref import WeakKeyDictionary
 
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_from
+from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs._simulate import SimulatedTool, simulate_in
 from agentworld_graphs._world_handle import WorldOptions, handle_of, world_of
@@ -100,6 +102,8 @@ class ToolSelection:
         self._binds_to = dict(binds_to or {})
         self._known: dict[tuple[str, str], tuple[BaseTool, BaseTool]] = {}
         self._guard = threading.Lock()
+        self.node_copies: WeakKeyDictionary[ToolNode, ToolNode] = WeakKeyDictionary()
+        """The tool nodes that take the place of the user's."""
         for name, wanted in self._access.items():
             if wanted not in ("simulate", "real", "refuse"):
                 raise UsageError(
