@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentworld_sim.errors import UsageError
 from agentworld_sim.extras import require
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
     from agentworld_graphs._demo._trace import Trace
     from agentworld_sim.world import World
 
@@ -68,7 +65,7 @@ async def _demo(agent_model: str | None) -> int:
     async with await World.create(scenario, id=_free_id(store.worlds()), store=store) as world:
         trace.begin(scenario.instruction, agent_model or "scripted", world.id)
         trace.section("a LangGraph agent with its own tools")
-        await _run_agent(world, _model(agent_model), trace)
+        await _run_agent(world, agent_model, trace)
         trace.section("the same world, reached by an MCP client")
         await _reach_by_mcp(world.id, trace)
         trace.section("what changed in the world")
@@ -92,29 +89,17 @@ def _free_id(worlds: Any) -> str:
     )
 
 
-def _model(name: str | None) -> BaseChatModel:
-    from agentworld_graphs._demo._agent import script
-    from agentworld_graphs._scripted import ScriptedChatModel
+async def _run_agent(world: World, model: str | None, trace: Trace) -> None:
+    from langchain.agents import create_agent
 
-    if name is None:
-        return ScriptedChatModel(script=script())
-    from langchain.chat_models import init_chat_model
+    from agentworld_graphs import ScriptedChatModel, simulate_graph
+    from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script
 
-    try:
-        return init_chat_model(name)
-    except (ImportError, ValueError) as error:
-        raise UsageError(
-            f"cannot make the chat model {name!r}: {error}. Write it as provider:model, for example"
-            " 'openai:gpt-5', with the provider's package installed."
-        ) from None
-
-
-async def _run_agent(world: World, model: BaseChatModel, trace: Trace) -> None:
-    from agentworld_graphs._demo._agent import TOOLS, agent
-    from agentworld_graphs._tool_node import SimToolNode
-
-    # The one line that differs from an agent with real tools: SimToolNode instead of ToolNode.
-    graph: Any = agent(model, SimToolNode(TOOLS, world=world), TOOLS)
+    agent: Any = create_agent(
+        chat_model(model) if model else ScriptedChatModel(script=fix_script()), TOOLS
+    )
+    # The one line that differs from an agent with real tools.
+    graph: Any = simulate_graph(agent, world)
     question = {"messages": [("user", world.scenario.instruction)]}
     async for update in graph.astream(
         question, {"recursion_limit": RECURSION_LIMIT}, stream_mode="updates"

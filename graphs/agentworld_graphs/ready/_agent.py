@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NotRequired, Self, cast
 
@@ -21,17 +21,14 @@ from langgraph.types import Command
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler
 from pydantic import model_validator as checks
 
-from agentworld_graphs._demo._agent import TOOLS
-from agentworld_graphs._demo._agent import script as fixes_the_test
+from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script
 from agentworld_graphs._interruption import SimulationInterrupted
 from agentworld_graphs._scripted import ScriptedChatModel
 from agentworld_graphs._thread_refs import SimState
 from agentworld_graphs._tool_node import SimToolNode
 from agentworld_graphs.ready._worlds import (
     call_of,
-    claim,
     interrupting,
-    really_allowed,
     scenario_of,
     worlds,
 )
@@ -45,6 +42,7 @@ from agentworld_sim import (
     World,
 )
 from agentworld_sim.controls import Control
+from agentworld_sim.runtime.history import off_loop
 from agentworld_sim.types.json import canonical_json
 
 TURNED_DOWN = (ArgumentsError, UnknownToolError)
@@ -93,6 +91,14 @@ class Settings(BaseModel):
         return cls() if runtime.context is None else runtime.context  # pyright: ignore[reportUnnecessaryComparison]  it is None then
 
 
+class RealSettings(Settings):
+    """The configuration of a graph in which real tools may run."""
+
+    allow_real: frozenset[str] = frozenset()
+    """Tools whose calls run for real, by whole name, among those that the server allows. Calls of all others
+    happen in the world."""
+
+
 class State(MessagesState, SimState):
     """A thread: its conversation, and where it stands in its world."""
 
@@ -108,7 +114,7 @@ class Agent:
     """Its own, real tools. Their bodies run only where a graph says so."""
     scenario: Scenario | Path | str = SCENARIO
     """What the world of a new thread is made of, unless the configuration names another."""
-    script: Sequence[AIMessage | ToolMessage] = field(default_factory=fixes_the_test)
+    script: Sequence[AIMessage | ToolMessage] = field(default_factory=fix_script)
     """What it says when its model is 'scripted'."""
     chat_model: BaseChatModel | None = None
     """What speaks instead of the script, when the configuration names no other."""
@@ -123,14 +129,16 @@ class Agent:
     controls: Sequence[Control] = ()
     """Perturbations of the worlds of threads, around those that the scenario declares."""
 
-    @property
-    def _of_world(self) -> dict[str, Any]:
-        return {"controls": self.controls, "answers": self.answers}
-
     async def world(self, state: Mapping[str, Any], settings: Settings | None = None) -> World:
         """The world of a thread, of whose state the graph gave the id."""
         url = settings.model_url if settings else None
-        return await worlds.find(state.get("world", ""), model_url=url, **self._of_world)
+        with interrupting():
+            return await worlds.find(
+                state.get("world", ""),
+                model_url=url,
+                controls=self.controls,
+                answers=self.answers,
+            )
 
     def allowed_tools(self, asked: frozenset[str]) -> frozenset[str]:
         """The tools that may run for real in a run whose configuration asks for some.
@@ -139,8 +147,21 @@ class Agent:
             SimulationInterrupted: it asks for more than is allowed. It may come from anybody who reaches
                 the server, and so it only chooses among what the one who runs the server allows.
         """
-        with interrupting():
-            return really_allowed(asked, self.allow_real)
+        allowed = self.allow_real
+        if allowed is None:
+            listed = os.environ.get("AGENTWORLD_ALLOW_REAL", "").split(",")
+            allowed = frozenset(name.strip() for name in listed if name.strip())
+        more = sorted(asked - allowed)
+        if more:
+            raise SimulationInterrupted(
+                UsageError(
+                    f"allow_real names {more[0]!r}, which may not run for real here. Whoever runs this"
+                    " process allows tools, by their whole names:"
+                    f" AGENTWORLD_ALLOW_REAL={','.join(more)}. Allowed are:"
+                    f" {', '.join(sorted(allowed)) or 'none'}."
+                )
+            )
+        return asked & allowed
 
     async def begin(self, state: State, settings: Settings) -> dict[str, Any]:
         """Makes the world of a new thread, and sets the task if nobody did."""
@@ -156,41 +177,38 @@ class Agent:
                     " for example."
                 )
             world = await worlds.create(
-                scenario, seed=settings.seed, model_url=settings.model_url, **self._of_world
+                scenario,
+                seed=settings.seed,
+                model_url=settings.model_url,
+                controls=self.controls,
+                answers=self.answers,
             )
         update: dict[str, Any] = {"world": world.id, "sim_ref": world.ref}
         if not state["messages"]:
             update["messages"] = [HumanMessage(scenario.instruction)]
         return update
 
-    async def node(
-        self, state: State, settings: Settings, *, access: Mapping[str, Access] | None = None
-    ) -> SimToolNode:
-        """The agent's tools, answered by the world of its thread."""
-        with interrupting():
-            return self.node_in(await self.world(state, settings), access=access)
-
     def node_in(self, world: World, *, access: Mapping[str, Access] | None = None) -> SimToolNode:
         """The agent's tools, answered by a world."""
-        return SimToolNode(
-            self.tools, world=world, access={**(self.access or {}), **(access or {})}
-        )
+        with interrupting():
+            return SimToolNode(
+                self.tools, world=world, access={**(self.access or {}), **(access or {})}
+            )
 
     async def think(self, messages: Sequence[BaseMessage], settings: Settings) -> AIMessage:
         """What the agent says next."""
-        model = await self.model(settings)
+        model: Any = await self.model(settings)
         # A script that does not fit is ours; a provider that fails is not.
         with interrupting(AgentworldError):
-            return await model.ainvoke(list(messages))
+            return await model.bind_tools(self.tools).ainvoke(list(messages))
 
-    async def model(self, settings: Settings) -> Any:
-        """The agent's chat model, with its tools."""
-        model = self.chat_model or ScriptedChatModel(script=self.script)
-        if settings.agent_model != SCRIPTED:
-            with interrupting():
-                # Finding a provider imports its package and reads files.
-                model = await asyncio.to_thread(_model, settings.agent_model)
-        return model.bind_tools(self.tools)  # pyright: ignore[reportUnknownMemberType]
+    async def model(self, settings: Settings) -> BaseChatModel:
+        """The agent's chat model."""
+        if settings.agent_model == SCRIPTED:
+            return self.chat_model or ScriptedChatModel(script=self.script)
+        with interrupting():
+            # Finding a provider imports its package and reads files.
+            return await asyncio.to_thread(chat_model, settings.agent_model)
 
     async def answer(
         self,
@@ -210,18 +228,19 @@ class Agent:
             settings: Of the run.
             real: Whether the real tool runs. The world answers otherwise.
         """
-        node = await self.node(state, settings)
+        world = await self.world(state, settings)
+        access: dict[str, Access] = {}
         followed = ""
         if real:
             # The world goes along, so that it stays what the agent believes it to be. First, because
             # nothing has happened yet if that fails; and what it turns down does not happen for real.
             with interrupting(but=TURNED_DOWN), suppress(*TURNED_DOWN):
-                here = state.get("sim_ref", node.world.root)
-                followed = (await node.world.step(call_of(call), at=here)).ref
-                node = self.node_in(node.world, access={call["name"]: "real"})
+                here = state.get("sim_ref", world.root)
+                followed = (await world.step(call_of(call), at=here)).ref
+                access = {call["name"]: "real"}
         alone = AIMessage("", tool_calls=[cast("Any", call)])
         given = {**state, "messages": [*state["messages"], alone]}
-        result: Any = await node.ainvoke(given, config)
+        result: Any = await self.node_in(world, access=access).ainvoke(given, config)
         update: dict[str, Any] = {}
         for part in cast("list[Any]", result if isinstance(result, list) else [result]):
             changes: Any = cast("Any", part).update if isinstance(part, Command) else part
@@ -235,18 +254,42 @@ class Agent:
         that. The claim is outside of the graph's state: a world that is forked under a name of its own,
         which the store gives only once. It shows what the real call was expected to find.
         """
-        world = (await self.node(state, settings)).world
+        world, name = await self.world(state, settings), f"really-{once}"
         with interrupting():
-            return await claim(world, once, at=state.get("sim_ref", world.root))
+            try:
+                await (await world.fork(at=state.get("sim_ref", world.root), id=name)).close()
+            except UsageError:
+                # Raises, if that was another mistake than the one that the name is taken.
+                await off_loop(world.store, lambda: world.store.world(name))
+                return False
+        return True
 
 
-def agent_of(given: object) -> Agent | None:
-    """What a ready graph was given to be built with.
+@dataclass(frozen=True)
+class Steps:
+    """The nodes that the ready graphs have in common."""
+
+    who: Agent
+
+    async def begin(self, state: State, runtime: Runtime[Settings]) -> dict[str, Any]:
+        settings = Settings.of(runtime)
+        if isinstance(settings, RealSettings):
+            self.who.allowed_tools(settings.allow_real)
+        return await self.who.begin(state, settings)
+
+    async def think(self, state: State, runtime: Runtime[Settings]) -> dict[str, Any]:
+        return {"messages": [await self.who.think(state["messages"], Settings.of(runtime))]}
+
+
+def agent_of(given: object, **defaults: Any) -> Agent:
+    """The agent that a ready graph was given to be built with; one of `defaults` otherwise.
 
     Raises:
         UsageError: it is no `Agent`.
     """
-    if given is None or isinstance(given, Agent):
+    if given is None:
+        return Agent(**defaults)
+    if isinstance(given, Agent):
         return given
     raise UsageError(
         f"build takes an Agent, not {type(given).__name__!r}: the ready graph asks the agent's model and"
@@ -267,16 +310,3 @@ def name_of(call: Mapping[str, Any], state: State, *more: object) -> str:
         *more,
     ]
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:32]
-
-
-@lru_cache(maxsize=16)
-def _model(name: str) -> BaseChatModel:
-    from langchain.chat_models import init_chat_model
-
-    try:
-        return init_chat_model(name)
-    except (ImportError, ValueError) as error:
-        raise UsageError(
-            f"cannot make the chat model {name!r}: {error}. Write it as provider:model, for example"
-            " 'openai:gpt-5', with the provider's package installed."
-        ) from None

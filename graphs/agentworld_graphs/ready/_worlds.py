@@ -56,7 +56,7 @@ class OpenWorlds:
         self, scenario: Scenario, *, seed: int | None, model_url: str | None, **options: Any
     ) -> World:
         """A new world of a scenario, with other options of `World.create`."""
-        model, store = await asyncio.to_thread(lambda: (model_at(model_url), store_of_process()))
+        model, store = await asyncio.to_thread(_model_and_store, model_url)
         world = await World.create(scenario, seed=seed, store=store, model=model, **options)
         return self._hold(world, model_url)
 
@@ -66,20 +66,18 @@ class OpenWorlds:
         Raises:
             UnknownWorldError: it is gone.
         """
-        model, store = await asyncio.to_thread(lambda: (model_at(model_url), store_of_process()))
+        model, store = await asyncio.to_thread(_model_and_store, model_url)
         with self._guard:
             held = self._held.get((_where(), id, model_url))
-        if held is not None:
-            return self._hold(held, model_url)
         try:
-            opened = await World.open(id, store=store, model=model, **options)
-            return self._hold(opened, model_url)
+            held = held or await World.open(id, store=store, model=model, **options)
         except UnknownWorldError:
             raise UnknownWorldError(
                 f"the world {id!r} of this thread is not in the store any more. Worlds are kept in"
                 " memory, and end with the process, unless AGENTWORLD_STORE names a file or a"
                 " database for them. Begin a new thread."
             ) from None
+        return self._hold(held, model_url)
 
     async def close(self) -> None:
         """Closes all. Their threads open them again when they go on."""
@@ -144,18 +142,6 @@ def imagining(world: World) -> list[Engine]:
     scenario = world.scenario
     imaginer = world.model.imaginer(scenario.to_prompt_context(), scenario.model.limits())
     return [ModelEngine(imaginer)]
-
-
-async def claim(world: World, once: str, *, at: WorldRef) -> bool:
-    """Whether nobody claimed `once` before."""
-    name = f"really-{once}"
-    try:
-        await (await world.fork(at=at, id=name)).close()
-    except UsageError:
-        # Raises, if that was another mistake than the one that the name is taken.
-        await off_loop(world.store, lambda: world.store.world(name))
-        return False
-    return True
 
 
 @contextmanager
@@ -227,6 +213,10 @@ def model_at(url: str | None) -> WorldModel | None:
     return WorldModel.find(url=url, environment=variables)
 
 
+def _model_and_store(url: str | None) -> tuple[WorldModel | None, WorldStore]:
+    return model_at(url), store_of_process()
+
+
 def store_of_process() -> WorldStore:
     """Where worlds are kept: what AGENTWORLD_STORE names, otherwise memory."""
     return _store(_where())
@@ -239,28 +229,3 @@ def _where() -> str:
 @lru_cache(maxsize=8)
 def _store(where: str) -> WorldStore:
     return open_store(where) if where else MemoryStore()
-
-
-def really_allowed(asked: frozenset[str], built: frozenset[str] | None) -> frozenset[str]:
-    """The tools that may run for real.
-
-    Args:
-        asked: Names in the configuration.
-        built: Names the graph was built with; by default what AGENTWORLD_ALLOW_REAL lists, split at
-            commas.
-
-    Raises:
-        UsageError: the configuration asks for more than was allowed. It may come from anybody who reaches
-            the server, so it can only choose among what the one who runs the server allows.
-    """
-    if built is None:
-        listed = os.environ.get("AGENTWORLD_ALLOW_REAL", "").split(",")
-        built = frozenset(name.strip() for name in listed if name.strip())
-    more = sorted(asked - built)
-    if more:
-        raise UsageError(
-            f"allow_real names {more[0]!r}, which may not run for real here. Whoever runs this process"
-            f" allows tools, by their whole names: AGENTWORLD_ALLOW_REAL={','.join(more)}. Allowed"
-            f" are: {', '.join(sorted(built)) or 'none'}."
-        )
-    return asked & built

@@ -28,13 +28,14 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from agentworld_graphs._demo._agent import alternatives_script
 from agentworld_graphs._interruption import SimulationInterrupted
-from agentworld_graphs.ready import _scripts
 from agentworld_graphs.ready._agent import (
     TURNED_DOWN,
     Agent,
-    Settings,
+    RealSettings,
     State,
+    Steps,
     agent_of,
     name_of,
 )
@@ -139,7 +140,7 @@ def means(grades: Sequence[Grade]) -> dict[str, Any]:
     return {"predictions": count, **found}
 
 
-class Choosing(Settings):
+class Choosing(RealSettings):
     """The configuration of `predict_then_act`."""
 
     k: int = Field(default=3, ge=1, le=16)
@@ -149,8 +150,6 @@ class Choosing(Settings):
     predictor: Literal["computed", "imagined"] | None = None
     """Whether forks compute their answers as the world does, or a language world model imagines all of
     them. Imagined when there is such a model, by default."""
-    allow_real: frozenset[str] = frozenset()
-    """Tools whose calls are really made, by whole name, among those that the server allows."""
 
 
 class Thread(State):
@@ -165,17 +164,11 @@ class Thread(State):
     summary: NotRequired[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+@dataclass(frozen=True)
+class PredictSteps(Steps):
     """The nodes."""
 
-    who: Agent
     scorer: Scorer | None
-
-    async def begin(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
-        settings = Choosing.of(runtime)
-        self.who.allowed_tools(settings.allow_real)
-        return await self.who.begin(state, settings)
 
     async def propose(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
         settings = Choosing.of(runtime)
@@ -187,7 +180,7 @@ class Steps:
 
     async def predict(self, state: Thread, runtime: Runtime[Choosing]) -> dict[str, Any]:
         settings = Choosing.of(runtime)
-        world = (await self.who.node(state, settings)).world
+        world = await self.who.world(state, settings)
         found = [
             await self.look_ahead(world, call, state, settings) for call in state["candidates"]
         ]
@@ -249,14 +242,13 @@ def build(agent: Agent | None = None, *, scorer: Scorer | None = None) -> Any:
         agent: Your own; the one that fixes a failing test by default.
         scorer: What compares; `goals_then_errors` by default, or `fewest_errors` for what is imagined.
     """
-    steps = Steps(agent_of(agent) or Agent(script=_scripts.alternatives()), scorer)
+    steps = PredictSteps(agent_of(agent, script=alternatives_script()), scorer)
     made: Any = StateGraph(Thread, context_schema=Choosing, input_schema=MessagesState)
-    for node in (steps.begin, steps.propose, steps.predict, steps.act, steps.summarise):
-        made.add_node(node.__name__, node)
+    made.add_sequence([steps.begin, steps.propose])
+    made.add_sequence([steps.predict, steps.act])
+    made.add_node("summarise", steps.summarise)
     made.add_edge(START, "begin")
-    made.add_edge("begin", "propose")
     made.add_conditional_edges("propose", steps.goes_on, ["predict", "summarise"])
-    made.add_edge("predict", "act")
     made.add_edge("act", "propose")
     made.add_edge("summarise", END)
     return made.compile(name="predict_then_act")

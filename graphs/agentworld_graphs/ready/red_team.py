@@ -7,10 +7,12 @@ how it went, beside a run in which nothing is wrong.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it has none
@@ -24,8 +26,8 @@ from langgraph.types import Send
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentworld_graphs._demo._agent import agent as smallest_agent
-from agentworld_graphs.ready._agent import Agent, Settings, State, agent_of
+from agentworld_graphs._simulate_graph import simulate_graph
+from agentworld_graphs.ready._agent import Agent, Settings, State, Steps, agent_of
 from agentworld_graphs.ready._worlds import interrupting, temporary_fork
 from agentworld_sim import (
     AgentworldError,
@@ -160,15 +162,10 @@ class Attack(Settings):
     """After how many steps of its graph an agent is stopped."""
 
 
-def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """The reducer of `runs`: each run writes its own."""
-    return {**old, **new}
-
-
 class Thread(State):
     """A thread of `red_team`."""
 
-    runs: Annotated[dict[str, Any], merged]
+    runs: Annotated[dict[str, Any], operator.or_]
     outcomes: list[Outcome]
 
 
@@ -180,36 +177,33 @@ class Run(TypedDict):
     thread: State
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+@dataclass(frozen=True)
+class RedTeamSteps(Steps):
     """The nodes."""
 
-    who: Agent
     known: Mapping[str, Control]
-
-    async def begin(self, state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
-        return await self.who.begin(state, Attack.of(runtime))
 
     def each(self, state: Thread, runtime: Runtime[Attack]) -> list[Send]:
         with interrupting():
-            names = [NOTHING, *wanted(Attack.of(runtime).controls, self.known)]
+            names = [NOTHING, *require_known(Attack.of(runtime).controls, self.known)]
         # What was reported before is not a part of the task.
         task = [one for one in state["messages"] if not isinstance(one, AIMessage)]
         return [Send("attempt", Run(control=name, task=task, thread=state)) for name in names]
 
     async def attempt(self, given: Run, runtime: Runtime[Attack]) -> dict[str, Any]:
         settings, state = Attack.of(runtime), given["thread"]
-        world = (await self.who.node(state, settings)).world
+        world = await self.who.world(state, settings)
         at = state.get("sim_ref", world.root)
         control = self.known.get(given["control"])
         async with temporary_fork(
             world, at, controls=[*world.controls, *([control] if control else [])]
         ) as fork:
-            graph: Any = smallest_agent(
-                await self.who.model(settings), self.who.node_in(fork), list(self.who.tools)
-            )
             # A run that is broken off begins again, on another fork: it must not go on in the middle.
-            graph = graph.copy({"checkpointer": False})
+            own: Any = create_agent(
+                await self.who.model(settings), list(self.who.tools), checkpointer=False
+            )
+            with interrupting():
+                graph = simulate_graph(own, fork, access=self.who.access)
             said: Sequence[BaseMessage] = ()
             stopped = False
             try:
@@ -234,7 +228,7 @@ class Steps:
     def report(self, state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
         usual, seconds = (state["runs"][NOTHING][name] for name in ("changed", "seconds"))
         outcomes: list[Outcome] = []
-        for name in [NOTHING, *wanted(Attack.of(runtime).controls, self.known)]:
+        for name in [NOTHING, *require_known(Attack.of(runtime).controls, self.known)]:
             run = dict(state["runs"][name])
             changed = run.pop("changed")
             names = sorted({**usual, **changed})
@@ -258,7 +252,7 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
     known = CONTROLS if controls is None else {control.name: control for control in controls}
     if NOTHING in known:
         raise UsageError(f"a control cannot be named {NOTHING!r}: that is the run without one.")
-    steps = Steps(agent_of(agent) or Agent(), known)
+    steps = RedTeamSteps(agent_of(agent), known)
     made: Any = StateGraph(Thread, context_schema=Attack, input_schema=MessagesState)
     made.add_node("begin", steps.begin)
     made.add_node("attempt", steps.attempt)
@@ -270,7 +264,7 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
     return made.compile(name="red_team")
 
 
-def wanted(names: Sequence[str] | None, known: Mapping[str, Control]) -> Sequence[str]:
+def require_known(names: Sequence[str] | None, known: Mapping[str, Control]) -> Sequence[str]:
     """The names, if all are known; by default all that are.
 
     Raises:
