@@ -1,42 +1,32 @@
-"""Where in a run of a graph a tool call stands: which step, which task, which calls come before it.
-
-The only file that reads LangGraph's private parts (the keys below). Canary tests pin them; without
-them calls are still answered, and parallel ones are ordered as they come.
-"""
+"""Where in a run of a graph a tool call stands: which step, which task, which calls come before it."""
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.prebuilt import ToolNode, ToolRuntime
 
+from agentworld_graphs._parent_graphs import (
+    CHECKPOINTER_KEY,
+    CHECKPOINTS_KEY,
+    PREVIOUS,
+    READ_KEY,
+    RESUMING_KEY,
+    AnyFuture,
+    ParentGraph,
+    checkpoint_config,
+    is_call,
+    parent_graphs,
+    read_checkpoint,
+    sent_call,
+)
 from agentworld_graphs._thread_refs import Mark, marks_of, messages_in
 from agentworld_sim.ports import OnDelta
-from agentworld_sim.runtime.sync import in_sync_call
-
-RUNNER_KEY = "__pregel_call"
-"""In a task's config: a `partial` whose first argument is a weak reference to the task, and whose
-keyword `futures` is one to the mapping of the tasks that run in the same step."""
-
-RESUMING_KEY = "__pregel_resuming"
-"""Whether the run goes on from a checkpoint, some of whose tasks may be done."""
-
-CHECKPOINTER_KEY = "__pregel_checkpointer"
-
-READ_KEY = "__pregel_read"
-"""A function that reads a channel of the graph."""
-
-CHECKPOINTS_KEY = "checkpoint_map"
-"""By namespace: the checkpoint at which each graph around a task stands."""
-
-AnyFuture = concurrent.futures.Future[Any] | asyncio.Future[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +39,13 @@ class CallSite:
     call: str
     attempt: object
     """An object that lives as long as this attempt at the task."""
-    step_attempt: object
+    step_attempt: object = None
     """An object that lives as long as this attempt at the step; `None` when that cannot be told."""
-    earlier: tuple[tuple[str, str], ...]
+    earlier: tuple[tuple[str, str], ...] = ()
     """Id and tool name of the calls before this one in the message."""
-    tasks: Mapping[str, AnyFuture] | None
+    tasks: Mapping[str, AnyFuture] | None = None
     """When each call is a task of its own: the tasks of the earlier calls that are not done yet."""
-    known: bool
+    known: bool = True
     """Whether the call could be told apart from its siblings; ids are the model's and may repeat."""
     resumed: bool = True
     """Whether the step may have begun in an earlier run, whose answers the store has."""
@@ -67,6 +57,11 @@ class CallSite:
     own."""
     written: Callable[[], Awaitable[list[Mark]]] | None = None
     """Reads what tasks of this step that were done before the run was resumed have answered."""
+
+    @classmethod
+    def of(cls, info: Any, call: str, **more: Any) -> Self:
+        """The site of a call in the execution that LangGraph tells of."""
+        return cls((info.thread_id, info.checkpoint_id), info.task_id, call, info, **more)
 
     @property
     def batch_name(self) -> str:
@@ -86,7 +81,13 @@ class CallSite:
         return digest(self.task, self.call)
 
 
-def reader_of(runtime: ToolRuntime[Any, Any] | None) -> OnDelta | None:
+def digest(*names: str) -> str:
+    """A name for the world's store."""
+    text = "\0".join(names).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=16).hexdigest()
+
+
+def delta_reader(runtime: ToolRuntime[Any, Any] | None) -> OnDelta | None:
     """Who reads along while the current call is answered: `stream_mode="tools"`."""
     try:
         from langgraph.pregel._tools import _tool_call_writer  # pyright: ignore[reportMissingTypeStubs, reportPrivateUsage]  an event is only worth making where somebody listens
@@ -96,37 +97,77 @@ def reader_of(runtime: ToolRuntime[Any, Any] | None) -> OnDelta | None:
 
 
 def call_site_of(runtime: ToolRuntime[Any, Any], key: str) -> CallSite | None:
-    """The place of a call, or `None` outside of a graph."""
+    """The place of a call that a tool node makes; `None` outside of a graph."""
     info = runtime.execution_info
     if info is None:
         return None
     call = runtime.tool_call_id or ""
     messages = messages_in(runtime.state, key)
     before, known = _earlier_calls(call, messages)
-    own, siblings, running, nodes = _running_tasks(runtime)
-    tasks: Mapping[str, AnyFuture] | None = None
-    if own is not None and _is_sent(own.input):
-        tasks, nodes = siblings, []
-    return CallSite(
-        step=(info.thread_id, info.checkpoint_id),
-        task=info.task_id,
-        call=call,
-        attempt=info,
-        step_attempt=info if own is not None and tasks is None else running,
+    graph = next(iter(parent_graphs(runtime.config)), None) or ParentGraph({}, None, None)
+    is_sent = sent_call(getattr(graph.task, "input", None)) is not None
+    siblings: dict[str, AnyFuture] = {}
+    nodes: list[AnyFuture] = []
+    for future, task in graph.earlier_tasks():
+        sibling = sent_call(task.input)
+        if sibling is not None:
+            siblings[sibling] = future
+        elif not is_sent and _is_tool_node(task):
+            nodes.append(future)
+    return CallSite.of(
+        info,
+        call,
+        step_attempt=info if graph.task is not None and not is_sent else graph.futures,
         earlier=before,
-        tasks=tasks,
+        tasks=siblings if is_sent else None,
         known=known,
-        resumed=_is_resumed(runtime),
-        talk=_conversation(runtime, key, messages),
+        resumed=bool(graph.configurable.get(RESUMING_KEY)),
+        talk=_conversation(graph, key, messages),
         before=tuple(nodes),
-        written=None if tasks is None else partial(_stored_marks, runtime),
+        written=partial(_stored_marks, graph) if is_sent else None,
     )
 
 
-def digest(*names: str) -> str:
-    """A name for the world's store."""
-    text = "\0".join(names).encode("utf-8", "surrogatepass")
-    return blake2b(text, digest_size=16).hexdigest()
+def site_in_task(tool: str, call: str) -> CallSite | None:
+    """The place of a call that a `@task` of the functional API makes; `None` anywhere else. Parallel tasks are
+    answered in the order in which they were started."""
+    graph = next(iter(parent_graphs()), None)
+    if graph is None or graph.info is None or not _is_called(graph.task):
+        return None
+    own, tasks = graph.task, dict[str, AnyFuture]()
+    for future, task in list((graph.futures or {}).items()):
+        # Of other tasks nothing shows that they call tools: waiting for them would cost their time.
+        if task is own or task is None or future.done() or not _comes_before(task, own):
+            continue
+        arguments, named = task.input
+        if task.name == own.name or any(map(is_call, (*arguments, *named.values()))):
+            tasks[task.id] = future
+    return CallSite.of(
+        graph.info,
+        call,
+        step_attempt=graph.futures,
+        earlier=tuple((id, tool) for id in tasks),
+        tasks=tasks,
+    )
+
+
+def site_in_function(call: str) -> CallSite | None:
+    """The place of a call that the function of a node makes itself; `None` outside of a graph."""
+    graph = next(iter(parent_graphs()), None)
+    info = graph and graph.info
+    if graph is None or info is None:
+        return None
+    # Nodes that run side by side each begin where the step began. An entrypoint is alone, and goes
+    # on where its tasks are.
+    task = "" if graph.has(PREVIOUS) else f":{info.task_id}"
+    return CallSite(
+        step=(info.thread_id, f"{info.checkpoint_id}{task}"),
+        task=info.task_id,
+        call=call,
+        attempt=info,
+        step_attempt=info,
+        resumed=bool(graph.configurable.get(RESUMING_KEY)),
+    )
 
 
 def _earlier_calls(
@@ -143,71 +184,23 @@ def _earlier_calls(
     return (), False
 
 
-def _running_tasks(
-    runtime: ToolRuntime[Any, Any],
-) -> tuple[Any, dict[str, AnyFuture], object, list[AnyFuture]]:
-    """This call's task, the unfinished tasks of other calls submitted before it, their mapping, and the
-    unfinished tasks of tool nodes that were given whole messages."""
-    runner: Any = runtime.config.get("configurable", {}).get(RUNNER_KEY)
-    try:
-        own, futures = runner.args[0](), runner.keywords["futures"]()
-        entries = list(futures.items())
-    except (AttributeError, IndexError, KeyError, TypeError):
-        return None, {}, None, []
-    nodes: list[AnyFuture] = []
-    found: dict[str, AnyFuture] = {}
-    for future, task in cast("list[tuple[AnyFuture, Any]]", entries):
-        # Tasks are submitted in the order of the calls. Waiting only for those submitted earlier
-        # cannot block a pool of few threads.
-        if task is own:
-            break
-        if task is not None and not future.done():
-            call = sent_call(task.input)
-            if call is not None:
-                found[call] = future
-            elif _is_tool_node(task):
-                nodes.append(future)
-    return own, found, futures, nodes
-
-
-def _conversation(runtime: ToolRuntime[Any, Any], key: str, messages: Sequence[BaseMessage]) -> str:
+def _conversation(graph: ParentGraph, key: str, messages: Sequence[BaseMessage]) -> str:
     """The id of the first message, if it is the graph's own and not made anew in every run."""
     try:
-        held: Any = runtime.config.get("configurable", {})[READ_KEY](key)
-        first = held[0].id
+        first = graph.configurable[READ_KEY](key)[0].id
     except (AttributeError, IndexError, KeyError, TypeError):
         return ""
     return first if messages and isinstance(first, str) and messages[0].id == first else ""
 
 
-def _is_resumed(runtime: ToolRuntime[Any, Any]) -> bool:
-    return bool(runtime.config.get("configurable", {}).get(RESUMING_KEY))
-
-
-async def _stored_marks(runtime: ToolRuntime[Any, Any]) -> list[Mark]:
+async def _stored_marks(graph: ParentGraph) -> list[Mark]:
     """The marks of the answers that a checkpoint holds of tasks that were done."""
-    info, configurable = runtime.execution_info, runtime.config.get("configurable", {})
-    assert info is not None
-    around: Mapping[str, str] = configurable.get(CHECKPOINTS_KEY) or {}
-    own = [
-        namespace for namespace, checkpoint in around.items() if checkpoint == info.checkpoint_id
-    ]
-    config: Any = {
-        "configurable": {
-            "thread_id": info.thread_id,
-            "checkpoint_ns": own[-1] if own else "",
-            "checkpoint_id": info.checkpoint_id,
-        }
-    }
-    saver: Any = configurable.get(CHECKPOINTER_KEY)
+    saver: Any = graph.configurable.get(CHECKPOINTER_KEY)
     if not saver:
         return []
-    try:
-        if in_sync_call():
-            raise NotImplementedError
-        found = await saver.aget_tuple(config)
-    except NotImplementedError:
-        found = await asyncio.to_thread(saver.get_tuple, config)
+    around: Mapping[str, str] = graph.configurable.get(CHECKPOINTS_KEY) or {}
+    own = [name for name, checkpoint in around.items() if checkpoint == graph.info.checkpoint_id]
+    found = await read_checkpoint(saver, checkpoint_config(graph.info, own[-1] if own else ""))
     values: list[Any] = [value for _, _, value in (found.pending_writes if found else None) or ()]
     flat = [
         one
@@ -222,19 +215,11 @@ def _is_tool_node(task: Any) -> bool:
     return any(isinstance(step, ToolNode) for step in steps)
 
 
-def _is_sent(given: object) -> bool:
-    return sent_call(given) is not None
+def _is_called(task: Any) -> bool:
+    """Whether a task is one that was called, and not a node."""
+    path: object = getattr(task, "path", ())
+    return isinstance(path, tuple) and cast("tuple[Any, ...]", path)[-1:] == (True,)
 
 
-def sent_call(given: object) -> str | None:
-    """The id of the call a task was sent for; `None` when it was given a whole state."""
-    if isinstance(given, Mapping):
-        inner: object = cast("Mapping[str, object]", given).get("tool_call")
-    elif isinstance(given, list) and len(cast("list[object]", given)) == 1:
-        inner = cast("list[object]", given)[0]
-    else:
-        return None
-    if not isinstance(inner, Mapping):
-        return None
-    call = cast("Mapping[str, Any]", inner)
-    return str(call.get("id") or "") if "name" in call and "args" in call else None
+def _comes_before(task: Any, own: Any) -> bool:
+    return _is_called(task) and task.path[1] == own.path[1] and task.path[2] < own.path[2]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Unpack
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, Unpack
 from weakref import WeakKeyDictionary
 
 from deepagents import DeepAgentState
@@ -26,12 +27,26 @@ from deepagents.backends.protocol import (
 )
 from langgraph.errors import GraphBubbleUp
 
-from agentworld_graphs import _deepagents_results as results
-from agentworld_graphs._call_order import CallBatch, wait_for
+from agentworld_graphs._call_order import wait_for
 from agentworld_graphs._call_site import CallSite
-from agentworld_graphs._deepagents_results import download_from
+from agentworld_graphs._deepagents_results import (
+    InterruptedGlob,
+    download_from,
+    execute_response,
+    glob_result,
+    read_result,
+    structured_result,
+    upload_response,
+    write_result,
+)
 from agentworld_graphs._interruption import SimulationInterrupted, as_ours
-from agentworld_graphs._parent_graphs import ParentGraph, keeps_checkpoints, parent_graphs
+from agentworld_graphs._parent_graphs import (
+    CHECKPOINTER_KEY,
+    follow_writes,
+    parent_graphs,
+    sent_call,
+    write_ref,
+)
 from agentworld_graphs._thread_refs import SimState
 from agentworld_graphs._world_handle import (
     EnclosingCall,
@@ -56,6 +71,19 @@ from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits import known_tools
 
 _TOOLKIT = "deepagents-backend/"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def blocking(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """A method that runs an asynchronous one to its end."""
+
+    @wraps(method)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(method(*args, **kwargs))
+
+    return run
 
 
 class SimulatedSandbox(SandboxBackendProtocol):
@@ -127,9 +155,9 @@ class SimulatedSandbox(SandboxBackendProtocol):
         """The world's id."""
         return self._world.id
 
-    # Commands and files. The synchronous operations are the asynchronous ones, run to their end.
+    # Commands and files
 
-    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:  # noqa: ASYNC109  the protocol's argument
         """Runs a command in a new shell.
 
         Args:
@@ -139,52 +167,36 @@ class SimulatedSandbox(SandboxBackendProtocol):
         Raises:
             ValueError: the timeout is not positive.
         """
-        return run_sync(self.aexecute(command, timeout=timeout))
-
-    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:  # noqa: ASYNC109  the protocol's argument
-        """As `execute`."""
         if timeout is not None and timeout <= 0:
             raise ValueError(f"timeout must be positive, got {timeout}")
-        return results.execute_response(
-            await self._ask("execute", command=command, timeout=timeout)
-        )
+        return execute_response(await self._ask("execute", command=command, timeout=timeout))
 
-    def ls(self, path: str) -> LsResult:
-        """Lists a directory, by name."""
-        return run_sync(self.als(path))
+    execute = blocking(aexecute)
 
     async def als(self, path: str) -> LsResult:
-        """As `ls`."""
-        return results.ls_result(await self._ask("ls", path=path))
+        """Lists a directory, by name."""
+        return LsResult(**structured_result(await self._ask("ls", path=path)))
 
-    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """A page of a text file, or the whole of what is not text."""
-        return run_sync(self.aread(file_path, offset, limit))
+    ls = blocking(als)
 
     async def aread(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """As `read`."""
+        """A page of a text file, or the whole of what is not text."""
         answer = await self._ask("read_file", file_path=file_path, offset=offset, limit=limit)
-        return results.read_result(answer)
+        return read_result(answer)
 
-    def write(self, file_path: str, content: str) -> WriteResult:
-        """Creates a file, and the directories above it, or replaces its content."""
-        return run_sync(self.awrite(file_path, content))
+    read = blocking(aread)
 
     async def awrite(self, file_path: str, content: str) -> WriteResult:
-        """As `write`."""
+        """Creates a file, and the directories above it, or replaces its content."""
         answer = await self._ask("write_file", file_path=file_path, content=content)
-        return results.write_result(answer)
+        return write_result(answer)
 
-    def edit(
-        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
-    ) -> EditResult:
-        """Replaces an exact string."""
-        return run_sync(self.aedit(file_path, old_string, new_string, replace_all))
+    write = blocking(awrite)
 
     async def aedit(
         self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
     ) -> EditResult:
-        """As `edit`."""
+        """Replaces an exact string."""
         answer = await self._ask(
             "edit_file",
             file_path=file_path,
@@ -192,26 +204,15 @@ class SimulatedSandbox(SandboxBackendProtocol):
             new_string=new_string,
             replace_all=replace_all,
         )
-        return results.edit_result(answer)
+        return EditResult(**structured_result(answer))
 
-    def delete(self, file_path: str) -> DeleteResult:
-        """Deletes a file, or a directory with all it holds."""
-        return run_sync(self.adelete(file_path))
+    edit = blocking(aedit)
 
     async def adelete(self, file_path: str) -> DeleteResult:
-        """As `delete`."""
-        return results.delete_result(await self._ask("delete", file_path=file_path))
+        """Deletes a file, or a directory with all it holds."""
+        return DeleteResult(**structured_result(await self._ask("delete", file_path=file_path)))
 
-    def grep(
-        self,
-        pattern: str,
-        path: str | None = None,
-        glob: str | None = None,
-        *,
-        max_count: int | None = None,
-    ) -> GrepResult:
-        """Lines with a literal text; below the working directory by default."""
-        return run_sync(self.agrep(pattern, path, glob, max_count=max_count))
+    delete = blocking(adelete)
 
     async def agrep(
         self,
@@ -221,37 +222,33 @@ class SimulatedSandbox(SandboxBackendProtocol):
         *,
         max_count: int | None = None,
     ) -> GrepResult:
-        """As `grep`."""
+        """Lines with a literal text; below the working directory by default."""
         answer = await self._ask("grep", pattern=pattern, path=path, glob=glob, max_count=max_count)
-        return results.grep_result(answer)
+        return GrepResult(**structured_result(answer))
 
-    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
-        """Absolute paths of files whose name, or path below `path`, matches."""
-        return run_sync(self.aglob(pattern, path))
+    grep = blocking(agrep)
 
     async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
-        """As `glob`."""
+        """Absolute paths of files whose name, or path below `path`, matches."""
         try:
-            return results.glob_result(await self._ask("glob", pattern=pattern, path=path))
+            return glob_result(await self._ask("glob", pattern=pattern, path=path))
         except GraphBubbleUp as failure:
-            return results.InterruptedGlob(failure)
+            return InterruptedGlob(failure)
 
-    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        """Puts files onto the machine; the directories above them are made."""
-        return run_sync(self.aupload_files(files))
+    glob = blocking(aglob)
 
     async def aupload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        """As `upload_files`."""
+        """Puts files onto the machine; the directories above them are made."""
         backend_call = BackendCall()
         return [await self._upload(backend_call, path, content) for path, content in files]
 
-    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Contents of files. Looking at them is no turn."""
-        return run_sync(self.adownload_files(paths))
+    upload_files = blocking(aupload_files)
 
     async def adownload_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """As `download_files`."""
+        """Contents of files. Looking at them is no turn."""
         return await self._download(BackendCall(), paths)
+
+    download_files = blocking(adownload_files)
 
     # How
 
@@ -265,19 +262,19 @@ class SimulatedSandbox(SandboxBackendProtocol):
         if not path.startswith("/"):
             return FileUploadResponse(path, "invalid_path")
         call = ToolCall("upload_file", {"file_path": path, **_content(content)})
-        return results.upload_response(path, await self._answered(backend_call, call))
+        return upload_response(path, await self._answered(backend_call, call))
 
     async def _download(
         self, backend_call: BackendCall, paths: list[str]
     ) -> list[FileDownloadResponse]:
         with _raised_in_graphs(backend_call):
             backend_call.require_way_back()
-            await backend_call.turn_comes()
+            await backend_call.wait_for_earlier()
             ref: WorldRef | None = None
             async with one_at_a_time(self._handle):
                 entered = self._enter(backend_call)
                 if entered is not None:
-                    ref = entered.batch.tip
+                    ref = entered.chain.tip
             return [await download_from(self._world, path, ref) for path in paths]
 
     async def _answered(self, backend_call: BackendCall, call: ToolCall) -> Observation:
@@ -286,18 +283,21 @@ class SimulatedSandbox(SandboxBackendProtocol):
             if call.name in self._refused:
                 raise AccessRefused(str(self._refused[call.name]))
             backend_call.require_way_back()
-            await backend_call.turn_comes()
+            await backend_call.wait_for_earlier()
             async with one_at_a_time(self._handle):
-                answered = await self._handle.answer(call, self._enter(backend_call))
-                backend_call.moved(answered.ref)
+                entered = self._enter(backend_call)
+                answered = await self._handle.answer(call, entered)
+                if entered is not None:
+                    write_ref(entered.chain, backend_call.levels, ())
                 return answered.observation
 
     def _enter(self, backend_call: BackendCall) -> EnclosingCall | None:
         site = backend_call.site
         if site is None:
             return None
+        assert backend_call.home is not None
         entered = self._handle.enter(site, backend_call.base, self._start)
-        backend_call.stand(entered.batch)
+        follow_writes(entered.chain, backend_call.home)
         return entered
 
 
@@ -334,7 +334,8 @@ class BackendCall:
 
     def __init__(self) -> None:
         self.levels = parent_graphs()
-        self._own = next((one for one in self.levels if one.has_channel), None)
+        self.home = next((one for one in self.levels if one.has()), None)
+        """The nearest graph with the channel `sim_ref`."""
 
     @property
     def in_graph(self) -> bool:
@@ -343,60 +344,35 @@ class BackendCall:
     @property
     def site(self) -> CallSite | None:
         """What a world handle orders and remembers the call by."""
-        if self._own is None:
+        if self.home is None:
             return None
         inner, outer = self.levels[0], self.levels[-1]
-        return CallSite(
-            # All of what one step of the outermost graph does is one batch, subagents included.
-            step=(outer.info.thread_id, outer.info.checkpoint_id),
-            task=inner.info.task_id,
-            call=inner.call,
-            attempt=inner.info,
-            step_attempt=None,
-            earlier=(),
-            tasks=None,
-            known=True,
-        )
+        # All of what one step of the outermost graph does is one batch, subagents included.
+        step = (outer.info.thread_id, outer.info.checkpoint_id)
+        return CallSite(step, inner.info.task_id, inner.call, inner.info)
 
     def require_way_back(self) -> None:
         """
         Raises:
             UsageError: the thread can be gone back in, and the world would not go with it.
         """
-        if self.in_graph and self._own is None and keeps_checkpoints(self.levels):
+        checkpoints = any(level.configurable.get(CHECKPOINTER_KEY) for level in self.levels)
+        if self.home is None and checkpoints:
             raise UsageError(NO_CHANNEL)
 
-    async def turn_comes(self) -> None:
+    async def wait_for_earlier(self) -> None:
         """Waits for the calls that come before this one: in its message, and in the messages whose
         calls the subagents around it are."""
         for level in reversed(self.levels):
-            await wait_for([*level.earlier_calls])
+            earlier = level.earlier_tasks()
+            await wait_for(
+                [future for future, task in earlier if sent_call(task.input) is not None]
+            )
 
     def base(self) -> WorldRef | None:
         """Where the outermost step began; `None` at the beginning of its thread."""
-        return self._inherited or None
-
-    def stand(self, batch: CallBatch) -> None:
-        """Puts `batch` where this call continues."""
-        assert self._own is not None
-        here = self._own.ref(fresh=True)
-        # What is as it was before the step does not know of the calls before this one; the batch does.
-        if here and here != self._inherited:
-            batch.tip = here
-
-    def moved(self, ref: WorldRef) -> None:
-        """The call is answered; the graph's state learns the new ref."""
-        if self._own is not None:
-            self._own.send(ref)
-
-    @property
-    def _inherited(self) -> str:
-        outer = self._outer
-        return outer.ref(fresh=False) if outer is not None else ""
-
-    @property
-    def _outer(self) -> ParentGraph | None:
-        return next((one for one in reversed(self.levels) if one.has_channel), None)
+        outer = next((one for one in reversed(self.levels) if one.has()), None)
+        return (outer and outer.read(fresh=False)) or None
 
 
 _locks: WeakKeyDictionary[WorldHandle, TurnLock] = WeakKeyDictionary()

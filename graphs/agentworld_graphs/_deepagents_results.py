@@ -7,14 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Never, cast
 
 from deepagents.backends.protocol import (
-    DeleteResult,
-    EditResult,
     ExecuteResponse,
     FileDownloadResponse,
     FileUploadResponse,
     GlobResult,
-    GrepResult,
-    LsResult,
     ReadResult,
     WriteResult,
 )
@@ -28,7 +24,7 @@ _HEADER = re.compile(r"\A@@ .* @@\n")
 
 
 def execute_response(answer: Observation) -> ExecuteResponse:
-    result = _result(answer)
+    result = structured_result(answer)
     if "error" in result or answer.provenance == "enforced":
         # A control said something else than the machine: what it said counts.
         ended = _ENDED.search(answer.text)
@@ -37,38 +33,22 @@ def execute_response(answer: Observation) -> ExecuteResponse:
     return ExecuteResponse(**result)
 
 
-def ls_result(answer: Observation) -> LsResult:
-    return LsResult(**_result(answer))
-
-
 def read_result(answer: Observation) -> ReadResult:
     if answer.provenance == "enforced" and not answer.is_error:
         content = _HEADER.sub("", answer.text)
         return ReadResult(file_data={"content": content, "encoding": "utf-8"})
-    return ReadResult(**_result(answer))
+    return ReadResult(**structured_result(answer))
 
 
 def write_result(answer: Observation) -> WriteResult:
-    result = _result(answer)
+    result = structured_result(answer)
     # The tool shows the error as it is.
     return WriteResult(error=answer.text) if "error" in result else WriteResult(**result)
 
 
-def edit_result(answer: Observation) -> EditResult:
-    return EditResult(**_result(answer))
-
-
-def delete_result(answer: Observation) -> DeleteResult:
-    return DeleteResult(**_result(answer))
-
-
 def glob_result(answer: Observation) -> GlobResult:
-    result = dict(_result(answer))
+    result = dict(structured_result(answer))
     return GlobResult(**result, truncation_reason="budget" if result.get("truncated") else None)
-
-
-def grep_result(answer: Observation) -> GrepResult:
-    return GrepResult(**_result(answer))
 
 
 _UPLOAD_ERRORS = {
@@ -81,7 +61,7 @@ _UPLOAD_ERRORS = {
 
 
 def upload_response(path: str, answer: Observation) -> FileUploadResponse:
-    error: str | None = _result(answer).get("error")
+    error: str | None = structured_result(answer).get("error")
     return FileUploadResponse(path, _UPLOAD_ERRORS.get(error, error) if error else None)
 
 
@@ -107,7 +87,7 @@ class InterruptedGlob(GlobResult):
         raise self._failure
 
 
-def _result(answer: Observation) -> Mapping[str, Any]:
+def structured_result(answer: Observation) -> Mapping[str, Any]:
     """The structured result; an error that a control enforced has none of its own."""
     structured: Any = answer.structured
     if not isinstance(structured, dict) or (answer.is_error and answer.provenance == "enforced"):

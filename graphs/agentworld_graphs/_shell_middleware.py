@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from langchain.agents.middleware._execution import BaseExecutionPolicy
     from langchain.agents.middleware._redaction import ResolvedRedactionRule
 
-    from agentworld_graphs._call_order import AnsweredCall
+    from agentworld_graphs._call_order import CallAnswer
 
 
 logger = logging.getLogger(__name__)
@@ -269,7 +269,7 @@ class SimulatedShellTool(SimulatedTool):
         self,
         content: Any,
         call: ToolCall,
-        answered: AnsweredCall | None,
+        answered: CallAnswer | None,
         artifact: object,
         *,
         error: bool = False,

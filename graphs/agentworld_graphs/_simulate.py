@@ -17,23 +17,18 @@ from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, PrivateAttr
 from pydantic_core import to_jsonable_python
 
-from agentworld_graphs._call_order import AnsweredCall
-from agentworld_graphs._call_site import call_site_of, reader_of
+from agentworld_graphs._call_order import CallAnswer
+from agentworld_graphs._call_site import delta_reader, site_in_function, site_in_task
 from agentworld_graphs._interruption import SimulationInterrupted, as_ours
 from agentworld_graphs._parent_graphs import (
-    follow_agents,
-    keeps_hidden_ref,
-    ref_around,
+    copy_among,
+    follow_writes,
+    parent_graphs,
     ref_of_function,
     ref_of_thread,
-    site_in_function,
-    site_in_task,
-    write_ref,
-    write_ref_of_function,
 )
-from agentworld_graphs._thread_refs import MARK, Mark, ref_in
+from agentworld_graphs._thread_refs import HIDDEN_CHANNEL, MARK, Mark
 from agentworld_graphs._world_handle import (
-    Base,
     EnclosingCall,
     ToolAccess,
     WorldHandle,
@@ -137,13 +132,13 @@ class SimulatedTool(StructuredTool):
 
     def run(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """As for every tool; callbacks find the world's id in the metadata."""
-        return super().run(tool_input, *args, **self._noted(kwargs))
+        return super().run(tool_input, *args, **self._with_metadata(kwargs))
 
     async def arun(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """As `run`."""
-        return await super().arun(tool_input, *args, **self._noted(kwargs))
+        return await super().arun(tool_input, *args, **self._with_metadata(kwargs))
 
-    def _noted(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_metadata(self, options: Mapping[str, Any]) -> dict[str, Any]:
         metadata: dict[str, Any] = options.get("metadata") or {}
         return {
             **options,
@@ -184,43 +179,28 @@ class SimulatedTool(StructuredTool):
             and (value is not None or name in given)
         }
 
-    def _base(self, runtime: Runtime | None) -> Base:
-        def base() -> WorldRef | None:
-            if runtime is None:
-                return None
-            world, key = self.world.id, self._messages_key
-            own = ref_in(cast("object", runtime.state), world=world, key=key)
-            return own or ref_around(runtime.config, world=world, key=key)
-
-        return base
-
     def _will_not_ask(self, runtime: Runtime) -> None:
-        entered = self._entered_in_node(runtime)
+        entered = self._handle.enter_node(runtime, self._messages_key, self._start)
         if entered is not None:
             attempt, call = entered.attempt, entered.site.call
             attempt.arrived.add(call)
             if not attempt.supervised:
                 attempt.end(call)
 
-    def _entered_in_node(self, runtime: Runtime) -> EnclosingCall | None:
-        current = self._handle.current(runtime)
-        if current is not None:
-            return current
-        site = call_site_of(runtime, self._messages_key)
-        return site and self._handle.enter(site, self._base(runtime), self._start)
-
-    async def _entered(self, call: ToolCall, runtime: Runtime | None) -> EnclosingCall | None:
+    async def _enter(self, call: ToolCall, runtime: Runtime | None) -> EnclosingCall | None:
         """The call where it stands: in a tool node, in a task of the functional API, or nowhere."""
         if runtime is not None:
-            return self._entered_in_node(runtime)
+            return self._handle.enter_node(runtime, self._messages_key, self._start)
+        graphs = parent_graphs()
+        copy = copy_among(graphs)
         task = site_in_task(self.name, call.id)
         site = task or site_in_function(call.id)
-        if site is None or not (task or keeps_hidden_ref() or self._handle.is_inside(site)):
+        if site is None or not (task or copy or self._handle.calls_around(site)):
             return None
-        ref = await ref_of_thread(self.world.id) or ref_of_function()
+        ref = await ref_of_thread(graphs[0], self.world.id) or ref_of_function(graphs)
         entered = self._handle.enter(site, lambda: ref, self._start)
-        if task is None and not self._handle.is_inside(site):
-            follow_agents(entered.batch)
+        if copy and not task and not entered.outer:
+            follow_writes(entered.chain, copy, HIDDEN_CHANNEL)
         return entered
 
     def _run(
@@ -242,14 +222,14 @@ class SimulatedTool(StructuredTool):
         return await super()._arun(*args, config=config, agentworld_run=run_manager, **kwargs)
 
     async def _answer(self, call: ToolCall, runtime: Runtime | None, run: object = None) -> Any:
-        entered = await self._entered(call, runtime)
+        entered = await self._enter(call, runtime)
         try:
             if self._refusal is not None:
                 raise self._refusal
-            answered = await self._handle.answer(call, entered, on_delta=reader_of(runtime))
+            answered = await self._handle.answer(call, entered, on_delta=delta_reader(runtime))
         except ArgumentsError as error:
             # JSON schemas are not checked by LangChain; the real tool's server would say so itself.
-            return self._failed(str(error), call, None)
+            return self._failure_message(str(error), call, None)
         except GraphBubbleUp:
             raise
         except Exception as error:
@@ -257,22 +237,15 @@ class SimulatedTool(StructuredTool):
                 raise
             raise SimulationInterrupted(as_ours(error)) from error
         if entered is not None:
-            self._carry(entered, runtime)
-        update_traces(run, answered.mark(self.world.id))
+            entered.write_ref(None if runtime is None else runtime.config)
+        update_traces(run, answered.mark)
         if answered.observation.is_error:
-            return self._failed(answered.observation.text, call, answered)
+            return self._failure_message(answered.observation.text, call, answered)
         artifact = {"structured_content": answered.observation.structured}
         content = self._message(answered.observation.text, call, answered, artifact)
         return (content, artifact) if self.response_format == "content_and_artifact" else content
 
-    def _carry(self, entered: EnclosingCall, runtime: Runtime | None) -> None:
-        """Writes the ref into the graph's channel, where no node around the tool does."""
-        if runtime is not None and not entered.attempt.supervised:
-            write_ref(runtime.config, entered.batch.tip)
-        elif runtime is None and not self._handle.is_inside(entered.site):
-            write_ref_of_function(entered.batch)
-
-    def _failed(self, text: str, call: ToolCall, answered: AnsweredCall | None) -> Any:
+    def _failure_message(self, text: str, call: ToolCall, answered: CallAnswer | None) -> Any:
         """An error the agent sees, as LangChain makes one of a `ToolException`."""
         error = ToolException(text)
         if not call.id:
@@ -289,7 +262,7 @@ class SimulatedTool(StructuredTool):
         self,
         content: Any,
         call: ToolCall,
-        answered: AnsweredCall | None,
+        answered: CallAnswer | None,
         artifact: object,
         *,
         error: bool = False,
@@ -306,7 +279,7 @@ class SimulatedTool(StructuredTool):
             status="error" if error else "success",
         )
         if answered is not None:
-            message.additional_kwargs[MARK] = answered.mark(self.world.id)
+            message.additional_kwargs[MARK] = answered.mark
         return message
 
 

@@ -125,7 +125,8 @@ def simulate_graph(
         consequence="no graph was made", title="not everything in the graph would be simulated"
     )
     reach_nested_nodes()
-    made = graph.copy({"channels": {**graph.channels, HIDDEN_CHANNEL: TipsChannel()}})
+    channels = cast("dict[str, Any]", graph.channels)  # pyright: ignore[reportUnknownMemberType]
+    made = graph.copy({"channels": {**channels, HIDDEN_CHANNEL: TipsChannel()}})
     made = made.with_config(callbacks=[SimulationWatch(choice, seen=found.found)])
     copied = cast("SimulatedGraph", made)
     copied.__class__ = _simulated(type(copied))

@@ -81,11 +81,10 @@ def messages_in(state: object, key: str = "messages") -> Sequence[BaseMessage]:
     return cast("Sequence[BaseMessage]", found) if isinstance(found, list) else ()
 
 
-def channel_in(state: object) -> str | None:
-    """The value of `sim_ref`; `None` when the graph has no such channel."""
+def _channel_in(state: object) -> str | None:
     if isinstance(state, Mapping):
         return cast("Mapping[str, Any]", state).get(CHANNEL)
-    return None if isinstance(state, list) else getattr(state, CHANNEL, None)
+    return getattr(state, CHANNEL, None)
 
 
 def ref_in(state: object, *, world: str | None = None, key: str = "messages") -> WorldRef | None:
@@ -100,7 +99,7 @@ def ref_in(state: object, *, world: str | None = None, key: str = "messages") ->
         The ref, or `None` when no simulated tool has answered yet. Give it to `World.state`,
         `World.diff` or `World.fork`. After parallel branches it names the tips of all.
     """
-    channel = channel_in(state)
+    channel = _channel_in(state)
     messages = messages_in(state, key)
     marks = _last_marks(messages, world)
     if channel and not (marks and marks[-1]["ref"] == channel):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, TypedDict, Unpack, cast
 
 from langchain_core.messages import ToolMessage
@@ -16,10 +15,7 @@ from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from agentworld_graphs._call_order import Attempt
-from agentworld_graphs._call_site import call_site_of
 from agentworld_graphs._interruption import SimulationInterrupted, as_ours
-from agentworld_graphs._parent_graphs import has_channel, ref_around, ref_of_copy, write_ref_around
 from agentworld_graphs._run_context import (
     let_through,
     reach_called_tools,
@@ -28,18 +24,10 @@ from agentworld_graphs._run_context import (
     watch_from_here,
 )
 from agentworld_graphs._simulate import SimulatedTool
-from agentworld_graphs._thread_refs import (
-    CHANNEL,
-    MARK,
-    Mark,
-    channel_in,
-    join_tips,
-    messages_in,
-    ref_in,
-)
+from agentworld_graphs._thread_refs import MARK, Mark, messages_in
 from agentworld_graphs._tool_selection import NodeTools, Refusals, ToolSelection
-from agentworld_graphs._world_handle import ToolOptions, handle_of
-from agentworld_sim import AccessRefused, AgentworldError, World, WorldRef
+from agentworld_graphs._world_handle import EnclosingCall, ToolOptions, handle_of
+from agentworld_sim import AccessRefused, AgentworldError, World
 from agentworld_sim.supports_world import HoldsWorld
 
 Result = ToolMessage | Command[Any]
@@ -72,10 +60,10 @@ class Interceptor:
         self, request: ToolCallRequest, execute: Execute, wrapper: Wrapper | None = None
     ) -> Result:
         """One call, through the user's wrapper if there is one."""
-        with self._watched(request) as finish:
+        with self._in_order(request) as checked:
             if wrapper is None:
-                return finish(self._execute(request, execute))
-            return finish(
+                return checked(self._execute(request, execute))
+            return checked(
                 wrapper(self._as_given(request), lambda inner: self._execute(inner, execute))
             )
 
@@ -91,14 +79,14 @@ class Interceptor:
         async def swapped(inner: ToolCallRequest) -> Result:
             return await self._aexecute(inner, execute)
 
-        with self._watched(request) as finish:
+        with self._in_order(request) as checked:
             if async_wrapper is not None:
-                return finish(await async_wrapper(self._as_given(request), swapped))
+                return checked(await async_wrapper(self._as_given(request), swapped))
             if wrapper is None:
-                return finish(await swapped(request))
+                return checked(await swapped(request))
             # A wrapper without an async twin would block the loop: it gets a thread.
             loop = asyncio.get_running_loop()
-            return finish(
+            return checked(
                 await asyncio.to_thread(
                     wrapper,
                     self._as_given(request),
@@ -107,12 +95,12 @@ class Interceptor:
             )
 
     def _execute(self, request: ToolCallRequest, execute: Execute) -> Result:
-        swapped = self._swapped(request)
+        swapped = self._swap(request)
         with self._let_through(swapped):
             return execute(swapped)
 
     async def _aexecute(self, request: ToolCallRequest, execute: AsyncExecute) -> Result:
-        swapped = self._swapped(request)
+        swapped = self._swap(request)
         with self._let_through(swapped):
             return await execute(swapped)
 
@@ -138,7 +126,7 @@ class Interceptor:
         given = self._tools.given.get(request.tool.name)
         return request if given is None else request.override(tool=given)
 
-    def _swapped(self, request: ToolCallRequest) -> ToolCallRequest:
+    def _swap(self, request: ToolCallRequest) -> ToolCallRequest:
         """The request with the tool that may run.
 
         Raises:
@@ -168,78 +156,47 @@ class Interceptor:
         )
 
     @contextmanager
-    def _watched(self, request: ToolCallRequest) -> Generator[Callable[[Result], Result]]:
-        """Tells the calls after this one when it is through; gives what finishes its result."""
-        site = call_site_of(_runtime(request), self._key)
-        if site is None:
+    def _in_order(self, request: ToolCallRequest) -> Generator[Callable[[Result], Result]]:
+        """Tells the calls after this one when it is through; gives what checks its result."""
+        entered = self._handle.enter_node(_runtime(request), self._key, self._choice.start)
+        if entered is None:
             yield lambda result: result
             return
-
-        config = _runtime(request).config
-
-        def base() -> WorldRef | None:
-            world = self._choice.world.id
-            own = ref_in(request.state, world=world, key=self._key)
-            # A function of the same graph leaves no mark: where it left the world stands in the copy.
-            hidden = ref_of_copy(config) if own and not has_channel(config) else None
-            if own and hidden:
-                return join_tips("", (own, hidden))
-            return own or ref_around(config, world=world, key=self._key)
-
-        entered = self._handle.enter(site, base, self._choice.start)
-        attempt = entered.attempt
+        attempt, call = entered.attempt, entered.site.call
         attempt.supervised = True
-        attempt.left.pop(site.call, None)
+        attempt.left.pop(call, None)
         try:
             with entered.running():
-                yield lambda result: self._finished(result, request, attempt, site.call)
-            if site.call in attempt.refs and not self._handle.is_inside(site):
-                write_ref_around(config, entered.batch.tip, own=True)
+                yield lambda result: self._checked(result, request, entered)
         except GraphBubbleUp as left:
-            attempt.left[site.call] = left
+            attempt.left[call] = left
             raise
         finally:
-            attempt.end(site.call)
+            attempt.end(call)
 
-    def _finished(
-        self, result: Result, request: ToolCallRequest, attempt: Attempt, call: str
-    ) -> Result:
-        """The result with the new ref for the graph's channel, if it has one.
+    def _checked(self, result: Result, request: ToolCallRequest, entered: EnclosingCall) -> Result:
+        """The result, if nothing failed. The answer of a tool that asked the world itself, an agent for example,
+        says where the world stands after it.
 
         Raises:
             SimulationInterrupted: the call failed on our side, and a wrapper made a message of it.
         """
+        attempt, call = entered.attempt, entered.site.call
         failure = attempt.failed.get(call)
         if failure is not None:
             raise SimulationInterrupted(as_ours(failure)) from failure
-        ref = attempt.refs.get(call)
-        self._mark(result, attempt, call)
-        if ref is None or not (
-            channel_in(request.state) is not None or has_channel(_runtime(request).config)
-        ):
-            return result
-        if isinstance(result, ToolMessage):
-            return Command(update={self._key: [result], CHANNEL: ref})
-        update: object = result.update
-        if isinstance(update, Mapping):
-            changed = {**cast("Mapping[str, Any]", update), CHANNEL: ref}
-            return replace(result, update=changed)
-        return result
-
-    def _mark(self, result: Result, attempt: Attempt, call: str) -> None:
-        """Says on the answer of a tool that asked the world itself, an agent for example, where the
-        world stands after it."""
         first = attempt.within.get(call)
         if first is None:
-            return
+            return result
+        entered.write_ref(_runtime(request).config)
         given: object = result.update if isinstance(result, Command) else None
         messages = messages_in(given, self._key) if given is not None else (result,)
         for message in messages:
             if isinstance(message, ToolMessage) and message.tool_call_id == call:
-                own = first.mark(self._choice.world.id)
-                mark: Mark = {**own, "ref": attempt.refs[call], "provenance": "real"}
+                mark: Mark = {**first.mark, "ref": attempt.refs[call], "provenance": "real"}
                 mark.pop("model", None)
                 message.additional_kwargs[MARK] = mark
+        return result
 
 
 def _runtime(request: ToolCallRequest) -> ToolRuntime[Any, Any]:

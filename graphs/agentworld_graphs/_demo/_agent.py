@@ -4,10 +4,12 @@ what it says where it follows a script, in the scenario 'failing-test'."""
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from langchain import agents
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, tool
@@ -43,6 +45,11 @@ def edit_file(file_path: str, old_string: str, new_string: str) -> str:
 
 
 TOOLS: list[BaseTool] = [bash, read_file, edit_file]
+
+
+def make_agent(model: BaseChatModel, tools: Sequence[BaseTool]) -> Any:
+    """An ordinary agent: the model, its tools, and back until it has no more calls."""
+    return cast("Any", agents).create_agent(model, list(tools), checkpointer=False)
 
 
 @lru_cache(maxsize=16)

@@ -90,12 +90,10 @@ def _free_id(worlds: Any) -> str:
 
 
 async def _run_agent(world: World, model: str | None, trace: Trace) -> None:
-    from langchain.agents import create_agent
-
     from agentworld_graphs import ScriptedChatModel, simulate_graph
-    from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script
+    from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script, make_agent
 
-    agent: Any = create_agent(
+    agent = make_agent(
         chat_model(model) if model else ScriptedChatModel(script=fix_script()), TOOLS
     )
     # The one line that differs from an agent with real tools.

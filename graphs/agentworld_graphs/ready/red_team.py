@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it has none
@@ -26,6 +25,7 @@ from langgraph.types import Send
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from agentworld_graphs._demo._agent import make_agent
 from agentworld_graphs._simulate_graph import simulate_graph
 from agentworld_graphs.ready._agent import Agent, Settings, State, Steps, agent_of
 from agentworld_graphs.ready._worlds import interrupting, temporary_fork
@@ -165,7 +165,7 @@ class Attack(Settings):
 class Thread(State):
     """A thread of `red_team`."""
 
-    runs: Annotated[dict[str, Any], operator.or_]
+    runs: Annotated[dict[str, Any], operator.or_]  # pyright: ignore[reportUnknownMemberType]
     outcomes: list[Outcome]
 
 
@@ -198,12 +198,10 @@ class RedTeamSteps(Steps):
         async with temporary_fork(
             world, at, controls=[*world.controls, *([control] if control else [])]
         ) as fork:
-            # A run that is broken off begins again, on another fork: it must not go on in the middle.
-            own: Any = create_agent(
-                await self.who.model(settings), list(self.who.tools), checkpointer=False
-            )
+            # It keeps no checkpoints: a run that is broken off begins again, on another fork.
+            own = make_agent(await self.who.model(settings), self.who.tools)
             with interrupting():
-                graph = simulate_graph(own, fork, access=self.who.access)
+                graph: Any = simulate_graph(own, fork, access=self.who.access)
             said: Sequence[BaseMessage] = ()
             stopped = False
             try:

@@ -38,7 +38,7 @@ async def test_langgraph_still_shows_the_graphs_around_a_call(
     inner, main = seen
     assert [level.call for level in inner] == ["inner", "a"]
     assert [level.call for level in main] == ["main"]
-    assert all(level.task is not None and level.has_channel for level in [*inner, *main])
+    assert all(level.task is not None and level.has() for level in [*inner, *main])
     assert inner[1].info.task_id in inner[0].info.checkpoint_ns
 
 
