@@ -6,7 +6,8 @@ the tools. That reads private parts of LangChain, pinned by a canary test.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Unpack, cast
 
 from langchain.agents.middleware import (
@@ -35,7 +36,6 @@ from agentworld_sim import (
     AccessRefused,
     AgentworldError,
     ToolSpec,
-    UsageError,
     World,
 )
 from agentworld_sim.runtime.sync import run_sync
@@ -106,24 +106,24 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
     def wrap_tool_call(self, request: ToolCallRequest, handler: Execute) -> Result:
         """Lets the world answer one call."""
         self._require_innermost(request, handler)
-        try:
-            result = self._interceptor.run(request, handler)
-        except SimulationInterrupted as failure:
-            self._failed[_place_of(request)] = failure
-            raise
-        self._failed.pop(_place_of(request), None)
-        return result
+        with self._noting_failures(request):
+            return self._interceptor.run(request, handler)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: AsyncExecute) -> Result:
         """As `wrap_tool_call`."""
         self._require_innermost(request, handler)
+        with self._noting_failures(request):
+            return await self._interceptor.arun(request, handler)
+
+    @contextmanager
+    def _noting_failures(self, request: ToolCallRequest) -> Generator[None]:
+        place = _thread_of(cast("Any", request).runtime), request.tool_call["id"] or ""
         try:
-            result = await self._interceptor.arun(request, handler)
+            yield
         except SimulationInterrupted as failure:
-            self._failed[_place_of(request)] = failure
+            self._failed[place] = failure
             raise
-        self._failed.pop(_place_of(request), None)
-        return result
+        self._failed.pop(place, None)
 
     async def _ready(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         """
@@ -158,7 +158,7 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
             if name is None or name not in bound:
                 tools.append(tool)
             elif name in listed:
-                tools.append(_described(cast("BaseTool", tool), bound[name], listed[name]))
+                tools.append(_as_listed_tool(cast("BaseTool", tool), bound[name], listed[name]))
         return request.override(tools=tools)
 
     def _require_simulated(self, request: ModelRequest[Any]) -> None:
@@ -177,26 +177,21 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
             SimulationInterrupted: another middleware stands between this one and the tools; or `access`
                 or `binds_to` name tools that the agent does not have.
         """
-        inner = unknown_to_us(inside_of(handler))
-        error: AgentworldError | None = None
-        if inner:
-            error = AccessRefused(
-                f"SimulatedTools is not the last middleware that handles tool calls: {', '.join(inner)}"
-                " would stand between it and the tools, and could answer or run one itself. Put"
-                " SimulatedTools last."
-            )
-        else:
+        try:
+            inner = unknown_to_us(inside_of(handler))
+            if inner:
+                raise AccessRefused(
+                    "SimulatedTools is not the last middleware that handles tool calls:"
+                    f" {', '.join(inner)} would stand between it and the tools, and could answer or run"
+                    " one itself. Put SimulatedTools last."
+                )
             tools = cast("Any", request).runtime.tools
-            known = [tool.name for tool in tools] + [request.tool_call["name"]]
-            try:
-                self._choice.require_known(known)
-            except UsageError as unknown:
-                error = unknown
-        if error is not None:
-            raise SimulationInterrupted(error)
+            self._choice.require_known([*(one.name for one in tools), request.tool_call["name"]])
+        except AgentworldError as error:
+            raise SimulationInterrupted(error) from error
 
 
-def _described(tool: BaseTool, bound: ToolSpec, listed: ToolSpec) -> BaseTool:
+def _as_listed_tool(tool: BaseTool, bound: ToolSpec, listed: ToolSpec) -> BaseTool:
     """A tool as it is listed."""
     changes: dict[str, Any] = {}
     if listed.description != bound.description:
@@ -204,10 +199,6 @@ def _described(tool: BaseTool, bound: ToolSpec, listed: ToolSpec) -> BaseTool:
     if listed.input_schema != bound.input_schema:
         changes["args_schema"] = dict(listed.input_schema)
     return tool.model_copy(update=changes) if changes else tool
-
-
-def _place_of(request: ToolCallRequest) -> tuple[str | None, str]:
-    return _thread_of(cast("Any", request).runtime), request.tool_call["id"] or ""
 
 
 def _thread_of(runtime: Any) -> str | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 import inspect
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -240,7 +240,7 @@ def running(watch: SimulationWatch) -> Generator[None]:
 
 def tool_in_place_of(tool: BaseTool, callbacks: object) -> BaseTool:
     """What runs where a tool is called: the tool itself, outside of a simulation."""
-    watch = _watch_among(_handlers(callbacks)) or _running.get()
+    watch = watch_of(callbacks)
     return tool if watch is None else watch.in_place_of(tool)
 
 
@@ -254,14 +254,17 @@ def let_through(name: str) -> Generator[None]:
         _let_through.reset(token)
 
 
-def watch_in(config: RunnableConfig | None) -> SimulationWatch | None:
-    """The simulation that a run is part of, if it is part of one."""
-    return _watch_among(_handlers((config or {}).get("callbacks"))) or _running.get()
+def watch_of(callbacks: object) -> SimulationWatch | None:
+    """The simulation that a run with these callbacks is part of, if it is part of one."""
+    managed = isinstance(callbacks, BaseCallbackManager)
+    handlers = cast("Any", callbacks.handlers if managed else callbacks or ())
+    found = (one for one in handlers if isinstance(one, SimulationWatch))
+    return next(found, None) or _running.get()
 
 
 def watch_from_here(config: RunnableConfig, choice: ToolSelection) -> SimulationWatch:
     """Makes what is called with `config` part of a simulation, if it is not part of one."""
-    watch = watch_in(config)
+    watch = watch_of(config.get("callbacks"))
     if watch is not None:
         return watch
     callbacks = config.get("callbacks")
@@ -279,16 +282,6 @@ def _around(parent: UUID | None) -> UUID | None:
     """The run inside of which another begins, also where callbacks of its own hide that."""
     callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
     return parent or getattr(callbacks, "parent_run_id", None)
-
-
-def _watch_among(handlers: Sequence[object]) -> SimulationWatch | None:
-    return next((one for one in handlers if isinstance(one, SimulationWatch)), None)
-
-
-def _handlers(callbacks: object) -> Sequence[object]:
-    if isinstance(callbacks, BaseCallbackManager):
-        return callbacks.handlers
-    return cast("Sequence[object]", callbacks) if isinstance(callbacks, list) else ()
 
 
 METHODS = ("_run_one", "_arun_one")
@@ -322,25 +315,20 @@ def reach_called_tools() -> Generator[None]:
 
 
 def _replace_runs() -> None:
-    run, arun = BaseTool.run, BaseTool.arun
+    for name in ("run", "arun"):
+        original = getattr(BaseTool, name)
 
-    @wraps(run)
-    def run_or_ask(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
-        tool = tool_in_place_of(self, kwargs.get("callbacks"))
-        if tool is self:
-            return run(self, tool_input, *args, **kwargs)
-        return tool.run(tool_input, *args, **kwargs)
+        @wraps(original)
+        def run_or_ask(
+            self: BaseTool, *args: Any, _name: str = name, _own: Any = original, **kwargs: Any
+        ) -> Any:
+            tool = tool_in_place_of(self, kwargs.get("callbacks"))
+            if tool is self:
+                return _own(self, *args, **kwargs)
+            return getattr(tool, _name)(*args, **kwargs)
 
-    @wraps(arun)
-    async def arun_or_ask(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
-        tool = tool_in_place_of(self, kwargs.get("callbacks"))
-        if tool is self:
-            return await arun(self, tool_input, *args, **kwargs)
-        return await tool.arun(tool_input, *args, **kwargs)
-
-    for name, original, ours in (("run", run, run_or_ask), ("arun", arun, arun_or_ask)):
-        setattr(BaseTool, name, ours)
-        _replaced.append((name, original, ours))
+        setattr(BaseTool, name, run_or_ask)
+        _replaced.append((name, original, run_or_ask))
 
 
 def _put_back_runs() -> None:
@@ -411,23 +399,22 @@ def reach_nested_nodes() -> None:
                     " simulate the tools one by one (simulate(tool, world))."
                 )
         _originals.update({name: getattr(ToolNode, name) for name in METHODS})
-        run_one, arun_one = (_originals[name] for name in METHODS)
+        for name, original in _originals.items():
 
-        def _run_one(self: ToolNode, call: Any, input_type: Any, tool_runtime: Any) -> Any:
-            return run_one(_node_for(self, tool_runtime), call, input_type, tool_runtime)
+            @wraps(original)
+            def run_one(
+                self: ToolNode, call: Any, input_type: Any, tool_runtime: Any, _own: Any = original
+            ) -> Any:
+                return _own(_node_for(self, tool_runtime), call, input_type, tool_runtime)
 
-        async def _arun_one(self: ToolNode, call: Any, input_type: Any, tool_runtime: Any) -> Any:
-            return await arun_one(_node_for(self, tool_runtime), call, input_type, tool_runtime)
-
-        for name, function in zip(METHODS, (_run_one, _arun_one), strict=True):
-            setattr(ToolNode, name, function)
+            setattr(ToolNode, name, run_one)
 
 
 def _node_for(node: ToolNode, runtime: Any) -> ToolNode:
     """The node itself, or its copy in the simulation that it is part of."""
     if is_simulated(node):
         return node
-    watch = watch_in(runtime.config)
+    watch = watch_of(runtime.config.get("callbacks"))
     choice = watch.choice if watch is not None else (_everywhere[-1] if _everywhere else None)
     if choice is None:
         return node

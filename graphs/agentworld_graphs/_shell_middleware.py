@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from langchain.agents.middleware import (
@@ -114,13 +113,18 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         assert isinstance(tool, SimulatedShellTool)
         # The real tool raises what it does not say.
         tool.handle_tool_error = False
-        tool.settings = SessionSettings.of(
-            execution_policy or HostExecutionPolicy(),
-            workspace_root=None if workspace_root is None else str(workspace_root),
-            env={name: str(value) for name, value in (env or {}).items()},
-            startup_commands=_several(startup_commands),
-            redaction=[rule.resolve() for rule in redaction_rules or ()],
+        policy: Any = execution_policy or HostExecutionPolicy()
+        tool._session = {
+            **_settings_of(policy, startup_timeout=30.0),
+            **({} if workspace_root is None else {"workspace_root": str(workspace_root)}),
+            **({"env": {name: str(value) for name, value in env.items()}} if env else {}),
+        }
+        if startup_commands:
+            tool._session["startup_commands"] = _several(startup_commands)
+        tool._limits = _settings_of(
+            policy, command_timeout=30.0, max_output_lines=100, max_output_bytes=None
         )
+        tool._redaction = [rule.resolve() for rule in redaction_rules or ()]
         self._tool = tool
         self.tools = [tool]
 
@@ -144,7 +148,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         self, state: SimulatedToolsState, runtime: Runtime[Any]
     ) -> dict[str, Any] | None:
         """As `before_agent`."""
-        turn = await self._step({"restart": True, **self._tool.settings.session}, state, None)
+        turn = await self._step({"restart": True, **self._tool._session}, state, None)
         if turn.observation.is_error:
             failed: Any = turn.observation.structured
             raise RuntimeError(
@@ -164,8 +168,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         """As `after_agent`."""
         at: WorldRef | None = None
         for command in self._shutdown_commands:
-            arguments = {"command": command, **self._tool.settings.command}
-            turn = await self._step(arguments, state, at)
+            turn = await self._step({"command": command, **self._tool._limits}, state, at)
             at = turn.ref
             if turn.observation.is_error:
                 logger.warning("Shutdown command '%s' failed: %s", command, turn.observation.text)
@@ -196,74 +199,33 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
             raise SimulationInterrupted(as_ours(error)) from error
 
 
-def _several(commands: Commands) -> tuple[str, ...]:
-    if commands is None:
-        return ()
-    return (commands,) if isinstance(commands, str) else tuple(commands)
+def _several(commands: Commands) -> list[str]:
+    return [commands] if isinstance(commands, str) else list(commands or ())
+
+
+def _settings_of(policy: Any, **defaults: object) -> dict[str, Any]:
+    """What a policy sets otherwise than by default."""
+    found = {name: getattr(policy, name) for name in defaults}
+    return {name: value for name, value in found.items() if value != defaults[name]}
 
 
 BINDING = "langchain/shell-session"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """What a shell session is set up with, besides what the agent says."""
-
-    session: Mapping[str, Any]
-    """For its start; only what differs from the default."""
-    command: Mapping[str, Any]
-    """For every command; only what differs from the default."""
-    redaction: Sequence[ResolvedRedactionRule] = ()
-
-    @classmethod
-    def of(
-        cls,
-        policy: BaseExecutionPolicy,
-        *,
-        workspace_root: str | None,
-        env: Mapping[str, str],
-        startup_commands: Sequence[str],
-        redaction: Sequence[ResolvedRedactionRule],
-    ) -> SessionSettings:
-        """From what `ShellToolMiddleware` takes."""
-        session: dict[str, Any] = {}
-        if policy.startup_timeout != 30.0:
-            session["startup_timeout"] = policy.startup_timeout
-        if workspace_root is not None:
-            session["workspace_root"] = workspace_root
-        if env:
-            session["env"] = dict(env)
-        if startup_commands:
-            session["startup_commands"] = list(startup_commands)
-        command: dict[str, Any] = {}
-        if policy.command_timeout != 30.0:
-            command["command_timeout"] = policy.command_timeout
-        if policy.max_output_lines != 100:
-            command["max_output_lines"] = policy.max_output_lines
-        if policy.max_output_bytes is not None:
-            command["max_output_bytes"] = policy.max_output_bytes
-        return cls(session, command, redaction)
-
-
 class SimulatedShellTool(SimulatedTool):
     """A shell session's tool, whose limits the agent is not shown."""
 
-    _settings: SessionSettings = PrivateAttr()
-
-    @property
-    def settings(self) -> SessionSettings:
-        """What the session is set up with."""
-        return self._settings
-
-    @settings.setter
-    def settings(self, settings: SessionSettings) -> None:
-        self._settings = settings
+    _session: dict[str, Any] = PrivateAttr(default_factory=dict[str, Any])
+    """What a session is started with."""
+    _limits: dict[str, Any] = PrivateAttr(default_factory=dict[str, Any])
+    """Of every command."""
+    _redaction: Sequence[ResolvedRedactionRule] = PrivateAttr(default=())
 
     def _arguments(self, parsed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
         asked = super()._arguments(parsed, given)
         if asked.get("restart"):
-            return {"restart": True, **self.settings.session}
-        return {"command": asked.get("command"), **self.settings.command}
+            return {"restart": True, **self._session}
+        return {"command": asked.get("command"), **self._limits}
 
     def _message(
         self,
@@ -284,7 +246,7 @@ class SimulatedShellTool(SimulatedTool):
             raise ToolException(str(content))
         text, status = str(content), "error" if error else "success"
         matches: dict[str, Any] = {}
-        for rule in self.settings.redaction if not told.get("timed_out") else ():
+        for rule in self._redaction if not told.get("timed_out") else ():
             try:
                 text, found = rule.apply(text)
             except PIIDetectionError as blocked:

@@ -16,7 +16,7 @@ from agentworld_graphs._run_context import (
     reach_called_tools,
     reach_nested_nodes,
     running,
-    watch_in,
+    watch_of,
 )
 from agentworld_graphs._thread_refs import HIDDEN_CHANNEL, TipsChannel
 from agentworld_graphs._tool_selection import ToolSelection
@@ -72,7 +72,7 @@ class SimulatedGraph(Pregel[Any, Any, Any, Any]):
 
     @property
     def _watch(self) -> SimulationWatch:
-        return cast("SimulationWatch", watch_in(self.config))
+        return cast("SimulationWatch", watch_of((self.config or {}).get("callbacks")))
 
 
 _END = object()
