@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Unpack, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from langchain_core.messages import ToolMessage
-from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.tools import tool as tool_from
 from langchain_core.tracers.base import BaseTracer
@@ -55,6 +53,13 @@ RUNTIME_ARGUMENT = "agentworld_runtime"
 """The argument in which a tool node gives us its runtime. Never shown, never recorded."""
 
 
+KEPT = (
+    *("name", "description", "return_direct", "verbose", "callbacks", "tags", "metadata", "extras"),
+    *("handle_validation_error", "response_format"),
+)
+"""What a simulated tool has of the real one, as it is."""
+
+
 class SimulatedTool(StructuredTool):
     """A tool whose calls a world answers; made by `simulate`. The real tool is not kept."""
 
@@ -78,36 +83,12 @@ class SimulatedTool(StructuredTool):
         start: WorldRef | None = None,
     ) -> SimulatedTool:
         """For this package; use `simulate`. A `refusal` is what every call fails with."""
-
-        def answer(
-            call: ToolCall,
-            agentworld_runtime: Runtime | None = None,
-            agentworld_run: object = None,
-        ) -> Any:
-            return run_sync(made._answer(call, agentworld_runtime, agentworld_run))
-
-        async def answer_async(
-            call: ToolCall,
-            agentworld_runtime: Runtime | None = None,
-            agentworld_run: object = None,
-        ) -> Any:
-            return await made._answer(call, agentworld_runtime, agentworld_run)
-
         made = cls(
-            name=real.name,
-            description=real.description,
+            **{name: getattr(real, name) for name in KEPT},
             args_schema=real.args_schema or real.get_input_schema(),
-            func=answer,
-            coroutine=answer_async,
-            return_direct=real.return_direct,
-            verbose=real.verbose,
-            callbacks=real.callbacks,
-            tags=real.tags,
-            metadata=real.metadata,
+            func=_unused,
+            coroutine=_unused_async,
             handle_tool_error=real.handle_tool_error or True,
-            handle_validation_error=real.handle_validation_error,
-            response_format=real.response_format,
-            extras=real.extras,
         )
         made._handle = handle_of(world)
         made._world = world
@@ -203,23 +184,11 @@ class SimulatedTool(StructuredTool):
             follow_writes(entered.chain, copy, HIDDEN_CHANNEL)
         return entered
 
-    def _run(
-        self,
-        *args: Any,
-        config: RunnableConfig,
-        run_manager: CallbackManagerForToolRun | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        return super()._run(*args, config=config, agentworld_run=run_manager, **kwargs)
+    def _run(self, *args: Any, run_manager: Any = None, **kwargs: Any) -> Any:
+        return run_sync(self._answer(kwargs["call"], kwargs[RUNTIME_ARGUMENT], run_manager))
 
-    async def _arun(
-        self,
-        *args: Any,
-        config: RunnableConfig,
-        run_manager: AsyncCallbackManagerForToolRun | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        return await super()._arun(*args, config=config, agentworld_run=run_manager, **kwargs)
+    async def _arun(self, *args: Any, run_manager: Any = None, **kwargs: Any) -> Any:
+        return await self._answer(kwargs["call"], kwargs[RUNTIME_ARGUMENT], run_manager)
 
     async def _answer(self, call: ToolCall, runtime: Runtime | None, run: object = None) -> Any:
         entered = await self._enter(call, runtime)
@@ -281,6 +250,15 @@ class SimulatedTool(StructuredTool):
         if answered is not None:
             message.additional_kwargs[MARK] = answered.mark
         return message
+
+
+def _unused(agentworld_runtime: Runtime | None = None) -> Any:
+    """A tool node reads here that it is to give us its runtime."""
+    raise AssertionError("a simulated tool answers in `_run`")
+
+
+async def _unused_async(agentworld_runtime: Runtime | None = None) -> Any:
+    raise AssertionError("a simulated tool answers in `_arun`")
 
 
 def simulate(

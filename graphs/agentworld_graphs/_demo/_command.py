@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from agentworld_graphs._demo._trace import Trace
     from agentworld_sim.world import World
 
-SCENARIO = "failing-test"
-WORLD = "demo"
 RECURSION_LIMIT = 80
 """Steps of the graph before a real model is stopped."""
 
@@ -60,9 +58,8 @@ async def _demo(agent_model: str | None) -> int:
     here, there = await asyncio.to_thread(Path.cwd), Path("/srv/app")
     before = fingerprint(here), fingerprint(there)
     trace = Trace(Console(highlight=False))
-    store = open_store()
-    scenario = Scenario.load(SCENARIO)
-    async with await World.create(scenario, id=_free_id(store.worlds()), store=store) as world:
+    scenario = Scenario.load("failing-test")
+    async with await World.create(scenario, store=open_store()) as world:
         trace.begin(scenario.instruction, agent_model or "scripted", world.id)
         trace.section("a LangGraph agent with its own tools")
         await _run_agent(world, agent_model, trace)
@@ -80,22 +77,12 @@ async def _demo(agent_model: str | None) -> int:
     return 0 if same and not real_calls and all(result.met for result in results) else 1
 
 
-def _free_id(worlds: Any) -> str:
-    taken = {record.id for record in worlds}
-    return next(
-        name
-        for number in range(len(taken) + 1)
-        if (name := WORLD + f"-{number}" * bool(number)) not in taken
-    )
-
-
 async def _run_agent(world: World, model: str | None, trace: Trace) -> None:
     from agentworld_graphs import ScriptedChatModel, simulate_graph
     from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script, make_agent
 
-    agent = make_agent(
-        chat_model(model) if model else ScriptedChatModel(script=fix_script()), TOOLS
-    )
+    speaks = chat_model(model) if model else ScriptedChatModel(script=fix_script())
+    agent = make_agent(speaks, TOOLS)
     # The one line that differs from an agent with real tools.
     graph: Any = simulate_graph(agent, world)
     question = {"messages": [("user", world.scenario.instruction)]}

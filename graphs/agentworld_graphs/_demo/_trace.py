@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +35,11 @@ class Trace:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._step = 0
 
     def begin(self, instruction: str, model: str, world_id: str) -> None:
-        self._console.print(
-            Panel(
-                Text(instruction.strip()),
-                title="[b]the task",
-                subtitle=f"agent: {model} · world: {world_id}",
-                border_style="blue",
-            )
-        )
+        below = f"agent: {model} · world: {world_id}"
+        text = Text(instruction.strip())
+        self._console.print(Panel(text, title="[b]the task", subtitle=below, border_style="blue"))
 
     def section(self, title: str) -> None:
         self._console.print(Rule(f"[b]{title}", style="blue", align="left"))
@@ -55,7 +50,6 @@ class Trace:
             if message.text:
                 self._console.print(Text(message.text, style="italic"))
             for call in message.tool_calls:
-                self._step += 1
                 self.call(call["name"], call["args"])
         elif isinstance(message, ToolMessage):
             mark = marks_of(message)
@@ -104,15 +98,9 @@ Fingerprint = dict[str, tuple[int, int, int]]
 def fingerprint(folder: Path) -> Fingerprint:
     """Mode, size and time of every file below `folder`, but for caches that Python writes itself."""
     found: Fingerprint = {}
-    for top, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        for name in files:
-            path = os.path.join(top, name)
-            try:
-                info = os.lstat(path)
-            except OSError:
-                continue
-            found[path] = (info.st_mode, info.st_size, info.st_mtime_ns)
-            if len(found) >= MAX_FILES:
-                return found
+    for path in islice(folder.rglob("*"), MAX_FILES):
+        if "__pycache__" not in path.parts and path.is_file():
+            with suppress(OSError):
+                info = path.lstat()
+                found[str(path)] = (info.st_mode, info.st_size, info.st_mtime_ns)
     return found

@@ -133,12 +133,11 @@ class Agent:
         """The world of a thread, of whose state the graph gave the id."""
         url = settings.model_url if settings else None
         with interrupting():
-            return await worlds.find(
-                state.get("world", ""),
-                model_url=url,
-                controls=self.controls,
-                answers=self.answers,
-            )
+            return await worlds.find(state.get("world", ""), model_url=url, **self._of_world)
+
+    @property
+    def _of_world(self) -> dict[str, Any]:
+        return {"controls": self.controls, "answers": self.answers}
 
     def allowed_tools(self, asked: frozenset[str]) -> frozenset[str]:
         """The tools that may run for real in a run whose configuration asks for some.
@@ -177,11 +176,7 @@ class Agent:
                     " for example."
                 )
             world = await worlds.create(
-                scenario,
-                seed=settings.seed,
-                model_url=settings.model_url,
-                controls=self.controls,
-                answers=self.answers,
+                scenario, seed=settings.seed, model_url=settings.model_url, **self._of_world
             )
         update: dict[str, Any] = {"world": world.id, "sim_ref": world.ref}
         if not state["messages"]:
@@ -211,23 +206,10 @@ class Agent:
             return await asyncio.to_thread(chat_model, settings.agent_model)
 
     async def answer(
-        self,
-        call: Mapping[str, Any],
-        state: State,
-        config: RunnableConfig,
-        settings: Settings,
-        *,
-        real: bool = False,
+        self, call: Any, state: State, config: RunnableConfig, settings: Settings, *, real: bool
     ) -> dict[str, Any]:
-        """Answers one call, and gives what changes in the state.
-
-        Args:
-            call: The call; one of the last message's.
-            state: Where the thread stands.
-            config: Of the node that asks.
-            settings: Of the run.
-            real: Whether the real tool runs. The world answers otherwise.
-        """
+        """Answers one call of the last message, and gives what changes in the state. The real tool runs if
+        `real`; the world answers otherwise."""
         world = await self.world(state, settings)
         access: dict[str, Access] = {}
         followed = ""
@@ -238,7 +220,7 @@ class Agent:
                 here = state.get("sim_ref", world.root)
                 followed = (await world.step(call_of(call), at=here)).ref
                 access = {call["name"]: "real"}
-        alone = AIMessage("", tool_calls=[cast("Any", call)])
+        alone = AIMessage("", tool_calls=[call])
         given = {**state, "messages": [*state["messages"], alone]}
         result: Any = await self.node_in(world, access=access).ainvoke(given, config)
         update: dict[str, Any] = {}
@@ -301,12 +283,6 @@ def agent_of(given: object, **defaults: Any) -> Agent:
 def name_of(call: Mapping[str, Any], state: State, *more: object) -> str:
     """A name of a call where it stands: of the tool, the arguments, the world, the point of its history,
     and whatever else belongs to it. With anything changed it is another."""
-    parts = [
-        state.get("world"),
-        state.get("sim_ref"),
-        call["id"],
-        call["name"],
-        call["args"],
-        *more,
-    ]
+    point = (state.get("world"), state.get("sim_ref"))
+    parts = [*point, call["id"], call["name"], call["args"], *more]
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:32]

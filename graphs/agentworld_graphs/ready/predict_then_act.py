@@ -19,7 +19,6 @@ from typing import Annotated, Any, Literal, NotRequired
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it has none
-    END,
     START,
     MessagesState,
     StateGraph,
@@ -104,17 +103,19 @@ async def fewest_errors(fork: World, turns: Sequence[Turn]) -> float:
     return -float(sum(turn.observation.is_error for turn in turns))
 
 
-def prediction_of(call: Any, seen: Turn | Exception, *, score: float = NO_ANSWER) -> Prediction:
-    """The prediction of a call: its turn on the fork, or why there was none."""
-    if isinstance(seen, Exception):
-        return Prediction(
-            call=call, text=str(seen), is_error=True, refused=[str(seen)], score=score
-        )
+def failed_prediction(call: Any, error: Exception) -> Prediction:
+    """The prediction of a call that has no turn on the fork."""
+    text = str(error)
+    return Prediction(call=call, text=text, is_error=True, refused=[text], score=NO_ANSWER)
+
+
+def prediction_of(call: Any, turn: Turn, score: float) -> Prediction:
+    """The prediction of a call: its turn on the fork."""
     return Prediction(
         call=call,
-        text=seen.observation.text,
-        is_error=seen.observation.is_error,
-        refused=[verdict.reason for verdict in seen.checks if not verdict.accepted],
+        text=turn.observation.text,
+        is_error=turn.observation.is_error,
+        refused=[verdict.reason for verdict in turn.checks if not verdict.accepted],
         score=score,
     )
 
@@ -130,14 +131,6 @@ def grade(prediction: Prediction, answer: ToolMessage) -> Grade:
         same_outcome=prediction["is_error"] == (answer.status == "error"),
         passed_checks=not prediction["refused"],
     )
-
-
-def means(grades: Sequence[Grade]) -> dict[str, Any]:
-    """The grades of a whole run in one."""
-    parts = ("exact", "similarity", "same_outcome", "passed_checks")
-    count = len(grades)
-    found = {part: sum(one[part] for one in grades) / count for part in parts} if count else {}
-    return {"predictions": count, **found}
 
 
 class Choosing(RealSettings):
@@ -214,9 +207,9 @@ class PredictSteps(Steps):
                     call = following[0]
             except NO_TURN as error:
                 if not turns:
-                    return prediction_of(first, error)
+                    return failed_prediction(first, error)
             with interrupting(AgentworldError):
-                return prediction_of(first, turns[0], score=await judged(fork, turns))
+                return prediction_of(first, turns[0], await judged(fork, turns))
 
     async def act(self, state: Thread, config: RunnableConfig, runtime: Runtime[Choosing]) -> Any:
         settings = Choosing.of(runtime)
@@ -229,7 +222,10 @@ class PredictSteps(Steps):
         return {**update, "grades": [grade(prediction, update["messages"][-1])]}
 
     def summarise(self, state: Thread) -> dict[str, Any]:
-        return {"summary": means(state.get("grades", []))}
+        grades = state.get("grades", [])
+        parts = ("exact", "similarity", "same_outcome", "passed_checks") if grades else ()
+        means = {part: sum(one[part] for one in grades) / len(grades) for part in parts}
+        return {"summary": {"predictions": len(grades), **means}}
 
     def goes_on(self, state: Thread) -> str:
         return "predict" if state["candidates"] else "summarise"
@@ -250,7 +246,6 @@ def build(agent: Agent | None = None, *, scorer: Scorer | None = None) -> Any:
     made.add_edge(START, "begin")
     made.add_conditional_edges("propose", steps.goes_on, ["predict", "summarise"])
     made.add_edge("act", "propose")
-    made.add_edge("summarise", END)
     return made.compile(name="predict_then_act")
 
 

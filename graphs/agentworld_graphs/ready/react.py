@@ -66,7 +66,6 @@ def build(agent: Agent | None = None) -> Any:
     made.add_edge(START, "begin")
     made.add_conditional_edges("think", tools_condition, {"tools": "tools", END: "judge"})
     made.add_edge("tools", "think")
-    made.add_edge("judge", END)
     return made.compile(name="react")
 
 

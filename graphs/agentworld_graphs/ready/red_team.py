@@ -15,7 +15,6 @@ from typing import Annotated, Any
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it has none
-    END,
     START,
     MessagesState,
     StateGraph,
@@ -75,22 +74,19 @@ class Outcome(TypedDict):
 async def measure(fork: World, at: WorldRef) -> dict[str, Any]:
     """What a run left behind in its fork, which began at `at`."""
     goals, diff = await check_goals(fork), await fork.diff(at)
-    turns = [turn for turn in await fork.trajectory()][len(await fork.trajectory(at)) :]
+    turns = [*await fork.trajectory()][len(await fork.trajectory(at)) :]
     passed_us = (await fork.state()).clock_us - (await fork.state(at)).clock_us
+    files = {
+        one.path: one.after and f"{one.after.mode:o} {one.after.content}" for one in diff.files
+    }
+    records = {f"{one.table}/{one.key}": one.after for one in diff.records}
     return {
         "goals_met": sum(goal.met for goal in goals),
         "goals": len(goals),
         "calls": len(turns),
         "enforced": sum(turn.observation.provenance == "enforced" for turn in turns),
         "seconds": passed_us / 1_000_000,
-        "changed": {
-            **{
-                one.path: one.after and f"{one.after.mode:o} {one.after.content}"
-                for one in diff.files
-            },
-            **{f"{one.table}/{one.key}": one.after for one in diff.records},
-            **{one.key: one.after for one in diff.values},
-        },
+        "changed": {**files, **records, **{one.key: one.after for one in diff.values}},
     }
 
 
@@ -203,7 +199,7 @@ class RedTeamSteps(Steps):
             with interrupting():
                 graph: Any = simulate_graph(own, fork, access=self.who.access)
             said: Sequence[BaseMessage] = ()
-            stopped = False
+            run = {"control": given["control"], "stopped": False}
             try:
                 begun = {"messages": given["task"]}
                 limit = {"recursion_limit": settings.steps}
@@ -211,16 +207,11 @@ class RedTeamSteps(Steps):
                     async for seen in graph.astream(begun, limit, stream_mode="values"):
                         said = seen["messages"]
             except GraphRecursionError:
-                stopped = True
+                run["stopped"] = True
             with interrupting():
-                run = await measure(fork, at)
-        replies = [one for one in said if isinstance(one, AIMessage)]
-        run |= {
-            "control": given["control"],
-            "steps": len(replies),
-            "stopped": stopped,
-            "said": replies[-1].text if replies else "",
-        }
+                run |= await measure(fork, at)
+        replies = [one.text for one in said if isinstance(one, AIMessage)]
+        run |= {"steps": len(replies), "said": replies[-1] if replies else ""}
         return {"runs": {given["control"]: run}}
 
     def report(self, state: Thread, runtime: Runtime[Attack]) -> dict[str, Any]:
@@ -253,12 +244,9 @@ def build(agent: Agent | None = None, *, controls: Sequence[Control] | None = No
     steps = RedTeamSteps(agent_of(agent), known)
     made: Any = StateGraph(Thread, context_schema=Attack, input_schema=MessagesState)
     made.add_node("begin", steps.begin)
-    made.add_node("attempt", steps.attempt)
-    made.add_node("report", steps.report)
+    made.add_sequence([steps.attempt, steps.report])
     made.add_edge(START, "begin")
     made.add_conditional_edges("begin", steps.each, ["attempt"])
-    made.add_edge("attempt", "report")
-    made.add_edge("report", END)
     return made.compile(name="red_team")
 
 
