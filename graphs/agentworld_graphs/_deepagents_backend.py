@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import base64
-import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, Unpack
-from weakref import WeakKeyDictionary
 
 from deepagents import DeepAgentState
 from deepagents.backends import FilesystemBackend
@@ -39,7 +37,7 @@ from agentworld_graphs._deepagents_results import (
     upload_response,
     write_result,
 )
-from agentworld_graphs._interruption import SimulationInterrupted, as_ours
+from agentworld_graphs._interruption import interrupting
 from agentworld_graphs._parent_graphs import (
     CHECKPOINTER_KEY,
     follow_writes,
@@ -50,7 +48,6 @@ from agentworld_graphs._parent_graphs import (
 from agentworld_graphs._thread_refs import SimState
 from agentworld_graphs._world_handle import (
     EnclosingCall,
-    WorldHandle,
     WorldOptions,
     handle_of,
     world_of,
@@ -65,7 +62,6 @@ from agentworld_sim import (
     World,
     WorldRef,
 )
-from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits import known_tools
@@ -240,13 +236,24 @@ class SimulatedSandbox(SandboxBackendProtocol):
     async def aupload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Puts files onto the machine; the directories above them are made."""
         backend_call = BackendCall()
-        return [await self._upload(backend_call, path, content) for path, content in files]
+        found: list[FileUploadResponse] = []
+        for path, content in files:
+            if not path.startswith("/"):
+                found.append(FileUploadResponse(path, "invalid_path"))
+                continue
+            call = ToolCall("upload_file", {"file_path": path, **_content(content)})
+            found.append(upload_response(path, await self._answer(backend_call, call)))
+        return found
 
     upload_files = blocking(aupload_files)
 
     async def adownload_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         """Contents of files. Looking at them is no turn."""
-        return await self._download(BackendCall(), paths)
+        backend_call = BackendCall()
+        async with self._in_turn(backend_call) as entered:
+            ref = entered and entered.chain.tip
+        with backend_call.interrupting():
+            return [await download_from(self._world, path, ref) for path in paths]
 
     download_files = blocking(adownload_files)
 
@@ -254,64 +261,31 @@ class SimulatedSandbox(SandboxBackendProtocol):
 
     async def _ask(self, name: str, **arguments: Any) -> Observation:
         given = {key: value for key, value in arguments.items() if value is not None}
-        return await self._answered(BackendCall(), ToolCall(name, given))
+        return await self._answer(BackendCall(), ToolCall(name, given))
 
-    async def _upload(
-        self, backend_call: BackendCall, path: str, content: bytes
-    ) -> FileUploadResponse:
-        if not path.startswith("/"):
-            return FileUploadResponse(path, "invalid_path")
-        call = ToolCall("upload_file", {"file_path": path, **_content(content)})
-        return upload_response(path, await self._answered(backend_call, call))
-
-    async def _download(
-        self, backend_call: BackendCall, paths: list[str]
-    ) -> list[FileDownloadResponse]:
-        with _raised_in_graphs(backend_call):
-            backend_call.require_way_back()
-            await backend_call.wait_for_earlier()
-            ref: WorldRef | None = None
-            async with one_at_a_time(self._handle):
-                entered = self._enter(backend_call)
-                if entered is not None:
-                    ref = entered.chain.tip
-            return [await download_from(self._world, path, ref) for path in paths]
-
-    async def _answered(self, backend_call: BackendCall, call: ToolCall) -> Observation:
+    async def _answer(self, backend_call: BackendCall, call: ToolCall) -> Observation:
         """Answers a call where its thread stands; outside of a graph, where the world stands."""
-        with _raised_in_graphs(backend_call):
+        async with self._in_turn(backend_call) as entered:
             if call.name in self._refused:
                 raise AccessRefused(str(self._refused[call.name]))
+            answered = await self._handle.answer(call, entered)
+            if entered is not None:
+                write_ref(entered.chain, backend_call.levels, ())
+            return answered.observation
+
+    @asynccontextmanager
+    async def _in_turn(self, backend_call: BackendCall) -> AsyncGenerator[EnclosingCall | None]:
+        """Holds the machine when the calls before this one are through: reading the ref, the turn and writing the
+        ref are one. Gives the call where it stands; `None` outside of a graph that keeps the ref."""
+        with backend_call.interrupting():
             backend_call.require_way_back()
             await backend_call.wait_for_earlier()
-            async with one_at_a_time(self._handle):
-                entered = self._enter(backend_call)
-                answered = await self._handle.answer(call, entered)
-                if entered is not None:
-                    write_ref(entered.chain, backend_call.levels, ())
-                return answered.observation
-
-    def _enter(self, backend_call: BackendCall) -> EnclosingCall | None:
-        site = backend_call.site
-        if site is None:
-            return None
-        assert backend_call.home is not None
-        entered = self._handle.enter(site, backend_call.base, self._start)
-        follow_writes(entered.chain, backend_call.home)
-        return entered
-
-
-@contextmanager
-def _raised_in_graphs(backend_call: BackendCall) -> Generator[None]:
-    """Makes our own failures leave the graph as they must; outside of one they are what they are."""
-    try:
-        yield
-    except GraphBubbleUp:
-        raise
-    except Exception as error:
-        if not backend_call.in_graph:
-            raise
-        raise SimulationInterrupted(as_ours(error)) from error
+            async with self._handle.backend_lock:
+                site, home = backend_call.site, backend_call.home
+                entered = site and self._handle.enter(site, backend_call.base, self._start)
+                if entered and home:
+                    follow_writes(entered.chain, home)
+                yield entered
 
 
 def _content(content: bytes) -> dict[str, str]:
@@ -337,9 +311,9 @@ class BackendCall:
         self.home = next((one for one in self.levels if one.has()), None)
         """The nearest graph with the channel `sim_ref`."""
 
-    @property
-    def in_graph(self) -> bool:
-        return bool(self.levels)
+    def interrupting(self) -> AbstractContextManager[None]:
+        """Makes our own failures leave the graph as they must; outside of one they are what they are."""
+        return interrupting() if self.levels else nullcontext()
 
     @property
     def site(self) -> CallSite | None:
@@ -373,19 +347,6 @@ class BackendCall:
         """Where the outermost step began; `None` at the beginning of its thread."""
         outer = next((one for one in reversed(self.levels) if one.has()), None)
         return (outer and outer.read(fresh=False)) or None
-
-
-_locks: WeakKeyDictionary[WorldHandle, TurnLock] = WeakKeyDictionary()
-_guard = threading.Lock()
-
-
-@asynccontextmanager
-async def one_at_a_time(handle: WorldHandle) -> AsyncGenerator[None]:
-    """One call of a backend after another: reading the ref, the turn and writing the ref are one."""
-    with _guard:
-        lock = _locks.setdefault(handle, TurnLock())
-    async with lock:
-        yield
 
 
 class SimDeepAgentState(DeepAgentState, SimState):

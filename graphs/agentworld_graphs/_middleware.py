@@ -21,7 +21,7 @@ from langchain.agents.middleware import (
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
-from agentworld_graphs._interruption import SimulationInterrupted
+from agentworld_graphs._interruption import SimulationInterrupted, interrupting
 from agentworld_graphs._thread_refs import SimState, marks_of, ref_in
 from agentworld_graphs._tool_node import AsyncExecute, Execute, Interceptor, Result
 from agentworld_graphs._tool_selection import Refusals, ToolSelection
@@ -131,11 +131,9 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
             SimulationInterrupted: something could not be simulated, or the agent would read a message
                 that a middleware made of a failure of ours.
         """
-        try:
+        with interrupting(AgentworldError):
             self._require_simulated(request)
             request = await self._as_listed(request)
-        except AgentworldError as error:
-            raise SimulationInterrupted(error) from error
         thread = _thread_of(request.runtime)
         for message in reversed(request.state["messages"]):
             if isinstance(message, AIMessage):
@@ -177,7 +175,7 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
             SimulationInterrupted: another middleware stands between this one and the tools; or `access`
                 or `binds_to` name tools that the agent does not have.
         """
-        try:
+        with interrupting(AgentworldError):
             inner = unknown_to_us(inside_of(handler))
             if inner:
                 raise AccessRefused(
@@ -187,8 +185,6 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
                 )
             tools = cast("Any", request).runtime.tools
             self._choice.require_known([*(one.name for one in tools), request.tool_call["name"]])
-        except AgentworldError as error:
-            raise SimulationInterrupted(error) from error
 
 
 def _as_listed_tool(tool: BaseTool, bound: ToolSpec, listed: ToolSpec) -> BaseTool:

@@ -32,7 +32,6 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool
 from langchain_core.tracers.context import register_configure_hook
 from langgraph.prebuilt import ToolNode
-from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from agentworld_graphs._interruption import SimulationInterrupted
 from agentworld_graphs._simulate import METADATA_KEY, SimulatedTool
@@ -360,16 +359,13 @@ def simulated_copy(node: ToolNode, choice: ToolSelection) -> ToolNode:
 
     made: Any = copy.copy(node)
     given: Any = node
-    interceptor = Interceptor(choice, messages_key=given._messages_key)
-    wrapper, async_wrapper = given._wrap_tool_call, given._awrap_tool_call
-
-    def wrap(request: ToolCallRequest, execute: Any) -> Any:
-        return interceptor.run(request, execute, wrapper)
-
-    async def wrap_async(request: ToolCallRequest, execute: Any) -> Any:
-        return await interceptor.arun(request, execute, wrapper, async_wrapper)
-
-    made._wrap_tool_call, made._awrap_tool_call = wrap, wrap_async
+    interceptor = Interceptor(
+        choice,
+        messages_key=given._messages_key,
+        wrapper=given._wrap_tool_call,
+        async_wrapper=given._awrap_tool_call,
+    )
+    made._wrap_tool_call, made._awrap_tool_call = interceptor.run, interceptor.arun
     # What a node calls is bound to the node it was made for.
     made.func, made.afunc = made._func, made._afunc
     made._agentworld_simulated = True

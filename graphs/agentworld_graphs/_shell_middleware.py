@@ -19,7 +19,7 @@ from langchain_core.tools import ToolException
 from langgraph.runtime import Runtime
 from pydantic import PrivateAttr
 
-from agentworld_graphs._interruption import SimulationInterrupted, as_ours
+from agentworld_graphs._interruption import interrupting
 from agentworld_graphs._middleware import SimulatedToolsState
 from agentworld_graphs._simulate import SimulatedTool
 from agentworld_graphs._thread_refs import CHANNEL, ref_in
@@ -193,10 +193,8 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         self, arguments: Mapping[str, Any], state: SimulatedToolsState, at: WorldRef | None
     ) -> Turn:
         base = at or ref_in(cast("object", state), world=self.world.id) or self._choice.start
-        try:
+        with interrupting():
             return await self.world.step(ToolCall(self._tool.name, arguments), at=base)
-        except Exception as error:
-            raise SimulationInterrupted(as_ours(error)) from error
 
 
 def _several(commands: Commands) -> list[str]:

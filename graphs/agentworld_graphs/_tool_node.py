@@ -15,7 +15,7 @@ from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from agentworld_graphs._interruption import SimulationInterrupted, as_ours
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours, interrupting
 from agentworld_graphs._run_context import (
     let_through,
     reach_called_tools,
@@ -50,45 +50,41 @@ class Interceptor:
         *,
         messages_key: str = "messages",
         tools: NodeTools | None = None,
+        wrapper: Wrapper | None = None,
+        async_wrapper: AsyncWrapper | None = None,
     ) -> None:
         self._choice = choice
+        self._wrapper = wrapper
+        """The user's own."""
+        self._async_wrapper = async_wrapper
         self._key = messages_key
         self._tools = tools
         self._handle = handle_of(choice.world)
 
-    def run(
-        self, request: ToolCallRequest, execute: Execute, wrapper: Wrapper | None = None
-    ) -> Result:
+    def run(self, request: ToolCallRequest, execute: Execute) -> Result:
         """One call, through the user's wrapper if there is one."""
         with self._in_order(request) as checked:
-            if wrapper is None:
+            if self._wrapper is None:
                 return checked(self._execute(request, execute))
-            return checked(
-                wrapper(self._as_given(request), lambda inner: self._execute(inner, execute))
-            )
+            given = self._as_given(request)
+            return checked(self._wrapper(given, lambda inner: self._execute(inner, execute)))
 
-    async def arun(
-        self,
-        request: ToolCallRequest,
-        execute: AsyncExecute,
-        wrapper: Wrapper | None = None,
-        async_wrapper: AsyncWrapper | None = None,
-    ) -> Result:
+    async def arun(self, request: ToolCallRequest, execute: AsyncExecute) -> Result:
         """As `run`."""
 
         async def swapped(inner: ToolCallRequest) -> Result:
             return await self._aexecute(inner, execute)
 
         with self._in_order(request) as checked:
-            if async_wrapper is not None:
-                return checked(await async_wrapper(self._as_given(request), swapped))
-            if wrapper is None:
+            if self._async_wrapper is not None:
+                return checked(await self._async_wrapper(self._as_given(request), swapped))
+            if self._wrapper is None:
                 return checked(await swapped(request))
             # A wrapper without an async twin would block the loop: it gets a thread.
             loop = asyncio.get_running_loop()
             return checked(
                 await asyncio.to_thread(
-                    wrapper,
+                    self._wrapper,
                     self._as_given(request),
                     lambda inner: asyncio.run_coroutine_threadsafe(swapped(inner), loop).result(),
                 )
@@ -135,10 +131,8 @@ class Interceptor:
         tool = request.tool
         if tool is None:
             return request
-        try:
+        with interrupting(AgentworldError):
             run = self._tool_for(tool)
-        except AgentworldError as error:
-            raise SimulationInterrupted(error) from error
         if self._tools is None and isinstance(run, SimulatedTool):
             run = run.in_call(_runtime(request))
         return request if run is tool else request.override(tool=run)
@@ -252,8 +246,6 @@ class SimToolNode(ToolNode):
             AccessRefused: tools that bind to nothing; the message lists each and what to do.
             UsageError: an option names what is not there.
         """
-        self._wrapper = wrap_tool_call
-        self._async_wrapper = awrap_tool_call
         given: dict[str, Any] = {**options}
         own = {name: given.pop(name) for name in ToolNodeOptions.__annotations__ if name in given}
         choice = ToolSelection(world, **given)
@@ -263,12 +255,18 @@ class SimToolNode(ToolNode):
         chosen = choice.all_of(tools, messages_key=key, refusals=refusals)
         choice.require_known(chosen.given)
         refusals.raise_if_any(consequence="the node was not made")
-        self._interceptor = Interceptor(choice, messages_key=key, tools=chosen)
+        interceptor = Interceptor(
+            choice,
+            messages_key=key,
+            tools=chosen,
+            wrapper=wrap_tool_call,
+            async_wrapper=awrap_tool_call,
+        )
         super().__init__(  # pyright: ignore[reportUnknownMemberType]  its functions are untyped
             list(chosen.run.values()),
             **own,
-            wrap_tool_call=self._wrap,
-            awrap_tool_call=self._wrap_async,
+            wrap_tool_call=interceptor.run,
+            awrap_tool_call=interceptor.arun,
         )
 
     @property
@@ -277,11 +275,4 @@ class SimToolNode(ToolNode):
         return self._world
 
     def __repr__(self) -> str:
-        # LangGraph's own shows the wrappers, and a bound method shows its object.
         return f"SimToolNode({list(self.tools_by_name)}, world={self._world.id!r})"
-
-    def _wrap(self, request: ToolCallRequest, execute: Execute) -> Result:
-        return self._interceptor.run(request, execute, self._wrapper)
-
-    async def _wrap_async(self, request: ToolCallRequest, execute: AsyncExecute) -> Result:
-        return await self._interceptor.arun(request, execute, self._wrapper, self._async_wrapper)

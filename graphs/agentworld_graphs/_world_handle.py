@@ -38,6 +38,7 @@ from agentworld_sim import (
 )
 from agentworld_sim.controls import Control
 from agentworld_sim.ports import OnDelta
+from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld, world_in
 from agentworld_sim.types.refs import tips_of
@@ -63,6 +64,8 @@ class WorldHandle:
         # Weak, or the registry below would keep every world alive. The tools hold it.
         self._world = ref(world)
         self._specs: dict[str, ToolSpec] = {}
+        self.backend_lock = TurnLock()
+        """Held by a call of a deepagents backend."""
         self._guard = threading.Lock()
         self._batches: OrderedDict[tuple[str | None, str], CallBatch] = OrderedDict()
         world.on_turn(remember_parents)

@@ -22,13 +22,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWr
 from pydantic import model_validator as checks
 
 from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script
-from agentworld_graphs._interruption import SimulationInterrupted
+from agentworld_graphs._interruption import SimulationInterrupted, interrupting
 from agentworld_graphs._scripted import ScriptedChatModel
 from agentworld_graphs._thread_refs import SimState
 from agentworld_graphs._tool_node import SimToolNode
 from agentworld_graphs.ready._worlds import (
     call_of,
-    interrupting,
     scenario_of,
     worlds,
 )

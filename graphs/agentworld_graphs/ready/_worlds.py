@@ -10,16 +10,14 @@ import asyncio
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from langgraph.errors import GraphBubbleUp
-
-from agentworld_graphs._interruption import SimulationInterrupted, as_ours
+from agentworld_graphs._interruption import interrupting
 from agentworld_sim import (
     Engine,
     MemoryStore,
@@ -142,28 +140,6 @@ def imagining(world: World) -> list[Engine]:
     scenario = world.scenario
     imaginer = world.model.imaginer(scenario.to_prompt_context(), scenario.model.limits())
     return [ModelEngine(imaginer)]
-
-
-@contextmanager
-def interrupting(
-    only: type[Exception] = Exception, *, but: tuple[type[Exception], ...] = ()
-) -> Generator[None]:
-    """What fails inside is ours: it ends the run, never becomes a message, and leaves the thread as it
-    was.
-
-    Args:
-        only: Errors of other classes are somebody else's, and pass as they are.
-        but: So do these.
-
-    Raises:
-        SimulationInterrupted: something failed.
-    """
-    try:
-        yield
-    except (GraphBubbleUp, *but):
-        raise
-    except only as error:
-        raise SimulationInterrupted(as_ours(error)) from error
 
 
 def call_of(call: Any) -> ToolCall:

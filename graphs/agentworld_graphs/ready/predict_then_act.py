@@ -28,7 +28,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from agentworld_graphs._demo._agent import alternatives_script
-from agentworld_graphs._interruption import SimulationInterrupted
+from agentworld_graphs._interruption import SimulationInterrupted, interrupting
 from agentworld_graphs.ready._agent import (
     TURNED_DOWN,
     Agent,
@@ -38,7 +38,7 @@ from agentworld_graphs.ready._agent import (
     agent_of,
     name_of,
 )
-from agentworld_graphs.ready._worlds import call_of, imagining, interrupting, temporary_fork
+from agentworld_graphs.ready._worlds import call_of, imagining, temporary_fork
 from agentworld_sim import (
     AccessRefused,
     AgentworldError,

@@ -19,8 +19,8 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] -- it h
 from langgraph.prebuilt import tools_condition
 from langgraph.runtime import Runtime
 
+from agentworld_graphs._interruption import interrupting
 from agentworld_graphs.ready._agent import Agent, Settings, State, Steps, agent_of
-from agentworld_graphs.ready._worlds import interrupting
 from agentworld_sim.goals import check_goals
 
 __all__ = ["build", "graph"]

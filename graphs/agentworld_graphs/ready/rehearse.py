@@ -29,6 +29,7 @@ from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
 from agentworld_graphs._demo._agent import tidy_script
+from agentworld_graphs._interruption import interrupting
 from agentworld_graphs.ready._agent import (
     TURNED_DOWN,
     Agent,
@@ -38,7 +39,7 @@ from agentworld_graphs.ready._agent import (
     agent_of,
     name_of,
 )
-from agentworld_graphs.ready._worlds import call_of, interrupting, temporary_fork
+from agentworld_graphs.ready._worlds import call_of, temporary_fork
 from agentworld_sim import World, WorldRef
 
 __all__ = ["Rehearsal", "build", "graph"]
