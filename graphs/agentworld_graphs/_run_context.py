@@ -18,7 +18,7 @@ import copy
 import inspect
 import threading
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -145,11 +145,7 @@ class SimulationWatch(BaseCallbackHandler):
             self._note(run.around, run.call, ours)
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """The same call may have failed before, and was tried again.
-
-        Raises:
-            SimulationInterrupted: a call in it got no answer, and the failure was caught.
-        """
+        """The same call may have failed before, and was tried again."""
         run = self._end(run_id)
         if run is None or run.call is None:
             return
@@ -174,10 +170,7 @@ class SimulationWatch(BaseCallbackHandler):
         self._end(run_id)
 
     def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
-        """
-        Raises:
-            SimulationInterrupted: a call in it got no answer, and the failure was caught.
-        """
+        """What is in it must have been answered."""
         run = self._end(run_id)
         if run is not None:
             where = "a function" if run.node is None else f"the node {run.node!r}"
@@ -228,29 +221,28 @@ register_configure_hook(_running, inheritable=True)
 
 
 @contextmanager
-def running(watch: SimulationWatch) -> Generator[None]:
-    """What is called within it is part of a simulation."""
-    token = _running.set(watch)
+def _during(variable: ContextVar[Any], value: object) -> Generator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _running.reset(token)
+        variable.reset(token)
+
+
+def running(watch: SimulationWatch) -> AbstractContextManager[None]:
+    """What is called within it is part of a simulation."""
+    return _during(_running, watch)
+
+
+def let_through(name: str) -> AbstractContextManager[None]:
+    """Lets one real tool run that may."""
+    return _during(_let_through, name)
 
 
 def tool_in_place_of(tool: BaseTool, callbacks: object) -> BaseTool:
     """What runs where a tool is called: the tool itself, outside of a simulation."""
     watch = watch_of(callbacks)
     return tool if watch is None else watch.in_place_of(tool)
-
-
-@contextmanager
-def let_through(name: str) -> Generator[None]:
-    """Lets one real tool run that may."""
-    token = _let_through.set(name)
-    try:
-        yield
-    finally:
-        _let_through.reset(token)
 
 
 def watch_of(callbacks: object) -> SimulationWatch | None:

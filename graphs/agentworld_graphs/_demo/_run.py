@@ -1,7 +1,10 @@
-"""What the demo prints."""
+"""The demo: run the agent, reach its world by MCP, show what changed, prove what did not."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
@@ -15,8 +18,17 @@ from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
+from agentworld_graphs import ScriptedChatModel, simulate_graph
+from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script, make_agent, real_calls
 from agentworld_graphs._thread_refs import marks_of
-from agentworld_sim.goals import GoalResult
+from agentworld_sim.goals import GoalResult, check_goals
+from agentworld_sim.scenario import Scenario
+from agentworld_sim.store.home import open_store
+from agentworld_sim.world import World
+from mcp import Client, StdioServerParameters
+
+RECURSION_LIMIT = 80
+"""Steps of the graph before a real model is stopped."""
 
 COLOURS = {
     "computed": "green",
@@ -104,3 +116,58 @@ def fingerprint(folder: Path) -> Fingerprint:
                 info = path.lstat()
                 found[str(path)] = (info.st_mode, info.st_size, info.st_mtime_ns)
     return found
+
+
+async def run_demo(agent_model: str | None) -> int:
+    """Runs it, and gives the exit code."""
+
+    here, there = await asyncio.to_thread(Path.cwd), Path("/srv/app")
+    before = fingerprint(here), fingerprint(there)
+    trace = Trace(Console(highlight=False))
+    scenario = Scenario.load("failing-test")
+    async with await World.create(scenario, store=open_store()) as world:
+        trace.begin(scenario.instruction, agent_model or "scripted", world.id)
+        trace.section("a LangGraph agent with its own tools")
+        await _run_agent(world, agent_model, trace)
+        trace.section("the same world, reached by an MCP client")
+        await _reach_by_mcp(world.id, trace)
+        trace.section("what changed in the world")
+        trace.patch(await world.patch())
+        results = await check_goals(world)
+        trace.goals(results)
+        trace.section("what changed on this host")
+        same = (fingerprint(here), fingerprint(there)) == before
+        trace.proof(same, f"{len(before[0])} files below {here} are as they were")
+        trace.proof(same, f"{len(before[1])} files below {there}, as before")
+        trace.proof(not real_calls, f"real tools called: {len(real_calls)}")
+    return 0 if same and not real_calls and all(result.met for result in results) else 1
+
+
+async def _run_agent(world: World, model: str | None, trace: Trace) -> None:
+    speaks = chat_model(model) if model else ScriptedChatModel(script=fix_script())
+    agent = make_agent(speaks, TOOLS)
+    # The one line that differs from an agent with real tools.
+    graph: Any = simulate_graph(agent, world)
+    question = {"messages": [("user", world.scenario.instruction)]}
+    async for update in graph.astream(
+        question, {"recursion_limit": RECURSION_LIMIT}, stream_mode="updates"
+    ):
+        for change in update.values():
+            for message in change["messages"]:
+                trace.message(message)
+
+
+async def _reach_by_mcp(world_id: str, trace: Trace) -> None:
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "agentworld_sim.cli", "mcp", "--world", world_id],
+        env=dict(os.environ),
+    )
+    async with Client(server) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        trace.call("tools/list", {"command": ", ".join(names)})
+        arguments = {"command": "cd /srv/app && make test 2>&1 | tail -n 1 && ls -l src"}
+        trace.call("bash", arguments)
+        result = await client.call_tool("bash", arguments)
+        text = "".join(getattr(part, "text", "") for part in result.content)
+        trace.answer(text, "computed", None)
