@@ -48,7 +48,6 @@ from agentworld_sim import (
     Observation,
     Scenario,
     ToolCall,
-    ToolSpec,
     UsageError,
     World,
     WorldRef,
@@ -109,7 +108,11 @@ class SimulatedSandbox(SandboxBackendProtocol):
         self._refused: dict[str, AccessRefused] = {}
         for binding in known_tools().values():
             if binding.id.startswith(_TOOLKIT):
-                self._bind(binding.spec)
+                try:
+                    self._handle.bind(binding.spec)
+                except AccessRefused as refused:
+                    # The others can be used. Who calls this one is told.
+                    self._refused[binding.spec.name] = refused
 
     @classmethod
     def with_files_of(
@@ -125,13 +128,6 @@ class SimulatedSandbox(SandboxBackendProtocol):
         where = "/" if backend.virtual_mode else str(backend.cwd)
         scenario = Scenario.from_directory(backend.cwd, workdir=where, domains=("terminal", "swe"))
         return cls(**{**options, "scenario": scenario})
-
-    def _bind(self, spec: ToolSpec) -> None:
-        try:
-            self._handle.bind(spec)
-        except AccessRefused as refused:
-            # The others can be used. Who calls this one is told.
-            self._refused[spec.name] = refused
 
     @property
     def world(self) -> World:

@@ -44,16 +44,9 @@ def as_ours(error: Exception) -> AgentworldError:
 def interrupting(
     only: type[Exception] = Exception, *, but: tuple[type[Exception], ...] = ()
 ) -> Generator[None]:
-    """What fails inside is ours: it ends the run, never becomes a message, and leaves the thread as it
-    was.
-
-    Args:
-        only: Errors of other classes are somebody else's, and pass as they are.
-        but: So do these.
-
-    Raises:
-        SimulationInterrupted: something failed.
-    """
+    """What fails inside is ours: it ends the run as `SimulationInterrupted`, never becomes a message, and leaves
+    the thread as it was. Errors that are not `only` these are somebody else's, and pass as they are; so do
+    those `but` for which."""
     try:
         yield
     except (GraphBubbleUp, *but):

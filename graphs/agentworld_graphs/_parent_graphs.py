@@ -66,12 +66,8 @@ class ParentGraph:
     """The tasks of the same step, by their futures. It lives as long as this attempt at the step."""
 
     def read(self, channel: str = CHANNEL, *, fresh: bool = True) -> Any:
-        """The value of a channel, empty before the first call; `None` when the graph has no such channel.
-
-        Args:
-            channel: Its name.
-            fresh: With what this task has written; otherwise as it was before the step.
-        """
+        """The value of a channel, empty before the first call; `None` when the graph has no such channel. With
+        what this task has written if `fresh`; otherwise as it was before the step."""
         try:
             value = self.configurable[READ_KEY](channel, fresh)
         except KeyError:
@@ -132,11 +128,8 @@ def is_call(given: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 def parent_graphs(config: Mapping[str, Any] | None = None) -> list[ParentGraph]:
-    """The graphs around the task of `config`, the innermost first; none outside of a graph.
-
-    Args:
-        config: That of this call by default.
-    """
+    """The graphs around the task of `config`, of this call by default; the innermost first, none outside of a
+    graph."""
     found: list[ParentGraph] = []
     try:
         around: Any = config or get_config()
@@ -167,13 +160,8 @@ _guard = threading.Lock()
 
 
 def write_ref(what: Follows, graphs: Sequence[ParentGraph], copied: Iterable[ParentGraph]) -> None:
-    """Writes where the world stands into the state of a graph, the one place where that is done.
-
-    Args:
-        what: What stands there.
-        graphs: The nearest of them that has the channel `sim_ref` is told.
-        copied: So is the nearest of them that is a copy made by `simulate_graph`.
-    """
+    """Writes where the world stands into the states of graphs, the one place where that is done: of the nearest of
+    `graphs` that has the channel `sim_ref`, and of the nearest of `copied` that `simulate_graph` made."""
     with _guard:
         what.written = what.tip
         home = next((one for one in graphs if one.has()), None)

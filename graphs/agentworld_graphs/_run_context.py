@@ -89,7 +89,6 @@ class SimulationWatch(BaseCallbackHandler):
         messages: list[list[BaseMessage]],
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
         """Before a model is asked.
@@ -104,7 +103,7 @@ class SimulationWatch(BaseCallbackHandler):
             refusal = AccessRefused(
                 "the model was not asked." + "".join(f"\n- {refusal_of(name)}" for name in names)
             )
-            self._note(_around(parent_run_id), (names[0], ""), refusal)
+            self._note(_around(kwargs), (names[0], ""), refusal)
             raise SimulationInterrupted(refusal)
 
     def on_tool_start(
@@ -113,8 +112,6 @@ class SimulationWatch(BaseCallbackHandler):
         input_str: str,
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Before a tool runs.
@@ -123,8 +120,8 @@ class SimulationWatch(BaseCallbackHandler):
             SimulationInterrupted: it is a real one that was not allowed.
         """
         self.seen = True
-        name, around = str(serialized.get("name")), _around(parent_run_id)
-        simulated = METADATA_KEY in (metadata or {})
+        name, around = str(serialized.get("name")), _around(kwargs)
+        simulated = METADATA_KEY in (kwargs.get("metadata") or {})
         if simulated or name == _let_through.get() or self.choice.may_run(name):
             self._begin(run_id, _Run(around, None, (name, input_str)))
             return
@@ -158,12 +155,12 @@ class SimulationWatch(BaseCallbackHandler):
         inputs: dict[str, Any],
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """A node, a graph or another chain begins."""
-        self._begin(run_id, _Run(_around(parent_run_id), (metadata or {}).get("langgraph_node")))
+        self._begin(
+            run_id, _Run(_around(kwargs), (kwargs.get("metadata") or {}).get("langgraph_node"))
+        )
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """It failed: nothing is hidden."""
@@ -269,10 +266,10 @@ def watch_from_here(config: RunnableConfig, choice: ToolSelection) -> Simulation
     return watch
 
 
-def _around(parent: UUID | None) -> UUID | None:
+def _around(told: Mapping[str, Any]) -> UUID | None:
     """The run inside of which another begins, also where callbacks of its own hide that."""
     callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
-    return parent or getattr(callbacks, "parent_run_id", None)
+    return told.get("parent_run_id") or getattr(callbacks, "parent_run_id", None)
 
 
 METHODS = ("_run_one", "_arun_one")

@@ -214,11 +214,8 @@ MOST = 1000
 def reachable(start: Any, seen: dict[int, Any]) -> Iterator[Any]:
     """All that `start` holds and that matters: tool nodes, models, middleware, clients, graphs.
 
-    Follows nodes of graphs, steps of sequences, closures and those global names that a function reads.
-
-    Args:
-        start: Where to begin.
-        seen: What was visited, by identity; added to. It keeps things alive: identities are reused.
+    Follows nodes of graphs, steps of sequences, closures and those global names that a function reads. What was
+    visited is added to `seen`, by identity; that keeps things alive, for identities are reused.
     """
     waiting: list[tuple[Any, int]] = [(start, 0)]
     while waiting:
@@ -394,7 +391,10 @@ class GraphInspection:
         names = {tool.name for tool in tools}
         self._choice.offer([*inside, *(tool for tool in self._called if tool.name not in names)])
         for node in real:
-            self._bind(node)
+            own = list(node.tools_by_name.values())
+            self.refusals.lines += [shell for tool in own if (shell := starts_real_shell(tool))]
+            key: str = node._messages_key  # pyright: ignore[reportPrivateUsage]  as `simulated_copy` does
+            self._choice.all_of(own, messages_key=key, refusals=self.refusals)
 
     @property
     def found(self) -> bool:
@@ -408,12 +408,6 @@ class GraphInspection:
                 self.search(node.bound)
             else:
                 self._search(node.bound, where=name)
-
-    def _bind(self, node: ToolNode) -> None:
-        tools = list(node.tools_by_name.values())
-        self.refusals.lines += [shell for tool in tools if (shell := starts_real_shell(tool))]
-        key: str = node._messages_key  # pyright: ignore[reportPrivateUsage]  as `simulated_copy` does
-        self._choice.all_of(tools, messages_key=key, refusals=self.refusals)
 
     def _search(self, start: Any, *, where: str) -> None:
         for one in reachable(start, self._seen):

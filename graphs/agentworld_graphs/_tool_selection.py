@@ -81,12 +81,6 @@ class ToolSelection:
         **options: Unpack[WorldOptions],
     ) -> None:
         """
-        Args:
-            world: What answers, as for `world_of`.
-            access: By exact tool name.
-            binds_to: By tool name.
-            options: As for `world_of`.
-
         Raises:
             UsageError: the world is not there; `access`, `binds_to` or `answers` is not by tool name;
                 `access` holds what is no access, or does not let a world answer what it has an answer for.

@@ -123,13 +123,8 @@ class WorldHandle:
     def enter_node(
         self, runtime: ToolRuntime[Any, Any], key: str, start: WorldRef
     ) -> EnclosingCall | None:
-        """The call that a tool node makes with `runtime`; `None` outside of a graph.
-
-        Args:
-            runtime: What the node gives its tools.
-            key: Where the graph's state has its messages.
-            start: Where threads begin.
-        """
+        """The call that a tool node makes with `runtime`; `None` outside of a graph. The graph's state has its
+        messages in `key`; threads begin at `start`."""
         within = _within.get()
         if within is not None and within.handle is self:
             same = within.site.attempt is runtime.execution_info
@@ -141,13 +136,8 @@ class WorldHandle:
         return self.enter(site, lambda: ref_of_node(runtime, world=self.world.id, key=key), start)
 
     def enter(self, site: CallSite, base: Base, start: WorldRef) -> EnclosingCall:
-        """A call with what it belongs to.
-
-        Args:
-            site: Where the call stands.
-            base: Reads in the graph's state where the thread stands; `None` at its beginning.
-            start: Where threads begin.
-        """
+        """A call with what it belongs to. `base` reads in the graph's state where the thread stands (`None` at
+        its beginning); threads begin at `start`."""
         outer = self.calls_around(site)
         with self._guard:
             batch = self._batches.get(site.step)

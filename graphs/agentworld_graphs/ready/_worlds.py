@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 from agentworld_graphs._interruption import interrupting
 from agentworld_sim import (
-    Engine,
     MemoryStore,
     Scenario,
     ScenarioError,
@@ -105,17 +104,30 @@ async def temporary_fork(
     world: World,
     at: WorldRef,
     *,
-    engines: Sequence[Engine] | None = None,
+    imagined: bool = False,
     controls: Sequence[Control] | None = None,
 ) -> AsyncGenerator[World]:
-    """A fork that is thrown away afterwards; engines and controls are the world's own by default."""
+    """A fork that is thrown away afterwards, with the world's own controls by default. If it is `imagined`, the
+    language world model answers everything."""
     with interrupting():
+        if imagined and world.model is None:
+            raise UsageError(
+                "nothing can be imagined without a language world model: name its URL (model_url, or"
+                " AGENTWORLD_MODEL_URL), or choose predictor='computed'."
+            )
         fork = made = await world.fork(at=at, controls=controls)
     try:
-        if engines is not None:
+        if imagined and world.model:
             with interrupting():
+                scenario = world.scenario
+                imaginer = world.model.imaginer(
+                    scenario.to_prompt_context(), scenario.model.limits()
+                )
                 fork = await World.open(
-                    made.id, store=world.store, engines=engines, controls=made.controls
+                    made.id,
+                    store=world.store,
+                    engines=[ModelEngine(imaginer)],
+                    controls=made.controls,
                 )
                 # The agent's own tools, which no scenario names.
                 fork.add_tools([one for name, one in world.tools.items() if name not in fork.tools])
@@ -126,34 +138,14 @@ async def temporary_fork(
         await off_loop(world.store, lambda: world.store.remove(made.id))
 
 
-def imagining(world: World) -> list[Engine]:
-    """Engines for a fork in which the language world model answers everything.
-
-    Raises:
-        UsageError: the world has no model.
-    """
-    if world.model is None:
-        raise UsageError(
-            "nothing can be imagined without a language world model: name its URL (model_url, or"
-            " AGENTWORLD_MODEL_URL), or choose predictor='computed'."
-        )
-    scenario = world.scenario
-    imaginer = world.model.imaginer(scenario.to_prompt_context(), scenario.model.limits())
-    return [ModelEngine(imaginer)]
-
-
 def call_of(call: Any) -> ToolCall:
     """A call of an `AIMessage`, as a world takes it."""
     return ToolCall(call["name"], call["args"], call["id"] or "")
 
 
 def scenario_of(named: str | None, default: Scenario | Path | str) -> Scenario:
-    """The scenario of a new world.
-
-    Args:
-        named: What the configuration says. It may come from anybody who reaches the server, so it can
-            name what is installed, and no file.
-        default: What the graph was built with.
+    """The scenario of a new world: the one that the configuration names, or what the graph was built with. The
+    configuration may come from anybody who reaches the server, so it can name what is installed, and no file.
 
     Raises:
         ScenarioError: there is none of that name, or it is invalid.

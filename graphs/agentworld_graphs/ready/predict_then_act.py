@@ -38,7 +38,7 @@ from agentworld_graphs.ready._agent import (
     agent_of,
     name_of,
 )
-from agentworld_graphs.ready._worlds import call_of, imagining, temporary_fork
+from agentworld_graphs.ready._worlds import call_of, temporary_fork
 from agentworld_sim import (
     AccessRefused,
     AgentworldError,
@@ -101,12 +101,6 @@ async def goals_then_errors(fork: World, turns: Sequence[Turn]) -> float:
 async def fewest_errors(fork: World, turns: Sequence[Turn]) -> float:
     """A scorer for what is imagined, which changes no files that goals could be checked in."""
     return -float(sum(turn.observation.is_error for turn in turns))
-
-
-def failed_prediction(call: Any, error: Exception) -> Prediction:
-    """The prediction of a call that has no turn on the fork."""
-    text = str(error)
-    return Prediction(call=call, text=text, is_error=True, refused=[text], score=NO_ANSWER)
 
 
 def prediction_of(call: Any, turn: Turn, score: float) -> Prediction:
@@ -188,9 +182,8 @@ class PredictSteps(Steps):
         computed = (settings.predictor or ("imagined" if world.model else "computed")) == "computed"
         judged = self.scorer or (goals_then_errors if computed else fewest_errors)
         call, turns, said = first, list[Turn](), list[BaseMessage](state["messages"])
-        with interrupting():
-            engines = None if computed else imagining(world)
-        async with temporary_fork(world, state.get("sim_ref", world.root), engines=engines) as fork:
+        at = state.get("sim_ref", world.root)
+        async with temporary_fork(world, at, imagined=not computed) as fork:
             try:
                 for step in range(settings.depth):
                     with interrupting(but=NO_TURN):
@@ -207,7 +200,10 @@ class PredictSteps(Steps):
                     call = following[0]
             except NO_TURN as error:
                 if not turns:
-                    return failed_prediction(first, error)
+                    why = str(error)
+                    return Prediction(
+                        call=first, text=why, is_error=True, refused=[why], score=NO_ANSWER
+                    )
             with interrupting(AgentworldError):
                 return prediction_of(first, turns[0], await judged(fork, turns))
 
