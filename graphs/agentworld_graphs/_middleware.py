@@ -166,7 +166,7 @@ class SimulatedTools(AgentMiddleware[SimulatedToolsState, Any, Any]):
         refusals.lines += [refusal_of(name) for name in sides if name is not None]
         tools = [tool for tool in request.tools if not isinstance(tool, dict)]
         refusals.lines += [shell for tool in tools if (shell := starts_real_shell(tool))]
-        self._choice.all_of(tools, messages_key="messages", refusals=refusals)
+        self._choice.all_of(tools, refusals)
         refusals.raise_if_any(consequence="the model was not asked")
 
     def _require_innermost(self, request: ToolCallRequest, handler: object) -> None:

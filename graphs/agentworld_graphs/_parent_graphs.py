@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from langchain_core.messages import BaseMessage
 from langgraph.config import get_config
@@ -23,6 +23,9 @@ from langgraph.prebuilt import ToolRuntime
 from agentworld_graphs._thread_refs import CHANNEL, HIDDEN_CHANNEL, join_tips, marks_of, ref_in
 from agentworld_sim import WorldRef
 from agentworld_sim.runtime.sync import in_sync_call
+
+if TYPE_CHECKING:
+    from agentworld_graphs._call_order import CallSequence
 
 RUNNER_KEY = "__pregel_call"
 """In a task's config: a `partial` whose first argument is a weak reference to the task, and whose
@@ -148,38 +151,32 @@ def parent_graphs(config: Mapping[str, Any] | None = None) -> list[ParentGraph]:
             return found or [ParentGraph(configurable, None, None)]
 
 
-class Follows(Protocol):
-    """What stands at a point of a world's history."""
-
-    tip: WorldRef
-    written: WorldRef | None
-    """What was written last for it. Anything else that is found there is another's."""
-
-
 _guard = threading.Lock()
 
 
-def write_ref(what: Follows, graphs: Sequence[ParentGraph], copied: Iterable[ParentGraph]) -> None:
+def write_ref(
+    chain: CallSequence, graphs: Sequence[ParentGraph], copied: Iterable[ParentGraph]
+) -> None:
     """Writes where the world stands into the states of graphs, the one place where that is done: of the nearest of
     `graphs` that has the channel `sim_ref`, and of the nearest of `copied` that `simulate_graph` made."""
     with _guard:
-        what.written = what.tip
+        chain.written = chain.tip
         home = next((one for one in graphs if one.has()), None)
         if home is not None:
-            home.send(what.tip)
+            home.send(chain.tip)
         copy = copy_among(copied)
         if copy is not None:
             before, written = (copy.read(HIDDEN_CHANNEL, fresh=fresh) for fresh in (False, True))
             # A function may call several agents at once: each of them is a branch.
-            copy.send(join_tips(before, (written, what.tip)), HIDDEN_CHANNEL)
+            copy.send(join_tips(before, (written, chain.tip)), HIDDEN_CHANNEL)
 
 
-def follow_writes(what: Follows, graph: ParentGraph, channel: str = CHANNEL) -> None:
+def follow_writes(chain: CallSequence, graph: ParentGraph, channel: str = CHANNEL) -> None:
     """Goes on where others, an agent that was called for example, have left the world in the same task."""
     with _guard:
         here = graph.read(channel)
-        if here and here not in (graph.read(channel, fresh=False), what.written):
-            what.tip = here
+        if here and here not in (graph.read(channel, fresh=False), chain.written):
+            chain.tip = here
 
 
 def copy_among(graphs: Iterable[ParentGraph]) -> ParentGraph | None:

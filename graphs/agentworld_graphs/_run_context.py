@@ -159,7 +159,8 @@ class SimulationWatch(BaseCallbackHandler):
     ) -> None:
         """A node, a graph or another chain begins."""
         self._begin(
-            run_id, _Run(_around(kwargs), (kwargs.get("metadata") or {}).get("langgraph_node"))
+            run_id,
+            _Run(_around(kwargs), cast("Any", kwargs.get("metadata") or {}).get("langgraph_node")),
         )
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -292,39 +293,29 @@ def reach_called_tools() -> Generator[None]:
     with _guard:
         _runs += 1
         if _runs == 1:
-            _replace_runs()
+            _replaced.extend(map(_replace_method, ("run", "arun")))
     try:
         yield
     finally:
         with _guard:
             _runs -= 1
-            if _runs == 0:
-                _put_back_runs()
+            while _replaced and not _runs:
+                name, original, ours = _replaced.pop()
+                # Somebody may have put something on top, which ours stays under: it changes nothing there.
+                if getattr(BaseTool, name) is ours:
+                    setattr(BaseTool, name, original)
 
 
-def _replace_runs() -> None:
-    for name in ("run", "arun"):
-        original = getattr(BaseTool, name)
+def _replace_method(name: str) -> tuple[str, Any, Any]:
+    original = getattr(BaseTool, name)
 
-        @wraps(original)
-        def run_or_ask(
-            self: BaseTool, *args: Any, _name: str = name, _own: Any = original, **kwargs: Any
-        ) -> Any:
-            tool = tool_in_place_of(self, kwargs.get("callbacks"))
-            if tool is self:
-                return _own(self, *args, **kwargs)
-            return getattr(tool, _name)(*args, **kwargs)
+    @wraps(original)
+    def run_or_ask(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
+        tool = tool_in_place_of(self, kwargs.get("callbacks"))
+        return (original if tool is self else getattr(type(tool), name))(tool, *args, **kwargs)
 
-        setattr(BaseTool, name, run_or_ask)
-        _replaced.append((name, original, run_or_ask))
-
-
-def _put_back_runs() -> None:
-    for name, original, ours in _replaced:
-        # Somebody may have put something on top, which ours stays under: it changes nothing there.
-        if getattr(BaseTool, name) is ours:
-            setattr(BaseTool, name, original)
-    _replaced.clear()
+    setattr(BaseTool, name, run_or_ask)
+    return name, original, run_or_ask
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from langchain.agents.middleware import (
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException
 from langgraph.runtime import Runtime
-from pydantic import PrivateAttr
+from pydantic import Field
 
 from agentworld_graphs._interruption import interrupting
 from agentworld_graphs._middleware import SimulatedToolsState
@@ -33,7 +33,6 @@ from agentworld_sim.toolkits import known_tools
 
 if TYPE_CHECKING:
     from langchain.agents.middleware._execution import BaseExecutionPolicy
-    from langchain.agents.middleware._redaction import ResolvedRedactionRule
 
     from agentworld_graphs._call_order import CallAnswer
 
@@ -114,17 +113,17 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         # The real tool raises what it does not say.
         tool.handle_tool_error = False
         policy: Any = execution_policy or HostExecutionPolicy()
-        tool._session = {
+        tool.session = {
             **_settings_of(policy, startup_timeout=30.0),
             **({} if workspace_root is None else {"workspace_root": str(workspace_root)}),
             **({"env": {name: str(value) for name, value in env.items()}} if env else {}),
         }
         if startup_commands:
-            tool._session["startup_commands"] = _several(startup_commands)
-        tool._limits = _settings_of(
+            tool.session["startup_commands"] = _several(startup_commands)
+        tool.limits = _settings_of(
             policy, command_timeout=30.0, max_output_lines=100, max_output_bytes=None
         )
-        tool._redaction = [rule.resolve() for rule in redaction_rules or ()]
+        tool.redaction = [rule.resolve() for rule in redaction_rules or ()]
         self._tool = tool
         self.tools = [tool]
 
@@ -148,7 +147,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         self, state: SimulatedToolsState, runtime: Runtime[Any]
     ) -> dict[str, Any] | None:
         """As `before_agent`."""
-        turn = await self._step({"restart": True, **self._tool._session}, state, None)
+        turn = await self._step({"restart": True, **self._tool.session}, state, None)
         if turn.observation.is_error:
             failed: Any = turn.observation.structured
             raise RuntimeError(
@@ -168,7 +167,7 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         """As `after_agent`."""
         at: WorldRef | None = None
         for command in self._shutdown_commands:
-            turn = await self._step({"command": command, **self._tool._limits}, state, at)
+            turn = await self._step({"command": command, **self._tool.limits}, state, at)
             at = turn.ref
             if turn.observation.is_error:
                 logger.warning("Shutdown command '%s' failed: %s", command, turn.observation.text)
@@ -213,17 +212,17 @@ BINDING = "langchain/shell-session"
 class SimulatedShellTool(SimulatedTool):
     """A shell session's tool, whose limits the agent is not shown."""
 
-    _session: dict[str, Any] = PrivateAttr(default_factory=dict[str, Any])
+    session: dict[str, Any] = Field(default_factory=dict[str, Any], exclude=True, repr=False)
     """What a session is started with."""
-    _limits: dict[str, Any] = PrivateAttr(default_factory=dict[str, Any])
+    limits: dict[str, Any] = Field(default_factory=dict[str, Any], exclude=True, repr=False)
     """Of every command."""
-    _redaction: Sequence[ResolvedRedactionRule] = PrivateAttr(default=())
+    redaction: Sequence[Any] = Field(default=(), exclude=True, repr=False)
 
     def _arguments(self, parsed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
         asked = super()._arguments(parsed, given)
         if asked.get("restart"):
-            return {"restart": True, **self._session}
-        return {"command": asked.get("command"), **self._limits}
+            return {"restart": True, **self.session}
+        return {"command": asked.get("command"), **self.limits}
 
     def _message(
         self,
@@ -244,7 +243,7 @@ class SimulatedShellTool(SimulatedTool):
             raise ToolException(str(content))
         text, status = str(content), "error" if error else "success"
         matches: dict[str, Any] = {}
-        for rule in self._redaction if not told.get("timed_out") else ():
+        for rule in self.redaction if not told.get("timed_out") else ():
             try:
                 text, found = rule.apply(text)
             except PIIDetectionError as blocked:

@@ -49,6 +49,9 @@ from agentworld_sim.supports_world import HoldsWorld
 
 Runtime = ToolRuntime[Any, Any]
 
+MESSAGES = "messages"
+"""Where a graph's state has its messages, for a tool node that is not ours. Ours say so themselves."""
+
 RUNTIME_ARGUMENT = "agentworld_runtime"
 """The argument in which a tool node gives us its runtime. Never shown, never recorded."""
 
@@ -68,7 +71,6 @@ class SimulatedTool(StructuredTool):
     _start: WorldRef = PrivateAttr()
     _real_injected: frozenset[str] = PrivateAttr(default=frozenset())
     _shown: frozenset[str] | None = PrivateAttr(default=None)
-    _messages_key: str = PrivateAttr(default="messages")
     _refusal: AgentworldError | None = PrivateAttr(default=None)
     _runtime: Runtime | None = PrivateAttr(default=None)
 
@@ -79,7 +81,6 @@ class SimulatedTool(StructuredTool):
         world: World,
         *,
         refusal: AgentworldError | None = None,
-        messages_key: str = "messages",
         start: WorldRef | None = None,
     ) -> SimulatedTool:
         """For this package; use `simulate`. A `refusal` is what every call fails with."""
@@ -95,7 +96,6 @@ class SimulatedTool(StructuredTool):
         made._start = start or world.ref
         made._real_injected = real._injected_args_keys
         made._shown = _visible_arguments(real)
-        made._messages_key = messages_key
         made._refusal = refusal
         return made
 
@@ -161,7 +161,7 @@ class SimulatedTool(StructuredTool):
         }
 
     def _will_not_ask(self, runtime: Runtime) -> None:
-        entered = self._handle.enter_node(runtime, self._messages_key, self._start)
+        entered = self._handle.enter_node(runtime, MESSAGES, self._start)
         if entered is not None:
             attempt, call = entered.attempt, entered.site.call
             attempt.arrived.add(call)
@@ -171,7 +171,7 @@ class SimulatedTool(StructuredTool):
     async def _enter(self, call: ToolCall, runtime: Runtime | None) -> EnclosingCall | None:
         """The call where it stands: in a tool node, in a task of the functional API, or nowhere."""
         if runtime is not None:
-            return self._handle.enter_node(runtime, self._messages_key, self._start)
+            return self._handle.enter_node(runtime, MESSAGES, self._start)
         graphs = parent_graphs()
         copy = copy_among(graphs)
         task = site_in_task(self.name, call.id)
@@ -307,7 +307,6 @@ def simulate_in(
     *,
     binds_to: str | None = None,
     access: ToolAccess = "simulate",
-    messages_key: str = "messages",
     start: WorldRef | None = None,
 ) -> SimulatedTool:
     """`simulate` for the tools of a node."""
@@ -318,7 +317,7 @@ def simulate_in(
         refusal = AccessRefused(
             f"{real.name!r} is refused: access={{{real.name!r}: 'refuse'}} says so."
         )
-    return SimulatedTool.of(real, world, refusal=refusal, messages_key=messages_key, start=start)
+    return SimulatedTool.of(real, world, refusal=refusal, start=start)
 
 
 def _visible_arguments(real: BaseTool) -> frozenset[str] | None:

@@ -393,8 +393,7 @@ class GraphInspection:
         for node in real:
             own = list(node.tools_by_name.values())
             self.refusals.lines += [shell for tool in own if (shell := starts_real_shell(tool))]
-            key: str = node._messages_key  # pyright: ignore[reportPrivateUsage]  as `simulated_copy` does
-            self._choice.all_of(own, messages_key=key, refusals=self.refusals)
+            self._choice.all_of(own, self.refusals)
 
     @property
     def found(self) -> bool:

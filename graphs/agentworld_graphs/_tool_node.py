@@ -23,7 +23,7 @@ from agentworld_graphs._run_context import (
     running,
     watch_from_here,
 )
-from agentworld_graphs._simulate import SimulatedTool
+from agentworld_graphs._simulate import MESSAGES, SimulatedTool
 from agentworld_graphs._thread_refs import MARK, Mark, messages_in
 from agentworld_graphs._tool_selection import NodeTools, Refusals, ToolSelection
 from agentworld_graphs._world_handle import EnclosingCall, ToolOptions, handle_of
@@ -48,7 +48,7 @@ class Interceptor:
         self,
         choice: ToolSelection,
         *,
-        messages_key: str = "messages",
+        messages_key: str = MESSAGES,
         tools: NodeTools | None = None,
         wrapper: Wrapper | None = None,
         async_wrapper: AsyncWrapper | None = None,
@@ -141,7 +141,7 @@ class Interceptor:
         if isinstance(tool, SimulatedTool):
             return tool
         if self._tools is None:
-            return self._choice.tool_for(tool, messages_key=self._key)
+            return self._choice.tool_for(tool)
         if tool is self._tools.given.get(tool.name):
             return self._tools.run[tool.name]
         raise AccessRefused(
@@ -250,14 +250,13 @@ class SimToolNode(ToolNode):
         own = {name: given.pop(name) for name in ToolNodeOptions.__annotations__ if name in given}
         choice = ToolSelection(world, **given)
         self._world = choice.world
-        key = own.get("messages_key", "messages")
         refusals = Refusals()
-        chosen = choice.all_of(tools, messages_key=key, refusals=refusals)
+        chosen = choice.all_of(tools, refusals)
         choice.require_known(chosen.given)
         refusals.raise_if_any(consequence="the node was not made")
         interceptor = Interceptor(
             choice,
-            messages_key=key,
+            messages_key=own.get("messages_key", MESSAGES),
             tools=chosen,
             wrapper=wrap_tool_call,
             async_wrapper=awrap_tool_call,

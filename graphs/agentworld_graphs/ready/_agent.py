@@ -132,7 +132,7 @@ class Agent:
         """The world of a thread, of whose state the graph gave the id."""
         url = settings.model_url if settings else None
         with interrupting():
-            return await worlds.find(state.get("world", ""), model_url=url, **self._of_world)
+            return await worlds.open(state.get("world", ""), url, **self._of_world)
 
     @property
     def _of_world(self) -> dict[str, Any]:
@@ -174,9 +174,7 @@ class Agent:
                     f" is for {self.scenario!r}. Name a model that can act: agent_model='openai:gpt-5',"
                     " for example."
                 )
-            world = await worlds.create(
-                scenario, seed=settings.seed, model_url=settings.model_url, **self._of_world
-            )
+            world = await worlds.open(scenario, settings.model_url, settings.seed, **self._of_world)
         update: dict[str, Any] = {"world": world.id, "sim_ref": world.ref}
         if not state["messages"]:
             update["messages"] = [HumanMessage(scenario.instruction)]

@@ -49,32 +49,29 @@ class OpenWorlds:
         self._guard = threading.Lock()
         self._held: OrderedDict[tuple[str, str, str | None], World] = OrderedDict()
 
-    async def create(
-        self, scenario: Scenario, *, seed: int | None, model_url: str | None, **options: Any
+    async def open(
+        self, id: str | Scenario, model_url: str | None, seed: int | None = None, **options: Any
     ) -> World:
-        """A new world of a scenario, with other options of `World.create`."""
-        model, store = await asyncio.to_thread(_model_and_store, model_url)
-        world = await World.create(scenario, seed=seed, store=store, model=model, **options)
-        return self._hold(world, model_url)
-
-    async def find(self, id: str, *, model_url: str | None, **options: Any) -> World:
-        """The world of a thread that was begun before.
+        """The world of a thread that was begun before, or a new one of a scenario, with other options of
+        `World.create`.
 
         Raises:
             UnknownWorldError: it is gone.
         """
-        model, store = await asyncio.to_thread(_model_and_store, model_url)
+        model, store = await asyncio.to_thread(lambda: (model_at(model_url), store_of_process()))
+        options |= {"store": store, "model": model}
+        if isinstance(id, Scenario):
+            return self._hold(await World.create(id, seed=seed, **options), model_url)
         with self._guard:
             held = self._held.get((_where(), id, model_url))
         try:
-            held = held or await World.open(id, store=store, model=model, **options)
+            return self._hold(held or await World.open(id, **options), model_url)
         except UnknownWorldError:
             raise UnknownWorldError(
                 f"the world {id!r} of this thread is not in the store any more. Worlds are kept in"
                 " memory, and end with the process, unless AGENTWORLD_STORE names a file or a"
                 " database for them. Begin a new thread."
             ) from None
-        return self._hold(held, model_url)
 
     async def close(self) -> None:
         """Closes all. Their threads open them again when they go on."""
@@ -179,10 +176,6 @@ def model_at(url: str | None) -> WorldModel | None:
         if not is_loopback(host):
             variables.pop("AGENTWORLD_API_KEY", None)
     return WorldModel.find(url=url, environment=variables)
-
-
-def _model_and_store(url: str | None) -> tuple[WorldModel | None, WorldStore]:
-    return model_at(url), store_of_process()
 
 
 def store_of_process() -> WorldStore:

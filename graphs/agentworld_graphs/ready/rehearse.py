@@ -89,18 +89,6 @@ async def rehearse_call(world: World, call: Any, at: WorldRef) -> Rehearsal | No
         )
 
 
-def question(seen: Rehearsal, real: bool, word: str, note: str) -> dict[str, Any]:
-    """What a person is shown."""
-    return {
-        "question": f"Run {seen['call']['name']} {'for real' if real else 'in the world'}?",
-        **seen,
-        "runs": "for real" if real else "in the world",
-        "note": note,
-        "to_approve": {"approve": word},
-        "to_refuse": {"refuse": "your reason, for the agent"},
-    }
-
-
 def open_calls(state: State) -> list[Any]:
     """The calls of the agent's last message that have no answer yet."""
     answered: set[str] = set()
@@ -155,7 +143,17 @@ class RehearseSteps(Steps):
         for number in count(1):
             # Whoever approves, approves of this: what runs, where, and as which try.
             word = name_of(call, state, "real" if real else "world", number)
-            said: object = interrupt(question(seen, real, word, note))
+            runs = "for real" if real else "in the world"
+            said: object = interrupt(
+                {
+                    "question": f"Run {call['name']} {runs}?",
+                    **seen,
+                    "runs": runs,
+                    "note": note,
+                    "to_approve": {"approve": word},
+                    "to_refuse": {"refuse": "your reason, for the agent"},
+                }
+            )
             answer = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
             if "refuse" in answer:
                 text = f"The user refused this call: {answer['refuse'] or 'no reason given'}"
