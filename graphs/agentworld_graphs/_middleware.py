@@ -220,15 +220,14 @@ def inside_of(handler: object) -> list[object]:
 
 def unknown_to_us(inner: Iterable[object]) -> list[str]:
     """The names of those that might answer a call themselves or run another tool."""
-    kinds: list[type[object]] = [type(one) for one in inner]
-    return [kind.__name__ for kind in kinds if not _is_harmless(kind)]
-
-
-def _is_harmless(kind: type[object]) -> bool:
-    home = kind.__module__
-    if issubclass(kind, LLMToolEmulator) or not issubclass(kind, AgentMiddleware):
-        return False
-    return home.startswith(HARMLESS) and home != DECORATED
+    return [
+        kind.__name__
+        for kind in map(type, inner)
+        if issubclass(kind, LLMToolEmulator)
+        or not issubclass(kind, AgentMiddleware)
+        or not kind.__module__.startswith(HARMLESS)
+        or kind.__module__ == DECORATED
+    ]
 
 
 def _owners(function: Any, seen: set[int]) -> Iterator[object]:

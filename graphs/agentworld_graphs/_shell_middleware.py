@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from langchain.agents.middleware import (
@@ -26,7 +27,7 @@ from agentworld_graphs._thread_refs import CHANNEL, ref_in
 from agentworld_graphs._tool_node import AsyncExecute, Execute, Interceptor, Result
 from agentworld_graphs._tool_selection import ToolSelection
 from agentworld_graphs._world_handle import WorldOptions, handle_of
-from agentworld_sim import ToolCall, ToolSpec, Turn, World, WorldRef
+from agentworld_sim import ToolCall, Turn, World, WorldRef
 from agentworld_sim.runtime.sync import run_sync
 from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits import known_tools
@@ -100,14 +101,10 @@ class SimulatedShellMiddleware(AgentMiddleware[SimulatedToolsState, Any, Any]):
         self._choice = ToolSelection(world, **options)
         self._interceptor = Interceptor(self._choice)
         self._shutdown_commands = _several(shutdown_commands)
-        binding = known_tools()[BINDING]
-        spec = ToolSpec(
-            name=tool_name,
-            description=real.tools[0].description,
-            input_schema=binding.input_schema,
-            binds_to=BINDING,
+        spec = known_tools()[BINDING].spec
+        handle_of(self.world).bind(
+            replace(spec, name=tool_name, description=real.tools[0].description)
         )
-        handle_of(self.world).bind(spec)
         tool = SimulatedShellTool.of(real.tools[0], self.world, start=self._choice.start)
         assert isinstance(tool, SimulatedShellTool)
         # The real tool raises what it does not say.

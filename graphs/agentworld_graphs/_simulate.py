@@ -120,12 +120,8 @@ class SimulatedTool(StructuredTool):
         return await super().arun(tool_input, *args, **self._with_metadata(kwargs))
 
     def _with_metadata(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        metadata: dict[str, Any] = options.get("metadata") or {}
-        return {
-            **options,
-            "metadata": {**metadata, **start_metadata(self.world)},
-            "tags": [*(options.get("tags") or ()), SIMULATED],
-        }
+        metadata = {**(options.get("metadata") or {}), **start_metadata(self.world)}
+        return {**options, "metadata": metadata, "tags": [*(options.get("tags") or ()), SIMULATED]}
 
     @cached_property
     def _injected_args_keys(self) -> frozenset[str]:

@@ -416,15 +416,11 @@ class GraphInspection:
                 self._called.append(one)
                 method = own_method_of(one)
                 if method is not None and not self._choice.may_run(one.name):
-                    self._refuse(
+                    self.refusals.lines.append(
                         f"the node {where!r} calls the tool {one.name!r}, whose class has a"
                         f" {method!r} of its own that nothing can take the place of. Define `_run`"
                         " and `_arun` instead, give the tool to a ToolNode, or let it run"
                         f" (access={{{one.name!r}: 'real'}})."
                     )
             elif (reason := trouble_of(one)) is not None:
-                self._refuse(f"the node {where!r}: {reason}")
-
-    def _refuse(self, line: str) -> None:
-        if line not in self.refusals.lines:
-            self.refusals.lines.append(line)
+                self.refusals.lines.append(f"the node {where!r}: {reason}")

@@ -73,7 +73,8 @@ class Interceptor:
         """As `run`."""
 
         async def swapped(inner: ToolCallRequest) -> Result:
-            return await self._aexecute(inner, execute)
+            with self._swap(inner) as allowed:
+                return await execute(allowed)
 
         with self._in_order(request) as checked:
             if self._async_wrapper is not None:
@@ -91,29 +92,32 @@ class Interceptor:
             )
 
     def _execute(self, request: ToolCallRequest, execute: Execute) -> Result:
-        swapped = self._swap(request)
-        with self._let_through(swapped):
+        with self._swap(request) as swapped:
             return execute(swapped)
 
-    async def _aexecute(self, request: ToolCallRequest, execute: AsyncExecute) -> Result:
-        swapped = self._swap(request)
-        with self._let_through(swapped):
-            return await execute(swapped)
-
     @contextmanager
-    def _let_through(self, request: ToolCallRequest) -> Generator[None]:
-        """Lets a real tool run that may. What is called inside of it is still simulated."""
-        tool, config = request.tool, _runtime(request).config
-        if tool is None or isinstance(tool, SimulatedTool):
+    def _swap(self, request: ToolCallRequest) -> Generator[ToolCallRequest]:
+        """The request with the tool that may run. What a real one calls is still simulated.
+
+        Raises:
+            SimulationInterrupted: none may.
+        """
+        tool, runtime = request.tool, _runtime(request)
+        with interrupting(AgentworldError):
+            run = tool and self._tool_for(tool)
+        if self._tools is None and isinstance(run, SimulatedTool):
+            run = run.in_call(runtime)
+        swapped = request if run is tool else request.override(tool=run)
+        if run is None or isinstance(run, SimulatedTool):
             if self._tools is None:
                 # What stands inside of a middleware of ours may still replace the tool by a real one.
-                watch_from_here(config, self._choice)
-            yield
+                watch_from_here(runtime.config, self._choice)
+            yield swapped
             return
-        watch = watch_from_here(config, self._choice)
+        watch = watch_from_here(runtime.config, self._choice)
         reach_nested_nodes()
-        with reach_called_tools(), running(watch), let_through(tool.name):
-            yield
+        with reach_called_tools(), running(watch), let_through(run.name):
+            yield swapped
 
     def _as_given(self, request: ToolCallRequest) -> ToolCallRequest:
         """The request with the user's own tool, for the user's own wrapper."""
@@ -121,21 +125,6 @@ class Interceptor:
             return request
         given = self._tools.given.get(request.tool.name)
         return request if given is None else request.override(tool=given)
-
-    def _swap(self, request: ToolCallRequest) -> ToolCallRequest:
-        """The request with the tool that may run.
-
-        Raises:
-            SimulationInterrupted: none may.
-        """
-        tool = request.tool
-        if tool is None:
-            return request
-        with interrupting(AgentworldError):
-            run = self._tool_for(tool)
-        if self._tools is None and isinstance(run, SimulatedTool):
-            run = run.in_call(_runtime(request))
-        return request if run is tool else request.override(tool=run)
 
     def _tool_for(self, tool: BaseTool) -> BaseTool:
         if isinstance(tool, SimulatedTool):
