@@ -16,8 +16,7 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
-from agentworld_graphs._call_site import CallSite, digest
-from agentworld_graphs._parent_graphs import AnyFuture
+from agentworld_graphs._call_site import AnyFuture, CallSite, digest
 from agentworld_graphs._thread_refs import Mark, remember_parents
 from agentworld_sim import Observation, ToolCall, Turn, WorldRef
 from agentworld_sim.runtime.locks import TurnLock
@@ -247,14 +246,10 @@ async def wait_for(futures: Iterable[AnyFuture], *, timeout_s: float | None = No
 def _wake(loop: asyncio.AbstractEventLoop, future: AnyFuture) -> asyncio.Future[None]:
     woken: asyncio.Future[None] = loop.create_future()
 
-    def wake() -> None:
-        if not woken.done():
-            woken.set_result(None)
-
     def tell(_: Any) -> None:
         # The loop may be closed by then, when whoever waited was cancelled.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(wake)
+            loop.call_soon_threadsafe(lambda: woken.done() or woken.set_result(None))
 
     future.add_done_callback(tell)
     return woken

@@ -27,15 +27,15 @@ from deepagents.backends.protocol import (
 from langgraph.errors import GraphBubbleUp
 
 from agentworld_graphs._call_order import wait_for
-from agentworld_graphs._call_site import CallSite
-from agentworld_graphs._interruption import interrupting
-from agentworld_graphs._parent_graphs import (
+from agentworld_graphs._call_site import (
     CHECKPOINTER_KEY,
+    CallSite,
     follow_writes,
     parent_graphs,
     sent_call,
     write_ref,
 )
+from agentworld_graphs._interruption import interrupting
 from agentworld_graphs._thread_refs import SimState
 from agentworld_graphs._world_handle import (
     EnclosingCall,

@@ -16,15 +16,17 @@ from pydantic import BaseModel, PrivateAttr
 from pydantic_core import to_jsonable_python
 
 from agentworld_graphs._call_order import CallAnswer
-from agentworld_graphs._call_site import delta_reader, site_in_function, site_in_task
-from agentworld_graphs._interruption import SimulationInterrupted, as_ours
-from agentworld_graphs._parent_graphs import (
+from agentworld_graphs._call_site import (
     copy_among,
+    delta_reader,
     follow_writes,
     parent_graphs,
     ref_of_function,
     ref_of_thread,
+    site_in_function,
+    site_in_task,
 )
+from agentworld_graphs._interruption import SimulationInterrupted, as_ours
 from agentworld_graphs._thread_refs import HIDDEN_CHANNEL, MARK, Mark
 from agentworld_graphs._world_handle import (
     EnclosingCall,
@@ -88,7 +90,7 @@ class SimulatedTool(StructuredTool):
             **{name: getattr(real, name) for name in KEPT},
             args_schema=real.args_schema or real.get_input_schema(),
             func=_unused,
-            coroutine=_unused_async,
+            coroutine=cast("Any", _unused),
             handle_tool_error=real.handle_tool_error or True,
         )
         made._handle = handle_of(world)
@@ -120,7 +122,7 @@ class SimulatedTool(StructuredTool):
         return await super().arun(tool_input, *args, **self._with_metadata(kwargs))
 
     def _with_metadata(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        metadata = {**(options.get("metadata") or {}), **start_metadata(self.world)}
+        metadata: Any = {**(options.get("metadata") or {}), **start_metadata(self.world)}
         return {**options, "metadata": metadata, "tags": [*(options.get("tags") or ()), SIMULATED]}
 
     @cached_property
@@ -251,10 +253,6 @@ class SimulatedTool(StructuredTool):
 def _unused(agentworld_runtime: Runtime | None = None) -> Any:
     """A tool node reads here that it is to give us its runtime."""
     raise AssertionError("a simulated tool answers in `_run`")
-
-
-async def _unused_async(agentworld_runtime: Runtime | None = None) -> Any:
-    raise AssertionError("a simulated tool answers in `_arun`")
 
 
 def simulate(

@@ -183,15 +183,11 @@ def _behind(tip: WorldRef, old: set[WorldRef]) -> set[WorldRef]:
     return found
 
 
-def _last(_: WorldRef, written: WorldRef) -> WorldRef:
-    return written
-
-
 class TipsChannel(BinaryOperatorAggregate[str]):
     """The channel `sim_ref`: what one task writes stands for itself; of several, the tips of all branches
     stay, in the order of the tasks."""
 
-    def __init__(self, typ: Any = str, operator: Any = _last) -> None:
+    def __init__(self, typ: Any = str, operator: Any = lambda _, written: written) -> None:
         super().__init__(typ, operator)
 
     def update(self, values: Sequence[str]) -> bool:

@@ -107,17 +107,18 @@ class Interceptor:
             run = tool and self._tool_for(tool)
         if self._tools is None and isinstance(run, SimulatedTool):
             run = run.in_call(runtime)
-        swapped = request if run is tool else request.override(tool=run)
+        if run is not None and run is not tool:
+            request = request.override(tool=run)
         if run is None or isinstance(run, SimulatedTool):
             if self._tools is None:
                 # What stands inside of a middleware of ours may still replace the tool by a real one.
                 watch_from_here(runtime.config, self._choice)
-            yield swapped
+            yield request
             return
         watch = watch_from_here(runtime.config, self._choice)
         reach_nested_nodes()
         with reach_called_tools(), running(watch), let_through(run.name):
-            yield swapped
+            yield request
 
     def _as_given(self, request: ToolCallRequest) -> ToolCallRequest:
         """The request with the user's own tool, for the user's own wrapper."""

@@ -20,8 +20,13 @@ from agentworld_graphs._call_order import (
     CallBatch,
     CallSequence,
 )
-from agentworld_graphs._call_site import CallSite, call_site_of
-from agentworld_graphs._parent_graphs import parent_graphs, ref_of_node, write_ref
+from agentworld_graphs._call_site import (
+    CallSite,
+    call_site_of,
+    parent_graphs,
+    ref_of_node,
+    write_ref,
+)
 from agentworld_graphs._thread_refs import remember_parents
 from agentworld_sim import (
     Access,
@@ -85,7 +90,8 @@ class WorldHandle:
             UsageError: `binds_to` names nothing, or the world has another tool of that name already.
         """
         here = self._specs.get(spec.name)
-        if here is not None and not _same(here, spec):
+        known = here and (here.input_schema, here.binds_to)
+        if known not in (None, (spec.input_schema, spec.binds_to)):
             raise UsageError(
                 f"the world {self.world.id!r} already answers a tool {spec.name!r} with another"
                 " schema or binding. Give one of the two another name, or give it a world of its"
@@ -233,8 +239,7 @@ class WorldHandle:
             if chain.recalled:
                 return
             await self._merge_tips(chain)
-            known = chain.may_be_known(resumed)
-            asked = await self.world.asked(chain.name) if known else []
+            asked = await self.world.asked(chain.name) if chain.may_be_known(resumed) else []
             if not asked and resumed and site.written is not None:
                 # A thread that was copied brings the answers along, but not who asked for them.
                 chain.follow(one for one in await site.written() if one["world"] == self.world.id)
@@ -360,7 +365,3 @@ def world_of(
     for name, value in (answers or {}).items():
         found.answer(name, value)
     return found
-
-
-def _same(one: ToolSpec, other: ToolSpec) -> bool:
-    return one.input_schema == other.input_schema and one.binds_to == other.binds_to

@@ -10,7 +10,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 import agentworld_graphs
-from agentworld_graphs import SimToolNode, _call_site, _parent_graphs
+from agentworld_graphs import SimToolNode, _call_site
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -53,18 +53,18 @@ async def test_langgraph_still_shows_what_a_resumed_run_goes_on_from(lab: Lab, g
     graph.invoke(go, lab.thread(), interrupt_before=["tools"])
     graph.invoke(None, lab.thread())
     resumed, later = seen
-    assert resumed[_parent_graphs.RESUMING_KEY] is True and not later.get(_call_site.RESUMING_KEY)
+    assert resumed[_call_site.RESUMING_KEY] is True and not later.get(_call_site.RESUMING_KEY)
     for one in seen:
-        assert one[_parent_graphs.CHECKPOINTER_KEY] is saver
-        assert [*one[_parent_graphs.CHECKPOINTS_KEY]] == [""]
-        assert one[_parent_graphs.READ_KEY]("messages")[0].content == "go"
+        assert one[_call_site.CHECKPOINTER_KEY] is saver
+        assert [*one[_call_site.CHECKPOINTS_KEY]] == [""]
+        assert one[_call_site.READ_KEY]("messages")[0].content == "go"
 
 
 @pytest.mark.parametrize("sent", [False, True])
 async def test_without_that_calls_are_still_answered(
     lab: Lab, go: Any, sent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_parent_graphs, "RUNNER_KEY", "gone")
+    monkeypatch.setattr(_call_site, "RUNNER_KEY", "gone")
     graph = lab.agent(
         SimToolNode(lab.tools(), world=lab.world()), lab.adds("a", "b"), lab.asks(), sent=sent
     )

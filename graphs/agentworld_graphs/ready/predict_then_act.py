@@ -36,9 +36,10 @@ from agentworld_graphs.ready._agent import (
     State,
     Steps,
     agent_of,
+    call_of,
     name_of,
+    temporary_fork,
 )
-from agentworld_graphs.ready._worlds import call_of, temporary_fork
 from agentworld_sim import (
     AccessRefused,
     AgentworldError,

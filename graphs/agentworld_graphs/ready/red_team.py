@@ -27,8 +27,7 @@ from typing_extensions import TypedDict
 from agentworld_graphs._demo._agent import make_agent
 from agentworld_graphs._interruption import interrupting
 from agentworld_graphs._simulate_graph import simulate_graph
-from agentworld_graphs.ready._agent import Agent, Settings, State, Steps, agent_of
-from agentworld_graphs.ready._worlds import temporary_fork
+from agentworld_graphs.ready._agent import Agent, Settings, State, Steps, agent_of, temporary_fork
 from agentworld_sim import (
     AgentworldError,
     Answer,

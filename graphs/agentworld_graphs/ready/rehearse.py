@@ -37,9 +37,10 @@ from agentworld_graphs.ready._agent import (
     State,
     Steps,
     agent_of,
+    call_of,
     name_of,
+    temporary_fork,
 )
-from agentworld_graphs.ready._worlds import call_of, temporary_fork
 from agentworld_sim import World, WorldRef
 
 __all__ = ["Rehearsal", "build", "graph"]
