@@ -424,8 +424,6 @@ def structured_result(answer: Observation) -> Mapping[str, Any]:
 LINKS = 40
 """How many symbolic links are followed on the way to a file, as Linux does."""
 
-SUPERUSER = "root"
-
 
 async def download_from(world: World, path: str, ref: WorldRef | None) -> FileDownloadResponse:
     """The content of one file at a point of a world's history."""
@@ -438,15 +436,10 @@ async def download_from(world: World, path: str, ref: WorldRef | None) -> FileDo
         return FileDownloadResponse(path, error="is_directory" if real == "/" else "file_not_found")
     if entry.kind == "directory":
         return FileDownloadResponse(path, error="is_directory")
-    if not _may_read(entry, world.scenario.machine.user):
+    user = world.scenario.machine.user
+    if user != "root" and not entry.mode & (0o400 if entry.owner == user else 0o044):
         return FileDownloadResponse(path, error="permission_denied")
     return FileDownloadResponse(path, await world.read_file(real, at=ref))
-
-
-def _may_read(entry: FileEntry, user: str) -> bool:
-    if user == SUPERUSER:
-        return True
-    return bool(entry.mode & (0o400 if entry.owner == user else 0o044))
 
 
 def _without_links(files: Mapping[str, FileEntry], path: str) -> str | None:

@@ -36,6 +36,7 @@ from langgraph.prebuilt import ToolNode
 from agentworld_graphs._interruption import SimulationInterrupted
 from agentworld_graphs._simulate import METADATA_KEY, SimulatedTool
 from agentworld_graphs._tool_selection import ToolSelection
+from agentworld_graphs._world_handle import during
 from agentworld_graphs.tool_specs import provider_side_among, refusal_of
 from agentworld_sim import AccessRefused, AgentworldError, UsageError
 
@@ -218,23 +219,14 @@ _running: ContextVar[SimulationWatch | None] = ContextVar("agentworld_running", 
 register_configure_hook(_running, inheritable=True)
 
 
-@contextmanager
-def _during(variable: ContextVar[Any], value: object) -> Generator[None]:
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
-
-
 def running(watch: SimulationWatch) -> AbstractContextManager[None]:
     """What is called within it is part of a simulation."""
-    return _during(_running, watch)
+    return during(_running, watch)
 
 
 def let_through(name: str) -> AbstractContextManager[None]:
     """Lets one real tool run that may."""
-    return _during(_let_through, name)
+    return during(_let_through, name)
 
 
 def tool_in_place_of(tool: BaseTool, callbacks: object) -> BaseTool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -98,7 +98,10 @@ class WorldHandle:
                 " own (`world.fork()`)."
             )
         before = self.world.tools.get(spec.name)
-        bound = self.world.add_tools([spec])[0]
+        if before and before.access == "simulate" and _fits(before, spec):
+            bound = before
+        else:
+            bound = self.world.add_tools([spec])[0]
         guessed = well_known and (bound.binds_to or "").startswith(GUESSED)
         if bound.access == "simulate" and not guessed:
             self._specs[spec.name] = spec
@@ -264,20 +267,25 @@ class EnclosingCall:
     outer: tuple[EnclosingCall, ...]
     """All those of the same world, from the nearest on."""
 
-    @contextmanager
-    def running(self) -> Generator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """What is called from here on is called inside of this call: by an agent that is a tool."""
-        token = _within.set(self)
-        try:
-            yield
-        finally:
-            _within.reset(token)
+        return during(_within, self)
 
     def write_ref(self, config: Mapping[str, Any] | None = None) -> None:
         """Writes where the world stands now into the state of the graph that `config` is of."""
         graphs = parent_graphs(config)
         # A copy learns of a call inside of another when that one is through.
         write_ref(self.chain, graphs[:1], () if self.outer else graphs)
+
+
+@contextmanager
+def during(variable: ContextVar[Any], value: object) -> Generator[None]:
+    """Sets a context variable while it lasts."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 _within: ContextVar[EnclosingCall | None] = ContextVar("agentworld_within", default=None)
@@ -365,3 +373,9 @@ def world_of(
     for name, value in (answers or {}).items():
         found.answer(name, value)
     return found
+
+
+def _fits(bound: ToolSpec, spec: ToolSpec) -> bool:
+    """Whether a tool of the world is the one that is to be bound."""
+    same = (bound.description, bound.input_schema) == (spec.description, spec.input_schema)
+    return same and spec.binds_to in (None, bound.binds_to)

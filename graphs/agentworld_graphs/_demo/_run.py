@@ -27,9 +27,6 @@ from agentworld_sim.store.home import open_store
 from agentworld_sim.world import World
 from mcp import Client, StdioServerParameters
 
-RECURSION_LIMIT = 80
-"""Steps of the graph before a real model is stopped."""
-
 COLOURS = {
     "computed": "green",
     "imagined": "magenta",
@@ -104,12 +101,10 @@ class Trace:
 MAX_FILES = 20_000
 """Of the working directory, so that the proof does not take longer than the demo."""
 
-Fingerprint = dict[str, tuple[int, int, int]]
 
-
-def fingerprint(folder: Path) -> Fingerprint:
+def fingerprint(folder: Path) -> dict[str, tuple[int, int, int]]:
     """Mode, size and time of every file below `folder`, but for caches that Python writes itself."""
-    found: Fingerprint = {}
+    found: dict[str, tuple[int, int, int]] = {}
     for path in islice(folder.rglob("*"), MAX_FILES):
         if "__pycache__" not in path.parts and path.is_file():
             with suppress(OSError):
@@ -149,9 +144,8 @@ async def _run_agent(world: World, model: str | None, trace: Trace) -> None:
     # The one line that differs from an agent with real tools.
     graph: Any = simulate_graph(agent, world)
     question = {"messages": [("user", world.scenario.instruction)]}
-    async for update in graph.astream(
-        question, {"recursion_limit": RECURSION_LIMIT}, stream_mode="updates"
-    ):
+    # So many steps, before a real model is stopped.
+    async for update in graph.astream(question, {"recursion_limit": 80}, stream_mode="updates"):
         for change in update.values():
             for message in change["messages"]:
                 trace.message(message)

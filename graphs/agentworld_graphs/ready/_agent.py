@@ -301,11 +301,10 @@ class Agent:
         """The world of a thread, of whose state the graph gave the id."""
         url = settings.model_url if settings else None
         with interrupting():
-            return await worlds.open(state.get("world", ""), url, **self._of_world)
+            return await self._open(state.get("world", ""), url)
 
-    @property
-    def _of_world(self) -> dict[str, Any]:
-        return {"controls": self.controls, "answers": self.answers}
+    async def _open(self, id: str | Scenario, url: str | None, seed: int | None = None) -> World:
+        return await worlds.open(id, url, seed, controls=self.controls, answers=self.answers)
 
     def allowed_tools(self, asked: frozenset[str]) -> frozenset[str]:
         """The tools that may run for real in a run whose configuration asks for some.
@@ -343,7 +342,7 @@ class Agent:
                     f" is for {self.scenario!r}. Name a model that can act: agent_model='openai:gpt-5',"
                     " for example."
                 )
-            world = await worlds.open(scenario, settings.model_url, settings.seed, **self._of_world)
+            world = await self._open(scenario, settings.model_url, settings.seed)
         update: dict[str, Any] = {"world": world.id, "sim_ref": world.ref}
         if not state["messages"]:
             update["messages"] = [HumanMessage(scenario.instruction)]

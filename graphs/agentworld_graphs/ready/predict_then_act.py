@@ -104,17 +104,6 @@ async def fewest_errors(fork: World, turns: Sequence[Turn]) -> float:
     return -float(sum(turn.observation.is_error for turn in turns))
 
 
-def prediction_of(call: Any, turn: Turn, score: float) -> Prediction:
-    """The prediction of a call: its turn on the fork."""
-    return Prediction(
-        call=call,
-        text=turn.observation.text,
-        is_error=turn.observation.is_error,
-        refused=[verdict.reason for verdict in turn.checks if not verdict.accepted],
-        score=score,
-    )
-
-
 def grade(prediction: Prediction, answer: ToolMessage) -> Grade:
     """Holds a prediction against the answer that came."""
     # A model writes no newlines at the end.
@@ -206,7 +195,12 @@ class PredictSteps(Steps):
                         call=first, text=why, is_error=True, refused=[why], score=NO_ANSWER
                     )
             with interrupting(AgentworldError):
-                return prediction_of(first, turns[0], await judged(fork, turns))
+                score = await judged(fork, turns)
+        seen = turns[0].observation
+        refused = [verdict.reason for verdict in turns[0].checks if not verdict.accepted]
+        return Prediction(
+            call=first, text=seen.text, is_error=seen.is_error, refused=refused, score=score
+        )
 
     async def act(self, state: Thread, config: RunnableConfig, runtime: Runtime[Choosing]) -> Any:
         settings = Choosing.of(runtime)
