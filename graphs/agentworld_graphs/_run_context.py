@@ -331,12 +331,8 @@ def simulated_copy(node: ToolNode, choice: ToolSelection) -> ToolNode:
 
     made: Any = copy.copy(node)
     given: Any = node
-    interceptor = Interceptor(
-        choice,
-        messages_key=given._messages_key,
-        wrapper=given._wrap_tool_call,
-        async_wrapper=given._awrap_tool_call,
-    )
+    wrappers = given._wrap_tool_call, given._awrap_tool_call
+    interceptor = Interceptor(choice, given._messages_key, None, *wrappers)
     made._wrap_tool_call, made._awrap_tool_call = interceptor.run, interceptor.arun
     # What a node calls is bound to the node it was made for.
     made.func, made.afunc = made._func, made._afunc

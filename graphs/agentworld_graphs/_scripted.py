@@ -96,7 +96,8 @@ class ScriptedChatModel(BaseChatModel):
 
     def unused(self) -> list[AIMessage]:
         """The replies of the script that were never given, in any thread."""
-        return [reply for number, reply in enumerate(self._replies()) if number not in self._given]
+        replies = [message for message in self.script if isinstance(message, AIMessage)]
+        return [reply for number, reply in enumerate(replies) if number not in self._given]
 
     def bind_tools(
         self,
@@ -143,9 +144,6 @@ class ScriptedChatModel(BaseChatModel):
             if run_manager:
                 run_manager.on_llm_new_token(chunk.text, chunk=generation)
             yield generation
-
-    def _replies(self) -> list[AIMessage]:
-        return [message for message in self.script if isinstance(message, AIMessage)]
 
     def _reply(
         self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]] | None

@@ -122,7 +122,8 @@ class SimulatedTool(StructuredTool):
         return await super().arun(tool_input, *args, **self._with_metadata(kwargs))
 
     def _with_metadata(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        metadata: Any = {**(options.get("metadata") or {}), **start_metadata(self.world)}
+        told = cast("dict[str, Any]", options.get("metadata") or {})
+        metadata = {**told, **start_metadata(self.world)}
         return {**options, "metadata": metadata, "tags": [*(options.get("tags") or ()), SIMULATED]}
 
     @cached_property

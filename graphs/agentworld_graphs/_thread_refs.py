@@ -187,7 +187,7 @@ class TipsChannel(BinaryOperatorAggregate[str]):
     """The channel `sim_ref`: what one task writes stands for itself; of several, the tips of all branches
     stay, in the order of the tasks."""
 
-    def __init__(self, typ: Any = str, operator: Any = lambda _, written: written) -> None:
+    def __init__(self, typ: Any = str, operator: Any = lambda _, written: written) -> None:  # pyright: ignore[reportUnknownLambdaType]
         super().__init__(typ, operator)
 
     def update(self, values: Sequence[str]) -> bool:

@@ -47,7 +47,6 @@ class Interceptor:
     def __init__(
         self,
         choice: ToolSelection,
-        *,
         messages_key: str = MESSAGES,
         tools: NodeTools | None = None,
         wrapper: Wrapper | None = None,
@@ -244,13 +243,8 @@ class SimToolNode(ToolNode):
         chosen = choice.all_of(tools, refusals)
         choice.require_known(chosen.given)
         refusals.raise_if_any(consequence="the node was not made")
-        interceptor = Interceptor(
-            choice,
-            messages_key=own.get("messages_key", MESSAGES),
-            tools=chosen,
-            wrapper=wrap_tool_call,
-            async_wrapper=awrap_tool_call,
-        )
+        key = own.get("messages_key", MESSAGES)
+        interceptor = Interceptor(choice, key, chosen, wrap_tool_call, awrap_tool_call)
         super().__init__(  # pyright: ignore[reportUnknownMemberType]  its functions are untyped
             list(chosen.run.values()),
             **own,
