@@ -97,7 +97,7 @@ _END = object()
 
 
 @cache
-def _simulated(kind: type[Pregel[Any, Any, Any, Any]]) -> type[SimulatedGraph]:
+def _class_with_world(kind: type[Pregel[Any, Any, Any, Any]]) -> type[SimulatedGraph]:
     """A class of graphs, with a world."""
     if issubclass(kind, SimulatedGraph):
         return kind
@@ -144,11 +144,10 @@ def simulate_graph(
     )
     reach_nested_nodes()
     channels = cast("dict[str, Any]", graph.channels)  # pyright: ignore[reportUnknownMemberType]
-    made = graph.copy({"channels": {**channels, HIDDEN_CHANNEL: TipsChannel()}})
+    made: Any = graph.copy({"channels": {**channels, HIDDEN_CHANNEL: TipsChannel()}})
     made = made.with_config(callbacks=[SimulationWatch(choice, seen=found.found)])
-    copied = cast("SimulatedGraph", made)
-    copied.__class__ = _simulated(type(copied))
-    return copied
+    made.__class__ = _class_with_world(made.__class__)
+    return made
 
 
 @contextmanager

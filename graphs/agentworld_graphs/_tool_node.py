@@ -62,31 +62,31 @@ class Interceptor:
 
     def run(self, request: ToolCallRequest, execute: Execute) -> Result:
         """One call, through the user's wrapper if there is one."""
-        with self._in_order(request) as checked:
+        with self._in_order(request) as check:
             if self._wrapper is None:
-                return checked(self._execute(request, execute))
+                return check(self._execute(request, execute))
             given = self._as_given(request)
-            return checked(self._wrapper(given, lambda inner: self._execute(inner, execute)))
+            return check(self._wrapper(given, lambda inner: self._execute(inner, execute)))
 
     async def arun(self, request: ToolCallRequest, execute: AsyncExecute) -> Result:
         """As `run`."""
 
-        async def swapped(inner: ToolCallRequest) -> Result:
+        async def answer(inner: ToolCallRequest) -> Result:
             with self._swap(inner) as allowed:
                 return await execute(allowed)
 
-        with self._in_order(request) as checked:
+        with self._in_order(request) as check:
             if self._async_wrapper is not None:
-                return checked(await self._async_wrapper(self._as_given(request), swapped))
+                return check(await self._async_wrapper(self._as_given(request), answer))
             if self._wrapper is None:
-                return checked(await swapped(request))
+                return check(await answer(request))
             # A wrapper without an async twin would block the loop: it gets a thread.
             loop = asyncio.get_running_loop()
-            return checked(
+            return check(
                 await asyncio.to_thread(
                     self._wrapper,
                     self._as_given(request),
-                    lambda inner: asyncio.run_coroutine_threadsafe(swapped(inner), loop).result(),
+                    lambda inner: asyncio.run_coroutine_threadsafe(answer(inner), loop).result(),
                 )
             )
 
@@ -150,14 +150,14 @@ class Interceptor:
         attempt.left.pop(call, None)
         try:
             with entered.running():
-                yield lambda result: self._checked(result, request, entered)
+                yield lambda result: self._check(result, request, entered)
         except GraphBubbleUp as left:
             attempt.left[call] = left
             raise
         finally:
             attempt.end(call)
 
-    def _checked(self, result: Result, request: ToolCallRequest, entered: EnclosingCall) -> Result:
+    def _check(self, result: Result, request: ToolCallRequest, entered: EnclosingCall) -> Result:
         """The result, if nothing failed. The answer of a tool that asked the world itself, an agent for example,
         says where the world stands after it.
 
