@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agentworld_sim.llm.scripted import ScriptedModelServer
+from tests.fixtures_plugin.cassettes.conftest import CONFTEST, cassettes
 from tests.fixtures_plugin.conftest import Suite
-from tests.fixtures_plugin.tape.conftest import CONFTEST, cassettes
 
 TESTS = """
     @pytest.mark.parametrize("city", ["Bern", "a/b"])
@@ -50,23 +50,10 @@ def test_each_test_has_a_file_that_is_named_like_it(
     assert len(server.requests) == 3
 
 
-@pytest.mark.usefixtures("server")
-def test_names_that_differ_in_case_only_are_told_when_they_are_recorded(suite: Suite) -> None:
-    suite.file("conftest.py", CONFTEST)
-    suite.tests("""
-        @pytest.mark.parametrize("unit", ["mb", "MB", "kb"])
-        def test_one(ask, unit):
-            assert ask(unit)
-    """)
-    first = suite.run()
-    first.stdout.fnmatch_lines(["*/test_one-MB.yaml and */test_one-mb.yaml are one file where *"])
-    suite.run().stdout.no_fnmatch_line("*one file*")
-
-
 def test_other_folders_may_be_named(cities: Suite) -> None:
-    cities.ini("sim_cassettes = tapes")
+    cities.ini("sim_cassettes = recorded")
     cities.run().assert_outcomes(passed=3)
-    assert {Path(name).parts[0] for name in cassettes(cities)} == {"tapes"}
+    assert {Path(name).parts[0] for name in cassettes(cities)} == {"recorded"}
 
 
 def test_a_failed_test_leaves_no_cassette(cities: Suite) -> None:
@@ -88,6 +75,7 @@ def test_a_miss_fails_the_test_and_shows_what_is_recorded(cities: Suite) -> None
     )
 
 
+@pytest.mark.slow
 def test_drift_fails_the_test_in_verify(cities: Suite, server: ScriptedModelServer) -> None:
     cities.run()
     # Another process: the model of this one remembers what it said.

@@ -34,28 +34,28 @@ def without_mark(result: dict[str, Any]) -> dict[str, Any]:
 async def test_what_was_recorded_is_replayed_to_the_byte(
     shim: Shim, tmp_path: Path, mode: str
 ) -> None:
-    tape = tmp_path / "calls.jsonl"
+    path = tmp_path / "calls.jsonl"
     names = real("picture", "count", "work")
-    async with shim.client(*names, "--record", str(tape), *BEHIND, mode=mode) as client:
+    async with shim.client(*names, "--record", str(path), *BEHIND, mode=mode) as client:
         said = [without_mark(wire(await client.call_tool(*call))) for call in CALLS]
     before = shim.called_for_real()
-    async with shim.client("--replay", str(tape), *BEHIND, mode=mode) as client:
+    async with shim.client("--replay", str(path), *BEHIND, mode=mode) as client:
         again = [without_mark(wire(await client.call_tool(*CALLS[n]))) for n in (3, 2, 0, 1)]
     # Calls of the same tool with the same arguments keep their order, the others may move.
     assert again == [said[1], said[2], said[0], said[3]]
     assert shim.called_for_real() == before
 
 
-@pytest.mark.promise("redacted-tapes")
+@pytest.mark.promise("redacted-cassettes")
 async def test_secrets_in_arguments_and_answers_are_not_in_the_file(
     shim: Shim, tmp_path: Path
 ) -> None:
-    tape = tmp_path / "calls.jsonl"
+    path = tmp_path / "calls.jsonl"
     secret = "open sesame 4711"
-    async with shim.client(*real("secret"), "--record", str(tape), *BEHIND) as client:
+    async with shim.client(*real("secret"), "--record", str(path), *BEHIND) as client:
         assert secret in str(await client.call_tool("secret", {"password": secret}))
-    assert secret not in tape.read_text(encoding="utf-8")
-    async with shim.client("--replay", str(tape), *BEHIND) as client:
+    assert secret not in path.read_text(encoding="utf-8")
+    async with shim.client("--replay", str(path), *BEHIND) as client:
         answer = await client.call_tool("secret", {"password": "another"})
         assert "the password is [redacted:secret]" in str(answer.content)
         with pytest.raises(MCPError) as missed:
@@ -65,9 +65,9 @@ async def test_secrets_in_arguments_and_answers_are_not_in_the_file(
 
 
 def test_the_cassette_says_which_tools_there_were(shim: Shim, tmp_path: Path) -> None:
-    tape = tmp_path / "calls.jsonl"
-    shim.run(*real("picture"), "--record", str(tape), "--volatile", "*.at", *BEHIND)
-    cassette = Cassette.load(tape)
+    path = tmp_path / "calls.jsonl"
+    shim.run(*real("picture"), "--record", str(path), "--volatile", "*.at", *BEHIND)
+    cassette = Cassette.load(path)
     assert "picture" in [tool.name for tool in cassette.tools]
     assert cassette.volatile == ("*.at",)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.fixtures_plugin.cassettes.conftest import CONFTEST, cassettes
 from tests.fixtures_plugin.conftest import Suite
-from tests.fixtures_plugin.tape.conftest import CONFTEST, cassettes
 
 SWALLOWING = """
     import asyncio, contextlib, threading

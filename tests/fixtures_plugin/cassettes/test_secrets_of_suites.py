@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agentworld_sim.redaction.environment import process_secrets
+from tests.fixtures_plugin.cassettes.conftest import CONFTEST, cassettes
 from tests.fixtures_plugin.conftest import Suite, said
-from tests.fixtures_plugin.tape.conftest import CONFTEST, cassettes
 
 KEY = "zz91-no-known-shape"
 PASSWORD = "hunter2hunter2"

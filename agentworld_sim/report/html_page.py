@@ -1,9 +1,11 @@
-"""HTML that cannot be forgotten to be escaped."""
+"""HTML whose escaping cannot be forgotten, and whole pages with the one style sheet that all share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from html import escape
+from importlib.resources import files
 from typing import Final
 
 # Characters that no HTML document may hold, and those that turn text around for its reader.
@@ -57,3 +59,31 @@ def tag(name: str, *content: Content, **attributes: str | bool) -> Markup:
     if name in ("br", "hr", "meta", "input"):
         return Markup(f"<{name}{written}>")
     return Markup(f"<{name}{written}>{html_of(content)}</{name}>")
+
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""Content Security Policy: should anything slip through, a browser still runs and fetches nothing."""
+
+
+def page(title: str, *body: Content) -> str:
+    """A complete HTML document.
+
+    Args:
+        title: For the tab and the heading.
+        body: What stands below the heading.
+    """
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", Markup(_style())),
+    )
+    main = tag("body", tag("main", tag("h1", title), html_of(body)))
+    return f"<!doctype html>\n{tag('html', head, main, lang='en')}\n"
+
+
+@cache
+def _style() -> str:
+    return files("agentworld_sim.report").joinpath("style.css").read_text(encoding="utf-8")
