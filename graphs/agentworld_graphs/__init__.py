@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from agentworld_graphs._browser_toolkit import SimulatedBrowserToolkit
     from agentworld_graphs._deepagents_backend import SimDeepAgentState, SimulatedSandbox
     from agentworld_graphs._interruption import SimulationInterrupted
-    from agentworld_graphs._middleware import SimulatedTools
+    from agentworld_graphs._middleware import SimulatedShellMiddleware, SimulatedTools
     from agentworld_graphs._scripted import ExpectedAnswer, ScriptedChatModel, ScriptMismatch
-    from agentworld_graphs._shell_middleware import SimulatedShellMiddleware
     from agentworld_graphs._simulate import SimulatedTool, simulate
     from agentworld_graphs._simulate_graph import simulate_graph, simulate_tool_nodes
     from agentworld_graphs._thread_refs import SimState, ref_in
@@ -50,9 +49,8 @@ _MODULES = {
     "_browser_toolkit": ["SimulatedBrowserToolkit"],
     "_deepagents_backend": ["SimDeepAgentState", "SimulatedSandbox"],
     "_interruption": ["SimulationInterrupted"],
-    "_middleware": ["SimulatedTools"],
+    "_middleware": ["SimulatedShellMiddleware", "SimulatedTools"],
     "_scripted": ["ExpectedAnswer", "ScriptMismatch", "ScriptedChatModel"],
-    "_shell_middleware": ["SimulatedShellMiddleware"],
     "_simulate": ["SimulatedTool", "simulate"],
     "_simulate_graph": ["simulate_graph", "simulate_tool_nodes"],
     "_thread_refs": ["SimState", "ref_in"],
@@ -61,7 +59,7 @@ _MODULES = {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
-_HOMES_WITH_AGENTS = ("_middleware", "_shell_middleware", "_simulate_graph")
+_HOMES_WITH_AGENTS = ("_middleware", "_simulate_graph")
 """Those that need LangChain's agents; a `SimToolNode` does without."""
 
 

@@ -20,7 +20,7 @@ from agentworld_graphs import (
     simulate,
     simulate_graph,
 )
-from agentworld_graphs import _parent_graphs as functional
+from agentworld_graphs import _call_site as functional
 from agentworld_sim import FunctionEngine, SqliteStore, World
 
 if TYPE_CHECKING:
