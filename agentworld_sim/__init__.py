@@ -34,13 +34,13 @@ from agentworld_sim.errors import (
 if TYPE_CHECKING:
     from agentworld_sim.binding import BoundTool, bind
     from agentworld_sim.checks import Check, CheckInput
-    from agentworld_sim.controls import Control, Step
+    from agentworld_sim.controls import Control
     from agentworld_sim.diff import FileChange, RecordChange, StateDiff, ValueChange
     from agentworld_sim.engines import FunctionEngine
     from agentworld_sim.episode import Episode, EpisodeStep
     from agentworld_sim.imagination import WorldModel
     from agentworld_sim.llm import ModelSettings
-    from agentworld_sim.ports import Answer, Engine, EngineSession, TurnContext
+    from agentworld_sim.ports import Answer, Engine, EngineSession, StepContext
     from agentworld_sim.scenario import Scenario
     from agentworld_sim.store import MemoryStore, PostgresStore, SqliteStore, WorldStore
     from agentworld_sim.types import (
@@ -106,13 +106,12 @@ __all__ = [
     "SqliteStore",
     "StateChange",
     "StateDiff",
-    "Step",
+    "StepContext",
     "StoreError",
     "ToolCall",
     "ToolSpec",
     "Trajectory",
     "Turn",
-    "TurnContext",
     "UnknownToolError",
     "UnknownWorldError",
     "UsageError",
@@ -132,13 +131,13 @@ __all__ = [
 _NAMES = {
     "binding": "BoundTool bind",
     "checks": "Check CheckInput",
-    "controls": "Control Step",
+    "controls": "Control",
     "diff": "FileChange RecordChange StateDiff ValueChange",
     "engines": "FunctionEngine",
     "episode": "Episode EpisodeStep",
     "imagination": "WorldModel",
     "llm": "ModelSettings",
-    "ports": "Answer Engine EngineSession TurnContext",
+    "ports": "Answer Engine EngineSession StepContext",
     "scenario": "Scenario",
     "store": "MemoryStore PostgresStore SqliteStore WorldStore",
     "types": "Access Action CheckVerdict DomainName Exchange FailedStep FileEntry FileTree Observation"

@@ -22,7 +22,7 @@ from agentworld_sim.runtime.history import record_of_world
 from agentworld_sim.scenario import Scenario, stored_text
 from agentworld_sim.toolkits import bind_to, unknown_to
 from agentworld_sim.types.files import Blobs, FileTree
-from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.refs import hash_ref
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Route, ToolSpec
 
@@ -37,7 +37,7 @@ def new_world(
     """The record, the first state and the contents of a world that is to be stored."""
     blobs = NewBlobs(store.blobs)
     state = initial_state(scenario, blobs)
-    root = hashed("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
+    root = hash_ref("root", {"scenario": scenario.canonical(), "seed": scenario.seed})
     record = record_of_world(world_id, root, stored_text(scenario))
     return record, state, blobs
 

@@ -26,7 +26,7 @@ from agentworld_sim.errors import (
     UsageError,
     nearest,
 )
-from agentworld_sim.ports import Engine, EngineSession, OnDelta, TurnContext, WorldImaginer
+from agentworld_sim.ports import Engine, EngineSession, OnDelta, StepContext, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.records import state_diff
 from agentworld_sim.runtime.access import access_for, checked_access, rule_for
@@ -104,7 +104,7 @@ class World:
         self._live: dict[str, tuple[WorldRef, Engine, EngineSession]] = {}
         self._history = HistoryCache(store)
         self._lock = TurnLock()
-        self._told: list[Callable[[Turn], None]] = []
+        self._watchers: list[Callable[[Turn], None]] = []
         self._closed = False
         if tools is None:
             self.add_tools(scenario_tools(scenario))
@@ -313,9 +313,9 @@ class World:
         turns = await self._history.lineage(await self._point(at))
         return [turn for turn in turns if turn.merged]
 
-    async def asked(self, batch: str) -> list[tuple[str, Turn]]:
+    async def batch_turns(self, batch: str) -> list[tuple[str, Turn]]:
         """The turns of one batch of an `Origin`: its `call` and the turn, oldest first."""
-        return await off_loop(self._store, lambda: self._store.asked(self.id, batch))
+        return await off_loop(self._store, lambda: self._store.batch_turns(self.id, batch))
 
     async def failures(self) -> list[FailedStep]:
         """The steps for which a model was asked and that gave no turn, oldest first."""
@@ -339,7 +339,7 @@ class World:
     def on_turn(self, tell: Callable[[Turn], None]) -> None:
         """Calls `tell` with every turn that answers a call and that this object commits from now on, in the
         order of the commits. Merges and forks are not watched."""
-        self._told.append(tell)
+        self._watchers.append(tell)
 
     async def step(
         self,
@@ -355,7 +355,7 @@ class World:
             call: The call.
             at: Answer at this point of history instead of where the world stands. If the world
                 stands there, it moves; if not, the turn is a branch, named by the turn's ref.
-            origin: Who asks, for `asked`; kept with the turn, and no part of it.
+            origin: Who asks, for `batch_turns`; kept with the turn, and no part of it.
             on_delta: Is given the text of an imagined observation piece by piece while a model
                 writes it. Provisional: only the turn says what was answered.
 
@@ -370,8 +370,7 @@ class World:
             self._require_open()
             self._router.require_answers_named(self._tools)
             for failed in range(COMMIT_TRIES):
-                base = at or self._head
-                turn = await self._answered(call, base, origin, on_delta)
+                turn = await self._try_step(call, at or self._head, origin, on_delta)
                 if turn is not None:
                     live_worlds.touch(self)
                     return turn
@@ -482,25 +481,26 @@ class World:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _answered(
+    async def _try_step(
         self, call: ToolCall, base: WorldRef, origin: Origin | None, on_delta: OnDelta | None
     ) -> Turn | None:
         """One try at a turn after `base`; `None` when the head has moved."""
         before = await self._history.state(base)
         blobs = NewBlobs(self._store.blobs)
         pipeline = Pipeline(
-            call,
-            TurnContext(
+            StepContext(
+                call=call,
+                tool=ToolSpec(name=call.name),  # looked up by the pipeline
                 state=before,
                 seed=turn_seed(before.seed, base),
                 blobs=blobs,
                 history=partial(self._history.calls, base),
                 failures=self.failures,
+                state_at=self._history.state,
                 tools=self.tools,
                 on_delta=on_delta,
             ),
             open_live=partial(self._session, base, before),
-            state_at=self._history.state,
             bound=self._bound,
             checks=self._checks,
             controls=self._controls.at(before),
@@ -523,7 +523,7 @@ class World:
         if not stored:
             self._discard()
             return None
-        for tell in self._told:
+        for tell in self._watchers:
             tell(turn)
         self._settle(turn, done.engine, altered=done.altered)
         self._history.keep(turn.ref, after)

@@ -134,7 +134,7 @@ async def _interactive(world: World) -> int:
             click.echo("exit")
             return code
         pending += line
-        if _unfinished(pending):
+        if _needs_more(pending):
             pending += "\n"
             continue
         script, pending = pending, ""
@@ -195,7 +195,7 @@ async def _prompt(world: World, cwd: str | None = None) -> str:
     return f"{machine.user}@{machine.hostname}:{shown}{mark} "
 
 
-def _unfinished(script: str) -> bool:
+def _needs_more(script: str) -> bool:
     from agentworld_sim.engines.shell import needs_more_input
 
     return needs_more_input(script)

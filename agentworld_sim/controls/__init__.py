@@ -6,13 +6,14 @@ One file per kind of control; `agentworld_sim/ports/controls.py` holds what they
 
 from agentworld_sim.controls._fault import Fault, failure_of
 from agentworld_sim.controls.kinds import control_kinds
-from agentworld_sim.ports.controls import Control, Next, Step, control_values
+from agentworld_sim.ports import Control, Next, StepContext
+from agentworld_sim.ports.steps import control_values
 
 __all__ = [
     "Control",
     "Fault",
     "Next",
-    "Step",
+    "StepContext",
     "control_kinds",
     "control_values",
     "failure_of",

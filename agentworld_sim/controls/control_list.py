@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from agentworld_sim.errors import ControlFailure, UsageError
-from agentworld_sim.ports.controls import PREFIX, Control
+from agentworld_sim.ports import Control
+from agentworld_sim.ports.steps import PREFIX
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec
 

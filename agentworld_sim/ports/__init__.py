@@ -11,21 +11,17 @@ write one.
 | a store | `WorldStore` | `World.create(store=…)` | stores.md |
 """
 
-from agentworld_sim.ports.checks import Check, CheckInput
-from agentworld_sim.ports.controls import Control, Next, Step
+from agentworld_sim.ports.controls import Control, Next
 from agentworld_sim.ports.engines import (
-    Answer,
     BindsTogether,
+    Check,
+    CheckInput,
     Engine,
     EngineSession,
-    Judge,
     MovableSession,
-    OnDelta,
-    TurnContext,
-    unjudged,
 )
 from agentworld_sim.ports.questions import (
-    Imagined,
+    ImaginedValue,
     Imaginer,
     Part,
     Prompt,
@@ -35,6 +31,7 @@ from agentworld_sim.ports.questions import (
     WorldImaginer,
     whole_answer,
 )
+from agentworld_sim.ports.steps import Answer, Judge, OnDelta, StepContext, accept_unchecked
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 
 __all__ = [
@@ -45,7 +42,7 @@ __all__ = [
     "Control",
     "Engine",
     "EngineSession",
-    "Imagined",
+    "ImaginedValue",
     "Imaginer",
     "Judge",
     "MovableSession",
@@ -58,11 +55,10 @@ __all__ = [
     "PromptContext",
     "Question",
     "QuestionKey",
-    "Step",
-    "TurnContext",
+    "StepContext",
     "WorldImaginer",
     "WorldRecord",
     "WorldStore",
-    "unjudged",
+    "accept_unchecked",
     "whole_answer",
 ]

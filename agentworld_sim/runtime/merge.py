@@ -223,7 +223,7 @@ def _merge_files(
         changes[path], both = _merge_entry(before, mine, entry)
         if not both:
             lost.add(path)
-    tree = dict(ours.replaced(changes))
+    tree = dict(ours.with_changes(changes))
     for path, entry in list(changes.items()):
         above = parent_of(path) if entry is not None else "/"
         while above != "/":

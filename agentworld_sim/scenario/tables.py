@@ -107,7 +107,7 @@ class TableSpec(Strict):
                     message = f"it has no {name!r}, which `required` lists. Add it."
                     problems.append((("records", number), message))
             problems += self._field_problems(number, record)
-            first = seen.setdefault(self._named(number, record), number)
+            first = seen.setdefault(self._name_of(number, record), number)
             if first != number:
                 shown = ", ".join(f"{name} = {record.get(name)!r}" for name in self._key_fields)
                 message = f"{shown} names record {first} as well. Give each its own key."
@@ -135,7 +135,7 @@ class TableSpec(Strict):
     def _key_fields(self) -> tuple[str, ...]:
         return (*(self.scope or ()), *(self.key or ("id",)))
 
-    def _named(self, number: int, record: Mapping[str, Any]) -> str:
+    def _name_of(self, number: int, record: Mapping[str, Any]) -> str:
         from agentworld_sim.types.json import canonical_json
 
         if self.key is None and "id" not in record:

@@ -118,7 +118,7 @@ class SqlStore(ABC):
             for row in self._read(lambda db: db.execute(self._sql["worlds"]).fetchall())
         ]
 
-    def asked(self, world_id: str, batch: str) -> list[tuple[str, turn_records.Turn]]:
+    def batch_turns(self, world_id: str, batch: str) -> list[tuple[str, turn_records.Turn]]:
         rows = self._read(lambda db: db.execute(self._sql["batch"], (world_id, batch)).fetchall())
         return [(call, self._turn(record)) for call, record in rows]
 

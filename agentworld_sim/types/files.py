@@ -137,7 +137,7 @@ class FileTree(Mapping[str, FileEntry]):
     def __repr__(self) -> str:
         return f"FileTree({len(self._entries)} entries)"
 
-    def replaced(self, changes: Mapping[str, FileEntry | None]) -> FileTree:
+    def with_changes(self, changes: Mapping[str, FileEntry | None]) -> FileTree:
         """A tree with `changes` applied: an entry is written, `None` removes the path alone."""
         entries = dict(self._entries)
         for path, entry in changes.items():
@@ -148,7 +148,7 @@ class FileTree(Mapping[str, FileEntry]):
         return FileTree(entries)
 
     def changes_to(self, other: FileTree) -> dict[str, FileEntry | None]:
-        """What `replaced` needs to make this tree equal to `other`; paths in byte order."""
+        """What `with_changes` needs to make this tree equal to `other`; paths in byte order."""
         mine, theirs = self._entries, other._entries
         changed: dict[str, FileEntry | None] = {
             path: entry

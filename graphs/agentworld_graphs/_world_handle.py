@@ -208,7 +208,7 @@ class WorldHandle:
                 return
             await self._merge_tips(chain)
             known = chain.may_be_known(resumed)
-            asked = await self.world.asked(chain.name) if known else []
+            asked = await self.world.batch_turns(chain.name) if known else []
             if not asked and resumed and site.written is not None:
                 # A thread that was copied brings the answers along, but not who asked for them.
                 chain.follow(one for one in await site.written() if one["world"] == self.world.id)

@@ -21,7 +21,7 @@ from agentworld_sim.engines.shell import (
     FileOperation,
     ShellEngine,
 )
-from agentworld_sim.ports import Imagined, Question, TurnContext
+from agentworld_sim.ports import ImaginedValue, Question, StepContext
 from agentworld_sim.types.state import WorldState
 from tests.engines.shell.imagining import command_of
 from tests.properties import examples
@@ -104,7 +104,7 @@ class Imaginer:
     def __init__(self, *, at_hand: bool = True) -> None:
         self.at_hand = at_hand
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         load, command = question.load, command_of(question)
         assert self.at_hand, command.argv
         words = command.argv
@@ -116,7 +116,7 @@ class Imaginer:
             operations = (FileOperation(kind="append", path="/root/log", content=said),)
         answer = CommandAnswer(stdout=said, exit_code=3 * ("-x" in words), operations=operations)
         assert command.validate(answer) is None
-        return Imagined(load(answer.to_json()), "imagined")
+        return ImaginedValue(load(answer.to_json()), "imagined")
 
 
 def imagining(*, at_hand: bool = True) -> tuple[ShellEngine]:

@@ -24,7 +24,7 @@ from agentworld_sim import (
     ObservationRejected,
     Scenario,
     SqliteStore,
-    Step,
+    StepContext,
     ToolCall,
     ToolSpec,
     UnknownToolError,
@@ -307,14 +307,14 @@ class Outage(Control):
 
     name = "outage"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         if step.state.values.get("total", 0) % 2:
             answer = step.enforce(Observation(text="503 Service Unavailable", is_error=True))
         else:
             answer = await next(step)
             changed = Observation(text=answer.observation.text + "!")
             answer = replace(answer, observation=changed)
-        return answer.delayed(5_000_000)
+        return answer.with_delay(5_000_000)
 
 
 async def test_a_control_answers_changes_and_delays_and_is_marked_as_enforced() -> None:

@@ -398,7 +398,7 @@ class UnknownCommands:
             files_sum = sum_after(self._total(files.tree), files.tree, pending)
             digest = digest_of(argv, call, files_sum, self._others(named))
             if digest not in self._pure:
-                tree = files.tree.replaced(pending)
+                tree = files.tree.with_changes(pending)
                 plan = partial(Plan, tree, cwd=call.cwd, limits=self._limits)
                 question = question_of(
                     argv,
@@ -415,7 +415,7 @@ class UnknownCommands:
         answer, _ = self.turn.given[key]
         self.said.update(f"{answer.stdout}\n{answer.stderr}".split("\n"))
         if answer.operations:
-            tree = files.tree.replaced(files.pending(suspicious=suspicious))
+            tree = files.tree.with_changes(files.pending(suspicious=suspicious))
             plan = Plan(tree, cwd=call.cwd, limits=self._limits)
             try:
                 carry_out(plan_of(answer, plan), files)

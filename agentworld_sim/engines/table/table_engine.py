@@ -29,7 +29,7 @@ from agentworld_sim.engines.table.plausible import SeededRandom
 from agentworld_sim.engines.table.query import order_fields
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
 from agentworld_sim.errors import CannotCompute, EngineFailure
-from agentworld_sim.ports import Answer, EngineSession, Imaginer, TurnContext
+from agentworld_sim.ports import Answer, EngineSession, Imaginer, StepContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -73,7 +73,8 @@ class TableSession:
         self._written: Mapping[str, Any] = {}
         self._planned: tuple[list[ToolSpec], Plan] | None = None
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         plan = self._plan({**context.tools, tool.name: tool})
         try:
             operation = plan.operations.get(call.name)
@@ -92,7 +93,7 @@ class TableSession:
             self._closed = True
         self._forget()
 
-    async def _compute(self, asked: TableRequest, context: TurnContext) -> Answer:
+    async def _compute(self, asked: TableRequest, context: StepContext) -> Answer:
         # SQLite would keep the event loop for as long as a query takes, and servers that watch for calls that
         # block refuse it, however short.
         said, values = await asyncio.to_thread(self._execute_in_thread, asked, context)
@@ -103,7 +104,7 @@ class TableSession:
         return Answer(said, StateChange(clock_us=clock_us, values=values))
 
     def _execute_in_thread(
-        self, asked: TableRequest, context: TurnContext
+        self, asked: TableRequest, context: StepContext
     ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
         """`_execute`, in a thread, which closes the database where nobody else may any more."""
         with self._guard:
@@ -120,7 +121,7 @@ class TableSession:
                 self._forget()
 
     def _execute(
-        self, asked: TableRequest, context: TurnContext
+        self, asked: TableRequest, context: StepContext
     ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
         """What the tool says, and the values that change."""
         database = self._current_database(context.state.values)
@@ -155,7 +156,7 @@ class TableSession:
         }
 
     def _observation(
-        self, asked: TableRequest, execution: Execution, context: TurnContext
+        self, asked: TableRequest, execution: Execution, context: StepContext
     ) -> Observation:
         outcome = execution.run()
         further = [
@@ -165,7 +166,7 @@ class TableSession:
         ]
         return observation(asked, outcome, self._maker(asked, outcome, context), further)
 
-    def _maker(self, asked: TableRequest, outcome: Outcome, context: TurnContext) -> Maker:
+    def _maker(self, asked: TableRequest, outcome: Outcome, context: StepContext) -> Maker:
         """Fills in what no record says: for one record always the same."""
         about = outcome.keys[0] if len(outcome.keys) == 1 else asked.operation.tool
         return Maker(
@@ -178,7 +179,7 @@ class TableSession:
             new=True,
         )
 
-    async def _error_text(self, error: ToolError, asked: TableRequest, context: TurnContext) -> str:
+    async def _error_text(self, error: ToolError, asked: TableRequest, context: StepContext) -> str:
         """The error in this server's own words, where it was ever heard to say it."""
         if error.missing is None:
             return server_text(str(error), asked.tool)
@@ -191,7 +192,7 @@ class TableSession:
         return in_own_words(pattern, error.missing)
 
     async def _imagine(
-        self, call: ToolCall, tool: ToolSpec, context: TurnContext, reason: str
+        self, call: ToolCall, tool: ToolSpec, context: StepContext, reason: str
     ) -> Answer:
         if self._imagining is None:
             raise CannotCompute(
@@ -199,7 +200,7 @@ class TableSession:
                 " under `operations` in the scenario, or name a language world model that imagines"
                 " it: AGENTWORLD_MODEL_URL."
             )
-        return await self._imagining.answer(call, tool, context)
+        return await self._imagining.answer(context)
 
     def _plan(self, tools: Mapping[str, ToolSpec]) -> Plan:
         offered = list(tools.values())
@@ -242,7 +243,7 @@ class TableSession:
         database.put(table, order_fields(stored, known, roots_of(plan, table)))
 
     def _bring_up(
-        self, database: Database, plan: Plan, table: Table, context: TurnContext
+        self, database: Database, plan: Plan, table: Table, context: StepContext
     ) -> dict[str, Any]:
         """Makes sure that the table is there; the values that its beginning writes."""
         values = context.state.values

@@ -41,7 +41,7 @@ ENGINE = ShellEngine()
 
 def state_with(**more: FileEntry) -> WorldState:
     files = base_tree(ENGINE.machine, CLOCK_US, BLOBS)
-    files = files.replaced({f"/root/{name}": entry for name, entry in more.items()})
+    files = files.with_changes({f"/root/{name}": entry for name, entry in more.items()})
     return WorldState(files=files, clock_us=CLOCK_US, seed=3)
 
 
