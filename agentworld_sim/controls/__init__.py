@@ -1,7 +1,7 @@
 """Controls: perturbations enforced in code, as middleware around the answering of calls.
 
 One file per kind of control; `agentworld_sim/ports/controls.py` holds what they have in common,
-`kinds.py` their names in scenarios, `declared.py` which of them hold in a state.
+`kinds.py` their names in scenarios, `control_list.py` which of them hold in a state.
 """
 
 from agentworld_sim.controls._fault import Fault, failure_of

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, LiteralString
+from typing import LiteralString
 
-# The module, not its names: it is built on this package and may still be loading.
-from agentworld_sim.types import turns as turn_records
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState
-
-if TYPE_CHECKING:
-    from agentworld_sim.types.turns import Turn
+from agentworld_sim.types.turns import Turn
 
 SNAPSHOT_EVERY = 32
 """A state is stored whole every so many turns; between, it is fold_turns from the turns' changes."""
@@ -56,7 +52,7 @@ def fold_turns(snapshot: bytes, records: Iterable[str]) -> WorldState:
     """The state after the turns that `records` hold, the oldest first, on top of a stored one."""
     state = unpack_state(snapshot)
     for record in records:
-        state = state.after(turn_records.Turn.from_line(record).change)
+        state = state.after(Turn.from_line(record).change)
     return state
 
 

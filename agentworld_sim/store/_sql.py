@@ -30,12 +30,10 @@ from agentworld_sim.store._records import (
     in_order,
     pack_state,
 )
-
-# The modules, not their names: they are built on this package and may still be loading.
-from agentworld_sim.types import exchanges as exchange_records
-from agentworld_sim.types import turns as turn_records
+from agentworld_sim.types.exchanges import FailedStep
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
+from agentworld_sim.types.turns import Turn
 
 if TYPE_CHECKING:
     from agentworld_sim.types.files import BlobId
@@ -118,7 +116,7 @@ class SqlStore(ABC):
             for row in self._read(lambda db: db.execute(self._sql["worlds"]).fetchall())
         ]
 
-    def batch_turns(self, world_id: str, batch: str) -> list[tuple[str, turn_records.Turn]]:
+    def batch_turns(self, world_id: str, batch: str) -> list[tuple[str, Turn]]:
         rows = self._read(lambda db: db.execute(self._sql["batch"], (world_id, batch)).fetchall())
         return [(call, self._turn(record)) for call, record in rows]
 
@@ -143,9 +141,7 @@ class SqlStore(ABC):
 
         self._write(work)
 
-    def add_failure(
-        self, world_id: str, failed: exchange_records.FailedStep, blobs: Mapping[BlobId, bytes]
-    ) -> None:
+    def add_failure(self, world_id: str, failed: FailedStep, blobs: Mapping[BlobId, bytes]) -> None:
         record = self._to_column(canonical_json(failed.to_json()))
 
         def work(db: Database) -> None:
@@ -156,16 +152,13 @@ class SqlStore(ABC):
 
         self._write(work)
 
-    def failures(self, world_id: str) -> list[exchange_records.FailedStep]:
+    def failures(self, world_id: str) -> list[FailedStep]:
         def work(db: Database) -> list[Any]:
             self._world(db, world_id)
             return db.execute(self._sql["failures"], (world_id,)).fetchall()
 
         rows = self._read(work)
-        return [
-            exchange_records.FailedStep.from_json(json.loads(self._from_column(record)))
-            for (record,) in rows
-        ]
+        return [FailedStep.from_json(json.loads(self._from_column(record))) for (record,) in rows]
 
     def has(self, ref: WorldRef) -> bool:
         return (
@@ -178,7 +171,7 @@ class SqlStore(ABC):
             raise UnknownWorldError(no_ref(ref))
         return fold_turns(rows[0][0], (self._from_column(record) for _, record in rows[1:]))
 
-    def lineage(self, ref: WorldRef) -> list[turn_records.Turn]:
+    def lineage(self, ref: WorldRef) -> list[Turn]:
         rows = self._read(lambda db: db.execute(self._sql["lineage"], (ref,)).fetchall())
         if not rows and not self.has(ref):
             raise UnknownWorldError(no_ref(ref))
@@ -248,5 +241,5 @@ class SqlStore(ABC):
         values["scenario"] = self._from_column(values["scenario"])
         return WorldRecord(**values)
 
-    def _turn(self, record: Any) -> turn_records.Turn:
-        return turn_records.Turn.from_line(self._from_column(record))
+    def _turn(self, record: Any) -> Turn:
+        return Turn.from_line(self._from_column(record))

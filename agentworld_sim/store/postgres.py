@@ -17,12 +17,10 @@ from agentworld_sim.extras import require
 from agentworld_sim.ports.stores import Origin, no_ref
 from agentworld_sim.store._records import SNAPSHOT_EVERY, pack, pack_state, unpack
 from agentworld_sim.store._sql import Database, SqlStore, load_statements
-
-# The module, not its names: it is built on this package and may still be loading.
-from agentworld_sim.types import turns as turn_records
 from agentworld_sim.types.files import BlobId, Blobs, blob_id
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.turns import Turn
 
 if TYPE_CHECKING:
     from agentworld_sim.store._postgres_connections import Connections
@@ -89,7 +87,7 @@ class PostgresStore(SqlStore):
     def commit(
         self,
         world_id: str,
-        turn: turn_records.Turn,
+        turn: Turn,
         state: WorldState,
         blobs: Mapping[BlobId, bytes],
         *,

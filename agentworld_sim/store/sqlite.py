@@ -20,12 +20,10 @@ from agentworld_sim.errors import StoreError, UnknownWorldError
 from agentworld_sim.ports.stores import Origin, no_ref
 from agentworld_sim.store._records import SNAPSHOT_EVERY, pack, pack_state, unpack
 from agentworld_sim.store._sql import Database, SqlStore, load_statements
-
-# The module, not its names: it is built on this package and may still be loading.
-from agentworld_sim.types import turns as turn_records
 from agentworld_sim.types.files import BlobId, Blobs, blob_id
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.turns import Turn
 
 T = TypeVar("T")
 
@@ -147,7 +145,7 @@ class SqliteStore(SqlStore):
     def commit(
         self,
         world_id: str,
-        turn: turn_records.Turn,
+        turn: Turn,
         state: WorldState,
         blobs: Mapping[BlobId, bytes],
         *,
@@ -201,7 +199,7 @@ class SqliteStore(SqlStore):
             raise UnknownWorldError(no_ref(ref))
         return 0
 
-    def _note_merge(self, turn: turn_records.Turn) -> None:
+    def _note_merge(self, turn: Turn) -> None:
         if not turn.merged:
             return
         for parent in turn.merged:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentworld_sim import MemoryStore, SqliteStore, ToolCall, World
-from agentworld_sim.types.values import Values, changed_keys, apply_changes
+from agentworld_sim.types.values import Values, apply_changes, changed_keys
 from tests.properties import examples
 
 from .desk import TOOLS, PlannedEngine, opened, planned, said, shown
