@@ -3,7 +3,6 @@
 pydantic and YAML are imported here and nowhere else in the core, so that the rest stays light.
 """
 
-from agentworld_sim.scenario._answers import AnswerSpec
 from agentworld_sim.scenario._content import (
     Base64File,
     CommandGoal,
@@ -29,6 +28,7 @@ from agentworld_sim.scenario._scenario import (
     stored_text,
 )
 from agentworld_sim.scenario._sections import (
+    AnswerSpec,
     ControlSpec,
     Limits,
     MachineSpec,

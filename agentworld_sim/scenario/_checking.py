@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -11,18 +11,10 @@ from pydantic_core import ErrorDetails
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._content import FILE_FORMS, GOAL_FORMS, form_hint
 from agentworld_sim.scenario._document import Document, Key, Problem
-from agentworld_sim.scenario._sections import (
-    Limits,
-    MachineSpec,
-    ModelSpec,
-    RoutesSpec,
-    ToolObject,
-    UserSpec,
-)
+from agentworld_sim.scenario._sections import ToolObject
 from agentworld_sim.scenario._types import KeyedProblems
-from agentworld_sim.scenario.tables import ArgumentSpec, OperationSpec, OutputSpec, TableSpec
 
-_TAGGED: dict[str, type[BaseModel]] = {
+FORMS: dict[str, type[BaseModel]] = {
     **{f"<{form}>": model for form, model in FILE_FORMS.items()},
     "<plain>": FILE_FORMS["text"],
     "<toolkit>": ToolObject,
@@ -30,20 +22,6 @@ _TAGGED: dict[str, type[BaseModel]] = {
     **GOAL_FORMS,
 }
 """pydantic puts the chosen arm of a union into a location; nobody wrote it in the file."""
-
-_SECTIONS: dict[str, type[BaseModel]] = {
-    "machine": MachineSpec,
-    "limits": Limits,
-    "routes": RoutesSpec,
-    "model": ModelSpec,
-    "tables": TableSpec,
-    "operations": OperationSpec,
-}
-
-_WITHIN: dict[type[BaseModel], dict[str, type[BaseModel]]] = {
-    MachineSpec: {"users": UserSpec},
-    OperationSpec: {"arguments": ArgumentSpec, "output": OutputSpec},
-}
 
 _ALLOWED = {
     "string_type": "text. Put it in double quotes",
@@ -82,7 +60,7 @@ def problems_of(
 def _problems(details: ErrorDetails, document: Document, top: type[BaseModel]) -> Iterator[Problem]:
     loc = details["loc"]
     about_key = bool(loc) and loc[-1] == "[key]"
-    key: Key = tuple(part for part in loc if part not in _TAGGED and part != "[key]")
+    key: Key = tuple(part for part in loc if part not in FORMS and part != "[key]")
     context: dict[str, Any] = details.get("ctx") or {}
     inner = context.get("error")
     if isinstance(inner, KeyedProblems):
@@ -119,13 +97,23 @@ def _expectation(details: ErrorDetails, value: object, context: dict[str, Any]) 
     return details["msg"]
 
 
-def _model_at(loc: tuple[str | int, ...], top: type[BaseModel]) -> type[BaseModel]:
-    model = top
-    for depth, part in enumerate(loc):
-        if isinstance(part, str):
-            below = _SECTIONS if depth == 0 else _WITHIN.get(model, {})
-            model = _TAGGED.get(part) or below.get(part) or model
+def _model_at(loc: tuple[str | int, ...], model: type[BaseModel]) -> type[BaseModel]:
+    """The innermost model around a location, in which pydantic also names the arms of unions."""
+    for part in loc:
+        if part in FORMS:
+            model = FORMS[cast("str", part)]
+        else:
+            fields = {field.alias or name: field for name, field in model.model_fields.items()}
+            if part in fields:
+                model = next(_models_in(fields[cast("str", part)].annotation), model)
     return model
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
 
 
 def _keys(model: type[BaseModel]) -> Iterator[str]:

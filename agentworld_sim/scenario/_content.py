@@ -122,7 +122,16 @@ FileSpec = Annotated[
     ),
 ]
 
-_CONDITIONS = ("exists", "equals", "contains", "matches", "unchanged")
+
+def _require_one(goal: Strict, *conditions: str) -> None:
+    given = [name for name in conditions if getattr(goal, name) is not None]
+    if len(given) != 1:
+        found = " and ".join(given) if given else "none"
+        message = (
+            f"found {found} of the conditions {', '.join(conditions)}; allowed: exactly one. "
+            "Write one goal for each condition."
+        )
+        raise KeyedProblems([((), message)])
 
 
 class FileGoal(Strict):
@@ -142,15 +151,8 @@ class FileGoal(Strict):
     """The content is what it was at the start."""
 
     @model_validator(mode="after")
-    def _one_condition(self) -> FileGoal:
-        given = [name for name in _CONDITIONS if getattr(self, name) is not None]
-        if len(given) != 1:
-            found = " and ".join(given) if given else "none"
-            message = (
-                f"found {found} of the conditions {', '.join(_CONDITIONS)}; allowed: exactly one. "
-                "Write one goal for each condition."
-            )
-            raise KeyedProblems([((), message)])
+    def _check_condition(self) -> FileGoal:
+        _require_one(self, "exists", "equals", "contains", "matches", "unchanged")
         return self
 
 
@@ -166,8 +168,6 @@ class CommandGoal(Strict):
     stdout_equals: str | None = None
     """All of what it prints."""
 
-
-_RECORD_CONDITIONS = ("added", "changed", "deleted")
 
 Fields = Annotated[Mapping[str, JsonValue], Field(min_length=1)]
 
@@ -187,15 +187,8 @@ class RecordGoal(Strict):
     """Fields of records that were there at the start; none of them is there any more."""
 
     @model_validator(mode="after")
-    def _one_condition(self) -> RecordGoal:
-        given = [name for name in _RECORD_CONDITIONS if getattr(self, name) is not None]
-        if len(given) != 1:
-            found = " and ".join(given) if given else "none"
-            message = (
-                f"found {found} of the conditions {', '.join(_RECORD_CONDITIONS)}; allowed: exactly "
-                "one. Write one goal for each condition."
-            )
-            raise KeyedProblems([((), message)])
+    def _check_condition(self) -> RecordGoal:
+        _require_one(self, "added", "changed", "deleted")
         if (self.changed is None) != (self.where is None):
             message = (
                 "`where` and `changed` belong together: `where` names records by their fields at the "

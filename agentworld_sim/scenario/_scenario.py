@@ -24,11 +24,10 @@ from pydantic import (
 
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import ScenarioError, nearest
-from agentworld_sim.ingest.folders import IngestResult
 from agentworld_sim.runtime.access import access_problem
-from agentworld_sim.scenario._answers import AnswerSpec
 from agentworld_sim.scenario._content import FileSpec, Goal
 from agentworld_sim.scenario._sections import (
+    AnswerSpec,
     ControlSpec,
     Limits,
     MachineSpec,
@@ -64,6 +63,7 @@ from agentworld_sim.types.files import Blobs, FileTree
 from agentworld_sim.types.tools import Access, DomainName, ToolSpec
 
 if TYPE_CHECKING:
+    from agentworld_sim.ingest.folders import IngestResult
     from agentworld_sim.ports import PromptContext
 
 GROUP = "agentworld.scenarios"
@@ -291,25 +291,26 @@ class Scenario(Strict):
         """The files of the world's first moment, and what of the named folders was left out.
 
         Raises:
-            ScenarioError: something to be copied is gone or unreadable, or a limit is exceeded.
+            ScenarioError: as `initial_tree`.
         """
-        return TreeSource(
-            self._source,
-            self._base_dir,
-            self.clock_us,
-            self.machine,
-            self.files,
-            self.files_from,
-            self.limits,
-        ).build(blobs)
+        from agentworld_sim.ingest.folders import IngestResult
+
+        source = self._tree_source()
+        tree = source.build(blobs)
+        sizes = [entry.size for entry in tree.values() if entry.kind == "file"]
+        return IngestResult(tree, tuple(source.skipped), len(sizes), sum(sizes))
 
     def initial_tree(self, blobs: Blobs) -> FileTree:
         """The files of the world's first moment.
 
         Raises:
-            ScenarioError: as `initial_files`.
+            ScenarioError: something to be copied is gone or unreadable, or a limit is exceeded.
         """
-        return self.initial_files(blobs).tree
+        return self._tree_source().build(blobs)
+
+    def _tree_source(self) -> TreeSource:
+        place, files = (self._source, self._base_dir, self.clock_us), (self.files, self.files_from)
+        return TreeSource(*place, self.machine, *files, self.limits)
 
     def to_prompt_context(self) -> PromptContext:
         """What whoever imagines for its worlds is told."""

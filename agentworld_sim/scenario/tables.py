@@ -17,7 +17,7 @@ from pydantic import (
 from agentworld_sim.engines.table.operation import Does, Role
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._sections import JsonSchema
-from agentworld_sim.scenario._types import KeyedProblems, Natural, Strict, matching, mismatch
+from agentworld_sim.scenario._types import KeyedProblems, Matching, Natural, Strict, mismatch
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.table import Argument, Operation, Output, Table
@@ -26,17 +26,14 @@ Compare = Literal["equal", "contains", "at_least", "at_most", "before", "after",
 
 _TABLE = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"
 TableName = Annotated[
-    str,
-    matching(_TABLE, "a table's name of letters, digits and _ - ., such as 'issues'"),
-    WithJsonSchema({"type": "string", "pattern": f"^{_TABLE}$"}),
+    str, Matching(_TABLE, "a table's name of letters, digits and _ - ., such as 'issues'")
 ]
 DescribedTable = Annotated[
     str,
-    matching(
-        rf"{_TABLE}|\*",
+    Matching(
+        rf"({_TABLE}|\*)",
         "a table's name of letters, digits and _ - ., such as 'issues', or '*' for all tables",
     ),
-    WithJsonSchema({"type": "string", "pattern": rf"^({_TABLE}|\*)$"}),
 ]
 Text = Annotated[str, Field(min_length=1)]
 
