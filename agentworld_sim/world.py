@@ -11,13 +11,11 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, Self, Unpack
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from agentworld_sim.checks import DEFAULT_CHECKS, Check
 from agentworld_sim.controls import Control
 from agentworld_sim.controls.control_list import ControlList, offered_tools
-from agentworld_sim.diff.patch import patch_text
-from agentworld_sim.diff.state_diff import StateDiff
 from agentworld_sim.errors import (
     AccessRefused,
     AgentworldError,
@@ -28,7 +26,6 @@ from agentworld_sim.errors import (
 )
 from agentworld_sim.ports import Engine, EngineSession, OnDelta, StepContext, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
-from agentworld_sim.records import state_diff
 from agentworld_sim.runtime.access import access_for, checked_access, rule_for
 from agentworld_sim.runtime.history import (
     COMMIT_TRIES,
@@ -42,7 +39,6 @@ from agentworld_sim.runtime.history import (
     world_id_or_new,
 )
 from agentworld_sim.runtime.locks import TurnLock
-from agentworld_sim.runtime.merge import merge_of
 from agentworld_sim.runtime.options import NewWorldOptions
 from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
@@ -62,6 +58,9 @@ from agentworld_sim.types.refs import WorldRef, tips_of, turn_seed
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import Access, Route, ToolCall, ToolSpec
 from agentworld_sim.types.turns import Trajectory, Turn
+
+if TYPE_CHECKING:
+    from agentworld_sim.diff.state_diff import StateDiff
 
 
 class World:
@@ -310,8 +309,7 @@ class World:
 
     async def merges(self, at: WorldRef | None = None) -> list[Turn]:
         """The turns before a point in which branches met, oldest first, with their conflicts."""
-        turns = await self._history.lineage(await self._point(at))
-        return [turn for turn in turns if turn.merged]
+        return [turn for turn in await self._history.lineage(await self._point(at)) if turn.merged]
 
     async def batch_turns(self, batch: str) -> list[tuple[str, Turn]]:
         """The turns of one batch of an `Origin`: its `call` and the turn, oldest first."""
@@ -323,6 +321,8 @@ class World:
 
     async def diff(self, since: WorldRef | None = None, *, at: WorldRef | None = None) -> StateDiff:
         """What differs between two points, `since` (the root) and `at` (here): files, records, values."""
+        from agentworld_sim.records import state_diff
+
         before, after = await self.state(since or self._root), await self.state(at)
         return state_diff(before, after, scenario=self.scenario, tools=self.tools.values())
 
@@ -330,11 +330,11 @@ class World:
         self, since: WorldRef | None = None, *, at: WorldRef | None = None, below: str = "/"
     ) -> str:
         """The files that differ as a patch in git's format, with paths relative to `below`."""
-        before, after = await self.state(since or self._root), await self.state(at)
-        return await off_loop(
-            self._store,
-            lambda: patch_text(before.files, after.files, self._store.blobs, root=below),
-        )
+        from agentworld_sim.diff.patch import patch_text
+
+        files = (await self.state(since or self._root)).files, (await self.state(at)).files
+        blobs = self._store.blobs
+        return await off_loop(self._store, lambda: patch_text(*files, blobs, root=below))
 
     def on_turn(self, tell: Callable[[Turn], None]) -> None:
         """Calls `tell` with every turn that answers a call and that this object commits from now on, in the
@@ -376,8 +376,7 @@ class World:
                     return turn
                 # Another process moved the head: compute again from where it stands now.
                 await back_off(failed)
-                record = await off_loop(self._store, lambda: self._store.world(self.id))
-                self._head = record.head
+                self._head = (await off_loop(self._store, lambda: self._store.world(self.id))).head
         raise HeadMoved(
             f"the world {self.id!r} was moved on by others {COMMIT_TRIES} times while"
             f" {call.name!r} was being answered. Nothing was stored; try again, or fork."
@@ -394,6 +393,8 @@ class World:
         Raises:
             UsageError: they are of different worlds.
         """
+        from agentworld_sim.runtime.merge import merge_of
+
         async with self._lock:
             self._require_open()
             made = await off_loop(self._store, lambda: merge_of(self._store, tips))
@@ -582,8 +583,7 @@ class World:
         tool, engine = self._find(name)
         if engine is None or tool.access != "simulate":
             refused = AccessRefused(self.refusal(name, brief=True))
-            # Shown in tracebacks, not to the agent.
-            refused.add_note(self.refusal(name))
+            refused.add_note(self.refusal(name))  # shown in tracebacks, not to the agent
             raise refused
         return tool, engine
 

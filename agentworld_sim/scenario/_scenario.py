@@ -216,8 +216,12 @@ class Scenario(Strict):
             ScenarioError: it is invalid. The message lists every problem, up to ten.
         """
         # YAML takes its time, and a world that is made without a file needs none.
-        from agentworld_sim.scenario._checking import problems_of
-        from agentworld_sim.scenario._document import Problem, problems_error, read_document
+        from agentworld_sim.scenario._document import (
+            Problem,
+            problems_error,
+            problems_of,
+            read_document,
+        )
 
         document = read_document(text, source)
         base = None if base_dir is None else Path(base_dir)
@@ -265,8 +269,7 @@ class Scenario(Strict):
         try:
             scenario = cls.model_validate(fields)
         except ValidationError as error:
-            from agentworld_sim.scenario._checking import problems_of
-            from agentworld_sim.scenario._document import problems_error, read_document
+            from agentworld_sim.scenario._document import problems_error, problems_of, read_document
 
             document = read_document("{}", "from_directory")
             raise problems_error("from_directory", problems_of(error, document, cls)) from error

@@ -25,7 +25,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from agentworld_sim.controls import Control, control_kinds
-from agentworld_sim.controls.kinds import BUILTIN_KINDS
+from agentworld_sim.controls.control_list import BUILTIN_KINDS
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.scenario._types import (
     AbsolutePath,

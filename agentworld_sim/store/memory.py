@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agentworld_sim.errors import UnknownWorldError, UsageError
 from agentworld_sim.ports.stores import Origin, WorldRecord, id_taken, no_ref, no_world
-from agentworld_sim.store._records import NEIGHBOURS, SNAPSHOT_EVERY, failure_owner, in_order
+from agentworld_sim.store._sql import NEIGHBOURS, SNAPSHOT_EVERY, failure_owner, in_order
 from agentworld_sim.types.files import BlobId, Blobs, MemoryBlobs
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState

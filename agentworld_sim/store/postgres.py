@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, TypeVar
 from agentworld_sim.errors import StoreError, UnknownWorldError
 from agentworld_sim.extras import require
 from agentworld_sim.ports.stores import Origin, no_ref
-from agentworld_sim.store._records import SNAPSHOT_EVERY, pack, pack_state, unpack
-from agentworld_sim.store._sql import Database, SqlStore, load_statements
+from agentworld_sim.store._sql import (
+    SNAPSHOT_EVERY,
+    Database,
+    SqlStore,
+    load_statements,
+    pack,
+    pack_state,
+    unpack,
+)
 from agentworld_sim.types.files import BlobId, Blobs, blob_id
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState

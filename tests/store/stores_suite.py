@@ -22,7 +22,7 @@ from agentworld_sim import (
     WorldStore,
 )
 from agentworld_sim.store import Origin, WorldRecord
-from agentworld_sim.store._records import SNAPSHOT_EVERY
+from agentworld_sim.store._sql import SNAPSHOT_EVERY
 from agentworld_sim.types import blob_id
 from tests.properties import examples
 
