@@ -26,7 +26,7 @@ from agentworld_sim.errors import (
 )
 from agentworld_sim.ports import Engine, EngineSession, OnDelta, StepContext, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
-from agentworld_sim.runtime.access import access_for, checked_access, rule_for
+from agentworld_sim.runtime.access import Router, access_for, checked_access, rule_for
 from agentworld_sim.runtime.history import (
     COMMIT_TRIES,
     HistoryCache,
@@ -38,12 +38,10 @@ from agentworld_sim.runtime.history import (
     turn_with_seed,
     world_id_or_new,
 )
-from agentworld_sim.runtime.locks import TurnLock
 from agentworld_sim.runtime.options import NewWorldOptions
-from agentworld_sim.runtime.router import Router
 from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
 from agentworld_sim.runtime.step import Pipeline
-from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.runtime.sync import TurnLock, run_sync
 from agentworld_sim.scenario import (
     Scenario,
     declared_controls,

@@ -14,7 +14,7 @@ from agentworld_sim.checks.file_agreement import FileAgreementCheck
 from agentworld_sim.checks.reward_hacking import NoPraiseCheck, praise
 from agentworld_sim.checks.stable_ids import IdentityCheck
 from agentworld_sim.errors import ObservationRejected
-from agentworld_sim.ports.engines import Check, CheckInput
+from agentworld_sim.ports.steps import Check, CheckInput
 from agentworld_sim.registry import Registry
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.tools import ToolCall

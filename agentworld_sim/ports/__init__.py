@@ -11,15 +11,6 @@ write one.
 | a store | `WorldStore` | `World.create(store=…)` | stores.md |
 """
 
-from agentworld_sim.ports.controls import Control, Next
-from agentworld_sim.ports.engines import (
-    BindsTogether,
-    Check,
-    CheckInput,
-    Engine,
-    EngineSession,
-    MovableSession,
-)
 from agentworld_sim.ports.questions import (
     ImaginedValue,
     Imaginer,
@@ -31,7 +22,21 @@ from agentworld_sim.ports.questions import (
     WorldImaginer,
     whole_answer,
 )
-from agentworld_sim.ports.steps import Answer, Judge, OnDelta, StepContext, accept_unchecked
+from agentworld_sim.ports.steps import (
+    Answer,
+    BindsTogether,
+    Check,
+    CheckInput,
+    Control,
+    Engine,
+    EngineSession,
+    Judge,
+    MovableSession,
+    Next,
+    OnDelta,
+    StepContext,
+    accept_unchecked,
+)
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 
 __all__ = [

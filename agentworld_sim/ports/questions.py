@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from agentworld_sim.ports.engines import Answer, StepContext
+from agentworld_sim.ports.steps import Answer, StepContext
 from agentworld_sim.types.exchanges import Exchange
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Action, Provenance, Turn

@@ -19,7 +19,7 @@ from agentworld_sim.assembly import initial_state
 from agentworld_sim.domains import domain
 from agentworld_sim.ports import Answer, Engine, EngineSession, StepContext
 from agentworld_sim.ports.stores import NewBlobs
-from agentworld_sim.runtime.router import Router
+from agentworld_sim.runtime.access import Router
 from agentworld_sim.scenario import empty_scenario
 from agentworld_sim.types.files import MemoryBlobs
 from agentworld_sim.types.json import canonical_json

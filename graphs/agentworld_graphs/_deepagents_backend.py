@@ -50,8 +50,7 @@ from agentworld_sim import (
     World,
     WorldRef,
 )
-from agentworld_sim.runtime.locks import TurnLock
-from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.runtime.sync import TurnLock, run_sync
 from agentworld_sim.supports_world import HoldsWorld
 from agentworld_sim.toolkits import known_tools
 
