@@ -96,13 +96,8 @@ def engines_and_model(
     model: WorldImaginer | str | Literal[False] | None,
     answers: Mapping[str, object] | None = None,
 ) -> tuple[Sequence[Engine], WorldImaginer | None]:
-    """What answers in a world: first the stubs, then the engines.
-
-    Args:
-        scenario: The world's.
-        engines: What answers; by default `default_engines`. Engines that are given bring their model.
-        model: As for `World.create`.
-        answers: Stubs beside the scenario's.
+    """What answers in a world: first the stubs (`answers` beside the scenario's), then the engines, by default
+    `default_engines`. Engines that are given bring their model.
 
     Raises:
         UsageError: both are given, or an answer is nothing that can be answered with.

@@ -26,27 +26,14 @@ _INTERNAL = re.compile(r"(tables|memory|sqlite|browser|replay|control|condition)
 def records_of(
     state: WorldState, *, scenario: Scenario, tools: Iterable[ToolSpec]
 ) -> dict[str, Records]:
-    """Every table's records at a point; one that was never touched as it would begin.
-
-    Args:
-        state: The world's state there.
-        scenario: Its scenario.
-        tools: Its tools.
-    """
+    """Every table's records at a point; one that was never touched as it would begin."""
     return _records(state, scenario, list(tools))
 
 
 def state_diff(
     before: WorldState, after: WorldState, *, scenario: Scenario, tools: Iterable[ToolSpec]
 ) -> StateDiff:
-    """What differs between two points.
-
-    Args:
-        before: The older state.
-        after: The newer one.
-        scenario: The world's scenario.
-        tools: Its tools.
-    """
+    """What differs between two points, of which `before` is the older."""
     keys = sorted(changed_keys(before.values, after.values))
     records: list[RecordChange] = []
     if any(_INTERNAL.match(key) for key in keys):

@@ -505,11 +505,10 @@ class World:
             controls=self._controls.at(before),
         )
         try:
-            done = await pipeline.run()
+            turn = await pipeline.run(base)
             # Whoever closed it meanwhile does not expect it to move on.
             self._require_open()
-            after = before.after(done.answer.change)
-            turn = done.to_turn(base, call)
+            after = before.after(turn.change)
             moves = base == self._head
             stored = await commit_turn(
                 self._store, self.id, turn, after, blobs, must_move_head=moves, origin=origin
@@ -524,7 +523,7 @@ class World:
             return None
         for tell in self._watchers:
             tell(turn)
-        self._settle(turn, done.engine, altered=done.altered)
+        self._settle(turn, pipeline.engine, altered=pipeline.altered)
         self._history.keep(turn.ref, after)
         if base == self._head:
             self._head = turn.ref

@@ -52,10 +52,7 @@ class ControlList:
     """What controls a world, for any of its states."""
 
     def __init__(self, local: Iterable[Control], read: ReadDeclared) -> None:
-        """
-        Args:
-            local: The controls of this process, in order. They stand around the declared ones.
-            read: Makes the declared ones.
+        """The controls of this process, in order, stand around the declared ones, which `read` makes.
 
         Raises:
             UsageError: one is no control, or two have one name.

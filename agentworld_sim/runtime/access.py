@@ -124,26 +124,11 @@ class Router:
         if self._stubs is not None:
             self._stubs.require_named(tools)
 
-    def bind(self, tool: ToolSpec, route: Route | None = None) -> Bound:
-        """The tool as bound, and its engine.
-
-        Args:
-            tool: The tool.
-            route: How it shall be answered; `None` for the first engine that can.
-
-        Returns:
-            The tool; with access `refuse` and no engine when it binds to nothing.
-        """
-        return self.bind_all([(tool, route)])[0]
-
     def bind_all(
         self, tools: Sequence[tuple[ToolSpec, Route | None]], beside: Iterable[ToolSpec] = ()
     ) -> list[Bound]:
-        """As `bind` for tools that are offered together: what one does may show in another.
-
-        Args:
-            tools: The tools, each with how it shall be answered.
-            beside: Tools of the same world that are bound already.
+        """Tools as bound, and their engines; with access `refuse` and no engine what binds to nothing. Without a route
+        it is the first engine that can. What a tool does may show in those beside it, which are bound already.
 
         Raises:
             UsageError: a tool's `binds_to` names nothing, or what takes other arguments.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any, cast
 
@@ -25,33 +25,6 @@ from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, CheckVerdict, Observation, Turn
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """What goes into a turn."""
-
-    tool: ToolSpec
-    engine: str
-    """Name of the engine that the tool is bound to; empty for a tool that only a control knows."""
-    answer: Answer
-    verdicts: tuple[CheckVerdict, ...]
-    altered: bool
-    """The change is not what the engine's live session did, which is of no more use."""
-
-    def to_turn(self, parent: WorldRef, call: ToolCall) -> Turn:
-        """The turn after `parent`."""
-        tool, answer = self.tool, self.answer
-        return Turn(
-            parent=parent,
-            call=call,
-            action=domain(tool.domain).action(call, tool) if tool.domain else Action(""),
-            observation=answer.observation,
-            change=answer.change,
-            inner=answer.inner,
-            checks=self.verdicts,
-            exchanges=answer.exchanges,
-        )
 
 
 class Pipeline:
@@ -94,6 +67,10 @@ class Pipeline:
             # What a control changes afterwards shall not be read before.
             context = replace(context, on_delta=None)
         self._step = replace(context, tool=tool, instruction=instruction_of(controls))
+        self.engine = self._own[1].name if self._own else ""
+        """Name of the engine that the tool is bound to; empty for a tool that only a control knows."""
+        self.altered = False
+        """Whether the change is not what the engine's live session did, which is then of no more use."""
         self._open_live = open_live
         self._bound = bound
         self._checks = checks
@@ -104,8 +81,8 @@ class Pipeline:
         self._live: StateChange | None = None
         self._used = False
 
-    async def run(self) -> StepResult:
-        """Answers the call.
+    async def run(self, parent: WorldRef) -> Turn:
+        """The turn after `parent`.
 
         Raises:
             WorldFailure: no acceptable answer.
@@ -115,12 +92,19 @@ class Pipeline:
         except AgentworldError as error:
             error.exchanges = self._exchanges
             raise
-        if answer.exchanges != self._exchanges:
-            # An answer that a control did not use was paid for as well.
-            answer = replace(answer, exchanges=self._exchanges)
-        engine = self._own[1].name if self._own else ""
-        altered = answer.change is not self._live and self._session_differs(answer.change)
-        return StepResult(self._step.tool, engine, answer, self._verdicts, altered)
+        self.altered = answer.change is not self._live and self._session_differs(answer.change)
+        call, tool = self._step.call, self._step.tool
+        return Turn(
+            parent=parent,
+            call=call,
+            action=domain(tool.domain).action(call, tool) if tool.domain else Action(""),
+            observation=answer.observation,
+            change=answer.change,
+            inner=answer.inner,
+            checks=self._verdicts,
+            # Also of an answer that a control did not use: it was paid for as well.
+            exchanges=self._exchanges,
+        )
 
     async def _answer(self, number: int, step: StepContext) -> Answer:
         """The answer of the control of this number, or of the engine behind the last."""

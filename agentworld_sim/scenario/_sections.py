@@ -342,12 +342,7 @@ class ModelSpec(Strict):
         return self.model_dump(include=names)
 
     def to_prompt_context(self, task: str, env: Mapping[str, str]) -> PromptContext:
-        """What the model is told.
-
-        Args:
-            task: What the agent is asked to do.
-            env: The machine's own variables; those named like a secret are kept out of prompts.
-        """
+        """What the model is told. Of `env`, what is named like a secret is kept out of prompts."""
         from agentworld_sim.ports import PromptContext
         from agentworld_sim.redaction.environment import secrets_of
 

@@ -168,12 +168,7 @@ def _is_lost(error: psycopg.Error) -> bool:
 
 
 def prepare(connection: Connection, place: str, statements: Mapping[str, str]) -> None:
-    """Makes the tables where there are none; ten processes may at once.
-
-    Args:
-        connection: One in autocommit mode.
-        place: What to call the database in a message.
-        statements: Those of `postgres.sql`.
+    """Makes the tables where there are none, on a connection in autocommit mode; ten processes may at once.
 
     Raises:
         StoreError: the tables were made by a newer release, or before the first.

@@ -284,12 +284,7 @@ def fold_turns(snapshot: bytes, records: Iterable[str]) -> WorldState:
 
 
 def in_order(turns: Iterable[Turn], ref: WorldRef) -> list[Turn]:
-    """The turns that lead to `ref`, oldest first; the branches of a merge one after another.
-
-    Args:
-        turns: Those and no others, in any order.
-        ref: The last point.
-    """
+    """`turns`, which are those that lead to `ref`, oldest first; the branches of a merge one after another."""
     by_ref = {turn.ref: turn for turn in turns}
     found: dict[WorldRef, Turn] = {}
     # A ref comes up again once all before it are there.

@@ -19,11 +19,7 @@ class Values(Mapping[str, Any]):
     __slots__ = ("_changed", "_length", "_shared")
 
     def __init__(self, shared: Mapping[str, Any], changed: Mapping[str, Any]) -> None:
-        """
-        Args:
-            shared: The values before; nobody writes to it any more.
-            changed: Key to value; `None` for a key that is gone.
-        """
+        """Nobody writes to `shared` any more; in `changed`, `None` stands for a key that is gone."""
         self._shared = shared
         self._changed = changed
         new = sum(value is not None and key not in shared for key, value in changed.items())
