@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -24,6 +23,7 @@ from pydantic import (
 
 from agentworld_sim.domains import domain
 from agentworld_sim.errors import ScenarioError, nearest
+from agentworld_sim.registry import Registry
 from agentworld_sim.runtime.access import access_problem
 from agentworld_sim.scenario._content import FileSpec, Goal
 from agentworld_sim.scenario._sections import (
@@ -66,19 +66,31 @@ if TYPE_CHECKING:
     from agentworld_sim.ingest.folders import IngestResult
     from agentworld_sim.ports import PromptContext
 
-GROUP = "agentworld.scenarios"
 FILE_NAMES = ("scenario.yaml", "scenario.yml", "scenario.json")
+
+
+def _scenario_folder(module: object) -> Path:
+    folder = getattr(module, "SCENARIOS", None)
+    if not isinstance(folder, Path) or not folder.is_dir():
+        raise TypeError(f"SCENARIOS is {folder!r}, not the Path of a directory")
+    return folder
+
+
+scenario_folders = Registry[Path](
+    "agentworld.scenarios", what="collection of scenarios", builtin=dict, read=_scenario_folder
+)
+"""The folders of scenarios that packages ship."""
 
 
 def shipped_scenarios() -> dict[str, Path]:
     """The scenario files of all installed packages, by name.
 
     Raises:
-        ScenarioError: a package's entry point does not work, or two packages use one name.
+        UsageError: a package's entry point does not work, or two packages use one name.
     """
     found: dict[str, Path] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
-        for name, path in _scenarios_in(_directory(point)):
+    for package in scenario_folders.names():
+        for name, path in _scenarios_in(scenario_folders.get(package)):
             first = found.setdefault(name, path)
             if first.resolve() != path.resolve():
                 raise ScenarioError(
@@ -86,24 +98,6 @@ def shipped_scenarios() -> dict[str, Path]:
                     "Uninstall one of them, or load the file by its path."
                 )
     return dict(sorted(found.items()))
-
-
-def _directory(point: EntryPoint) -> Path:
-    package = point.dist.name if point.dist else "an installed package"
-    try:
-        module = point.load()
-    except Exception as error:
-        raise ScenarioError(
-            f"the scenarios of {package!r} cannot be listed: {point.value!r} failed to import "
-            f"({type(error).__name__}: {error}). Reinstall or remove the package."
-        ) from error
-    directory = getattr(module, "SCENARIOS", None)
-    if not isinstance(directory, Path) or not directory.is_dir():
-        raise ScenarioError(
-            f"the scenarios of {package!r} cannot be listed: {point.value}.SCENARIOS is "
-            f"{directory!r}, not the Path of a directory. Reinstall or remove the package."
-        )
-    return directory
 
 
 def _scenarios_in(directory: Path) -> Iterator[tuple[str, Path]]:

@@ -53,3 +53,6 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     id: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return json_form(self, "arguments", "id")

@@ -173,10 +173,9 @@ class Turn:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Turn:
         """Raises `UsageError` when the recorded ref is not the ref of the content."""
-        call = value["call"]
         turn = cls(
             parent=value["parent"],
-            call=ToolCall(call["name"], call["arguments"], call["id"]),
+            call=ToolCall(**value["call"]),
             action=Action(value["action"]),
             observation=Observation.from_json(value["observation"]),
             change=StateChange.from_json(value["change"]),
