@@ -430,11 +430,11 @@ def _model_at(loc: tuple[str | int, ...], model: type[BaseModel]) -> type[BaseMo
     """The innermost model around a location, in which pydantic also names the arms of unions."""
     for part in loc:
         if part in FORMS:
-            model = FORMS[cast("str", part)]
+            model = FORMS[part]
         else:
             fields = {field.alias or name: field for name, field in model.model_fields.items()}
             if part in fields:
-                model = next(_models_in(fields[cast("str", part)].annotation), model)
+                model = next(_models_in(fields[part].annotation), model)
     return model
 
 

@@ -78,8 +78,9 @@ class FailedStep:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> FailedStep:
-        exchanges = tuple(Exchange.from_json(one) for one in value["exchanges"])
-        return cls(**{**value, "call": ToolCall(**value["call"]), "exchanges": exchanges})
+        fields: dict[str, Any] = {**value, "call": ToolCall(**value["call"])}
+        fields["exchanges"] = tuple(Exchange.from_json(one) for one in value["exchanges"])
+        return cls(**fields)
 
     def blobs(self) -> set[BlobId]:
         """Every blob this record refers to."""

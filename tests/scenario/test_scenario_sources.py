@@ -165,8 +165,12 @@ def test_files_over_the_limits_are_refused(limits: str, expected: str) -> None:
 
 def entry_points(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
     group = _scenario.scenario_folders.group
-    points = [EntryPoint(f"p{n}", value, group) for n, value in enumerate(values)]
-    monkeypatch.setattr(registry, "_entry_points", lambda _: EntryPoints(points))
+    points = EntryPoints([EntryPoint(f"p{n}", value, group) for n, value in enumerate(values)])
+
+    def group_points(_: str) -> EntryPoints:
+        return points
+
+    monkeypatch.setattr(registry, "_entry_points", group_points)
     monkeypatch.setattr(_scenario.scenario_folders, "_loaded", {})
 
 
