@@ -18,7 +18,7 @@ from agentworld_sim.errors import UsageError
 from agentworld_sim.ports import BindsTogether, Engine, EngineSession, Imaginer, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, WorldRecord, WorldStore
 from agentworld_sim.registry import Registry
-from agentworld_sim.runtime.history import record_of_world
+from agentworld_sim.runtime.world_history import record_of_world
 from agentworld_sim.scenario import Scenario, stored_text
 from agentworld_sim.toolkits import bind_to, unknown_to
 from agentworld_sim.types.files import Blobs, FileTree

@@ -12,8 +12,8 @@ from agentworld_sim.errors import (
     UsageError,
     nearest,
 )
-from agentworld_sim.runtime.history import off_loop
 from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.runtime.world_history import off_loop
 from agentworld_sim.scenario import Scenario
 from agentworld_sim.scoring.goal_reward import WorldReward, require_goals, world_reward
 from agentworld_sim.scoring.samples import Reward

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from agentworld_sim.errors import UsageError, nearest
-from agentworld_sim.records import Records, records_of
-from agentworld_sim.runtime.history import off_loop, turn_without_controls
+from agentworld_sim.runtime.world_history import off_loop, turn_without_controls
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.world import World
+from agentworld_sim.world_records import Records, records_of
 
 if TYPE_CHECKING:
     from agentworld_sim.scenario import (

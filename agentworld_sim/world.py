@@ -27,7 +27,10 @@ from agentworld_sim.errors import (
 from agentworld_sim.ports import Engine, EngineSession, OnDelta, StepContext, WorldImaginer
 from agentworld_sim.ports.stores import NewBlobs, Origin, WorldRecord, WorldStore
 from agentworld_sim.runtime.access import Router, access_for, checked_access, rule_for
-from agentworld_sim.runtime.history import (
+from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
+from agentworld_sim.runtime.step import Pipeline
+from agentworld_sim.runtime.sync import TurnLock, run_sync
+from agentworld_sim.runtime.world_history import (
     COMMIT_TRIES,
     HistoryCache,
     back_off,
@@ -38,10 +41,7 @@ from agentworld_sim.runtime.history import (
     turn_with_seed,
     world_id_or_new,
 )
-from agentworld_sim.runtime.options import NewWorldOptions
-from agentworld_sim.runtime.session_cache import idle_sessions, live_worlds
-from agentworld_sim.runtime.step import Pipeline
-from agentworld_sim.runtime.sync import TurnLock, run_sync
+from agentworld_sim.runtime.world_options import NewWorldOptions
 from agentworld_sim.scenario import (
     Scenario,
     declared_controls,
@@ -50,7 +50,7 @@ from agentworld_sim.scenario import (
     restored_scenario,
     scenario_tools,
 )
-from agentworld_sim.store.memory import MemoryStore
+from agentworld_sim.store.memory_store import MemoryStore
 from agentworld_sim.types.exchanges import FailedStep
 from agentworld_sim.types.refs import WorldRef, tips_of, turn_seed
 from agentworld_sim.types.state import WorldState
@@ -319,7 +319,7 @@ class World:
 
     async def diff(self, since: WorldRef | None = None, *, at: WorldRef | None = None) -> StateDiff:
         """What differs between two points, `since` (the root) and `at` (here): files, records, values."""
-        from agentworld_sim.records import state_diff
+        from agentworld_sim.world_records import state_diff
 
         before, after = await self.state(since or self._root), await self.state(at)
         return state_diff(before, after, scenario=self.scenario, tools=self.tools.values())

@@ -17,7 +17,7 @@ from agentworld_sim.llm import ModelSettings
 from agentworld_sim.llm.settings import KEY_VARIABLE
 from agentworld_sim.scenario import Scenario, empty_scenario
 from agentworld_sim.store.home import open_store
-from agentworld_sim.store.memory import MemoryStore
+from agentworld_sim.store.memory_store import MemoryStore
 from agentworld_sim.store.urls import has_password
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.world import World

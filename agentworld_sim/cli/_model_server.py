@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentworld_sim.cli.options import removed_options
+from agentworld_sim.cli.command_options import removed_options
 from agentworld_sim.errors import UsageError
 from agentworld_sim.serving.options import (
     DEFAULT_MODEL,

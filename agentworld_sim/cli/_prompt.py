@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from agentworld_sim.cli.options import asynchronous, world_argument
+from agentworld_sim.cli.command_options import asynchronous, world_argument
 from agentworld_sim.errors import UsageError, nearest
 from agentworld_sim.store import WorldStore
 from agentworld_sim.store.home import open_store

@@ -15,7 +15,12 @@ from typing import Any, cast
 
 import click
 
-from agentworld_sim.cli.options import ModelChoice, model_options, named_world, world_options
+from agentworld_sim.cli.command_options import (
+    ModelChoice,
+    model_options,
+    named_world,
+    world_options,
+)
 from agentworld_sim.errors import AgentworldError, UsageError
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Turn

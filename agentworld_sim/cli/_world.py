@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentworld_sim.cli.options import asynchronous, json_option, world_argument
+from agentworld_sim.cli.command_options import asynchronous, json_option, world_argument
 from agentworld_sim.store.home import open_store
 from agentworld_sim.world import World
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.ports.stores import WorldStore
-from agentworld_sim.runtime.history import NO_CALL
+from agentworld_sim.runtime.world_history import NO_CALL
 from agentworld_sim.types.conditions import PREFIX as CONDITIONS
 from agentworld_sim.types.files import FileEntry, FileTree, parent_of
 from agentworld_sim.types.json import canonical_json

@@ -41,9 +41,9 @@ def open_store(where: str | os.PathLike[str] | None = None) -> WorldStore:
     if where is None:
         where = os.environ.get("AGENTWORLD_STORE") or home() / STORE_FILE
     if isinstance(where, str) and is_url(where):
-        from agentworld_sim.store.postgres import PostgresStore
+        from agentworld_sim.store.postgres_store import PostgresStore
 
         return PostgresStore(where)
-    from agentworld_sim.store.sqlite import SqliteStore
+    from agentworld_sim.store.sqlite_store import SqliteStore
 
     return SqliteStore(Path(where).expanduser())

@@ -13,7 +13,7 @@ from agentworld_mcp_shim._argument_errors import Schema, argument_errors
 from agentworld_mcp_shim._keys import checked_name, owned_id, owner_of
 from agentworld_mcp_shim._results import SIMULATED
 from agentworld_sim.errors import UsageError
-from agentworld_sim.runtime.history import new_world_id
+from agentworld_sim.runtime.world_history import new_world_id
 from mcp import MCPError
 
 if TYPE_CHECKING:

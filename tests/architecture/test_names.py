@@ -32,7 +32,6 @@ NAMES_AGAIN = set("__init__.py __main__.py _command.py _main.py plugin.py".split
 """Files that say the same in every package: its entry, its commands, its plugin."""
 
 BARE: set[str] = {
-    "agentworld_sim/cli/options.py: chosen",
     "agentworld_sim/engines/shell/execution.py: Executed",
     "agentworld_sim/engines/shell/glob_patterns.py: _expanded",
     "agentworld_sim/engines/shell/glob_patterns.py: _grouped",
@@ -179,14 +178,9 @@ REPEATED: set[str] = {
     "errors.py",
     "execution.py",
     "gemini_cli.py",
-    "history.py",
     "langchain.py",
-    "memory.py",
-    "options.py",
     "plain.py",
-    "records.py",
     "session.py",
-    "sqlite.py",
     "tool_specs.py",
 }
 """File names that are left to be made unique; do not add to them."""

@@ -37,7 +37,7 @@ from agentworld_sim.controls import Control
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.errors import nearest
 from agentworld_sim.llm.transport import is_loopback
-from agentworld_sim.runtime.history import off_loop
+from agentworld_sim.runtime.world_history import off_loop
 from agentworld_sim.scenario import shipped_scenarios
 from agentworld_sim.store.home import open_store
 

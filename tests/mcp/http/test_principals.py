@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 from agentworld_mcp_shim._http._sessions import SignedSessions
 from agentworld_mcp_shim._keys import owned_id, owner_of
-from agentworld_sim.runtime.history import check_world_id
+from agentworld_sim.runtime.world_history import check_world_id
 from mcp import MCPError
 from tests.mcp.http.conftest import TOKENS, Serve, calling, initialize, said, world_of
 
