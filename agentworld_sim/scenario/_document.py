@@ -215,16 +215,13 @@ class _YamlReader:
         self.document.values[key] = place
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise error_at(
-                self.document.source,
+            raise self._error(
                 place,
                 f"more than {MAX_NODES:,} values, aliases included. Move files out of the "
                 "scenario with `from` or `files_from`.",
             )
         if len(key) > MAX_DEPTH:
-            raise error_at(
-                self.document.source, place, f"nested more than {MAX_DEPTH} deep. Flatten it."
-            )
+            raise self._error(place, f"nested more than {MAX_DEPTH} deep. Flatten it.")
 
     def key(self, key: Key, place: Place) -> None:
         first = self.document.keys.setdefault(key, place)
@@ -238,30 +235,27 @@ class _YamlReader:
             )
 
     def read(self, text: str) -> Document:
-        source = self.document.source
         try:
             node: yaml.Node | None = _Loader(text).get_single_node()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped in the stubs
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
             what = ", ".join(part for part in (error.context, error.problem) if part)
-            raise error_at(source, place, f"not valid YAML: {what}.") from error
+            raise self._error(place, f"not valid YAML: {what}.") from error
         except yaml.reader.ReaderError as error:
             before = text[: error.position]
             place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
             character = f"U+{ord(text[error.position]):04X}" if error.position < len(text) else "?"
-            raise error_at(
-                source,
+            raise self._error(
                 place,
                 f"not valid YAML: the character {character} is not allowed. "
                 "Write it as an escape in double quotes, or the content as base64.",
             ) from error
         except RecursionError as error:
-            raise error_at(source, Place(1, 1), "nested too deeply. Flatten it.") from error
+            raise self._error(Place(1, 1), "nested too deeply. Flatten it.") from error
         if node is None:
-            raise error_at(
-                source, Place(1, 1), "the file is empty. Start with `name:` and `domains:`."
-            )
+            message = "the file is empty. Start with `name:` and `domains:`."
+            raise self._error(Place(1, 1), message)
         self.document.value = self._value(node, ())
         return self.document
 
@@ -282,9 +276,7 @@ class _YamlReader:
         for name_node, value_node in node.value:
             place = _place(name_node)
             if not isinstance(name_node, yaml.ScalarNode):
-                raise error_at(
-                    self.document.source, place, "a key must be text, not a list or a mapping."
-                )
+                raise self._error(place, "a key must be text, not a list or a mapping.")
             name = name_node.value
             self.key((*key, name), place)
             yield name, self._value(value_node, (*key, name))
@@ -306,16 +298,18 @@ class _YamlReader:
                     self.document.problems.append(Problem(place, key, TOO_LARGE))
                 return value
         except ValueError as error:
-            raise error_at(self.document.source, place, f"not a number: {text[:40]!r}.") from error
+            raise self._error(place, f"not a number: {text[:40]!r}.") from error
         raise self._no_tag(tag, place)
 
     def _no_tag(self, tag: str, place: Place) -> ScenarioError:
-        return error_at(
-            self.document.source,
+        return self._error(
             place,
             f"the tag {tag!r} is not allowed. Write plain text, numbers, lists and mappings; "
             "binary content goes under `base64`.",
         )
+
+    def _error(self, place: Place, message: str) -> ScenarioError:
+        return error_at(self.document.source, place, message)
 
 
 def _place(node: yaml.Node) -> Place:

@@ -50,6 +50,7 @@ from agentworld_sim.scenario._types import (
     Instant,
     KeyedProblems,
     Natural,
+    Problems,
     RelativePath,
     Slug,
     Strict,
@@ -362,19 +363,15 @@ class Scenario(Strict):
         for number, tool in enumerate(self.tools):
             name = tool.name if isinstance(tool, ToolObject) else tool
             if name in names:
-                problems.append(
-                    (("tools", number), f"{name!r} is listed twice. Remove one of the two.")
-                )
+                message = f"{name!r} is listed twice. Remove one of the two."
+                problems.append((("tools", number), message))
             names.add(name)
             if isinstance(tool, ToolObject):
                 problems += self._tool_problems(number, tool)
-        if problems:
-            raise KeyedProblems(problems)
+        KeyedProblems.raise_for(problems)
         return self
 
-    def _tool_problems(
-        self, number: int, tool: ToolObject
-    ) -> list[tuple[tuple[str | int, ...], str]]:
+    def _tool_problems(self, number: int, tool: ToolObject) -> Problems:
         known = ", ".join(self.domains)
         if tool.domain is None and len(self.domains) > 1:
             message = (

@@ -34,6 +34,7 @@ from agentworld_sim.scenario._types import (
     Hostname,
     KeyedProblems,
     Positive,
+    Problems,
     Slug,
     Strict,
     ToolName,
@@ -101,25 +102,19 @@ class MachineSpec(Strict):
 
     @model_validator(mode="after")
     def _check_users(self) -> MachineSpec:
-        problems: list[tuple[tuple[str | int, ...], str]] = []
+        problems: Problems = []
         names: dict[str, int] = {"root": -1}
         uids: dict[int, str] = {}
         for number, user in enumerate(self.users):
             if user.name in names:
-                problems.append(
-                    (("users", number, "name"), f"the user {user.name!r} is there already.")
-                )
+                message = f"the user {user.name!r} is there already."
+                problems.append((("users", number, "name"), message))
             elif user.uid in uids:
-                problems.append(
-                    (
-                        ("users", number, "uid"),
-                        f"the uid {user.uid} belongs to {uids[user.uid]!r}. Use another number.",
-                    )
-                )
+                message = f"the uid {user.uid} belongs to {uids[user.uid]!r}. Use another number."
+                problems.append((("users", number, "uid"), message))
             names[user.name] = number
             uids.setdefault(user.uid, user.name)
-        if problems:
-            raise KeyedProblems(problems)
+        KeyedProblems.raise_for(problems)
         return self
 
     @property

@@ -81,12 +81,22 @@ def _attribute_docs(cls: type) -> dict[str, str]:
     return found
 
 
+Problems = list[tuple[tuple[str | int, ...], str]]
+"""Keys, and what is wrong there."""
+
+
 class KeyedProblems(ValueError):
     """Problems between fields: each with the key it is about, relative to the model that checks."""
 
     def __init__(self, problems: Iterable[tuple[tuple[str | int, ...], str]]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(message for _, message in self.problems))
+
+    @classmethod
+    def raise_for(cls, problems: Problems) -> None:
+        """Raises if there are any."""
+        if problems:
+            raise cls(problems)
 
 
 def mismatch(text: str) -> PydanticCustomError:

@@ -17,7 +17,14 @@ from pydantic import (
 from agentworld_sim.engines.table.operation import Does, Role
 from agentworld_sim.errors import nearest
 from agentworld_sim.scenario._sections import JsonSchema
-from agentworld_sim.scenario._types import KeyedProblems, Matching, Natural, Strict, mismatch
+from agentworld_sim.scenario._types import (
+    KeyedProblems,
+    Matching,
+    Natural,
+    Problems,
+    Strict,
+    mismatch,
+)
 
 if TYPE_CHECKING:
     from agentworld_sim.engines.table import Argument, Operation, Output, Table
@@ -90,13 +97,11 @@ class TableSpec(Strict):
 
     @model_validator(mode="after")
     def _check_records(self) -> TableSpec:
-        problems = list(self._record_problems())
-        if problems:
-            raise KeyedProblems(problems)
+        KeyedProblems.raise_for(self._record_problems())
         return self
 
-    def _record_problems(self) -> list[tuple[tuple[str | int, ...], str]]:
-        problems: list[tuple[tuple[str | int, ...], str]] = []
+    def _record_problems(self) -> Problems:
+        problems: Problems = []
         seen: dict[str, int] = {}
         for number, record in enumerate(self.records):
             for name in self.required:
@@ -111,12 +116,10 @@ class TableSpec(Strict):
                 problems.append((("records", number), message))
         return problems
 
-    def _field_problems(
-        self, number: int, record: Mapping[str, Any]
-    ) -> list[tuple[tuple[str | int, ...], str]]:
+    def _field_problems(self, number: int, record: Mapping[str, Any]) -> Problems:
         from agentworld_sim.schema.validate import schema_problem
 
-        problems: list[tuple[tuple[str | int, ...], str]] = []
+        problems: Problems = []
         for name, value in record.items():
             if name in self.fields:
                 problem = schema_problem(self.fields[name], value)
