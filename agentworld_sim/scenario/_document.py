@@ -21,7 +21,7 @@ from pydantic_core import ErrorDetails
 from agentworld_sim.errors import ScenarioError, nearest
 from agentworld_sim.scenario._content import FILE_FORMS, GOAL_FORMS, form_hint
 from agentworld_sim.scenario._sections import ToolObject
-from agentworld_sim.scenario._types import KeyedProblems
+from agentworld_sim.scenario._types import KeyedProblems, unknown_key
 
 MAX_SHOWN = 10
 
@@ -392,9 +392,8 @@ def _problems(details: ErrorDetails, document: Document, top: type[BaseModel]) -
     elif details["type"] == "missing":
         yield Problem(document.place(key[:-1]), key, f"required, but not there. Add `{key[-1]}:`.")
     elif details["type"] == "extra_forbidden":
-        known = sorted(_keys(_model_at(loc[:-1], top)))
-        hint = nearest(str(key[-1]), known) or " Remove it or correct its name."
-        message = f"unknown key.{hint} Known keys: {', '.join(known)}."
+        fields = _model_at(loc[:-1], top).model_fields
+        message = unknown_key(str(key[-1]), (one.alias or name for name, one in fields.items()))
         yield Problem(document.place(key, of_key=True), key, message)
     else:
         value = key[-1] if about_key else details["input"]
@@ -437,11 +436,6 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for part in get_args(annotation):
         yield from _models_in(part)
-
-
-def _keys(model: type[BaseModel]) -> Iterator[str]:
-    for name, about in model.model_fields.items():
-        yield about.alias or name
 
 
 def _describe(value: object) -> str:

@@ -26,7 +26,7 @@ from pydantic_core import CoreSchema
 
 from agentworld_sim.controls import Control, control_kinds
 from agentworld_sim.controls.control_list import BUILTIN_KINDS
-from agentworld_sim.errors import UsageError, nearest
+from agentworld_sim.errors import UsageError
 from agentworld_sim.scenario._types import (
     AbsolutePath,
     Account,
@@ -40,6 +40,7 @@ from agentworld_sim.scenario._types import (
     ToolName,
     Variable,
     mismatch,
+    unknown_key,
 )
 from agentworld_sim.types.tools import Access, DomainName, Route, ToolSpec
 
@@ -134,32 +135,20 @@ class MachineSpec(Strict):
         from agentworld_sim.types.files import normal_path
 
         users = [
-            User(
-                user.name,
-                user.uid,
-                user.uid if user.gid is None else user.gid,
-                user.home or f"/home/{user.name}",
-                user.shell,
-                user.gecos,
-            )
-            for user in self.users
+            User(one.name, one.uid, one.gid or one.uid, home, one.shell, one.gecos)
+            for one in self.users
+            for home in [one.home or f"/home/{one.name}"]
         ]
         if self.user != "root" and self.user not in {user.name for user in users}:
             taken = {user.uid for user in users}
             uid = next(n for n in range(_FIRST_UID, _FIRST_UID + len(taken) + 1) if n not in taken)
             users.append(User(self.user, uid, uid, self.home_path, "/bin/bash"))
-        return Machine(
-            hostname=self.hostname,
-            user=self.user,
-            home=self.home_path,
-            workdir=self.workdir_path,
-            cpus=self.cpus,
-            memory_kib=self.memory_kib,
-            disk_kib=self.disk_kib,
-            extra_users=tuple(users),
-            env=tuple(sorted(self.env.items())),
-            allowed_directories=tuple(normal_path(one) for one in self.allowed_directories),
-        )
+        said: dict[str, Any] = dict(self)
+        del said["users"]
+        said |= {"home": self.home_path, "workdir": self.workdir_path, "extra_users": tuple(users)}
+        said["env"] = tuple(sorted(self.env.items()))
+        said["allowed_directories"] = tuple(normal_path(one) for one in self.allowed_directories)
+        return Machine(**said)
 
 
 def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
@@ -379,7 +368,7 @@ class ControlSpec(Strict):
         problems = {
             key: _PROCESS_LOCAL.format(key)
             if key in local or callable(value)
-            else _unknown(key, model)
+            else unknown_key(key, ["kind", *model.model_fields])
             for key, value in said.items()
             if key not in model.model_fields or callable(value)
         }
@@ -420,12 +409,6 @@ _PROCESS_LOCAL = (
     "a Python function belongs to one process, and a scenario is data. Give a control that has one to"
     " World.create(controls=[…]); without it, remove `{}`."
 )
-
-
-def _unknown(key: str, model: type[Strict]) -> str:
-    known = sorted(["kind", *model.model_fields])
-    hint = nearest(key, known) or " Remove it or correct its name."
-    return f"unknown key.{hint} Known keys: {', '.join(known)}."
 
 
 @cache

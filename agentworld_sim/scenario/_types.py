@@ -104,6 +104,12 @@ def mismatch(text: str) -> PydanticCustomError:
     return PydanticCustomError("allowed", "{text}", {"text": text})
 
 
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    known = sorted(known)
+    hint = nearest(key, known) or " Remove it or correct its name."
+    return f"unknown key.{hint} Known keys: {', '.join(known)}."
+
+
 def to_us(moment: datetime) -> int:
     """Microseconds since the epoch, exactly."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
