@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import urlsplit
 
 from agentworld_sim.controls.control_list import DECLARED
@@ -144,15 +144,6 @@ class EngineSetup:
     imaginer: Imaginer | None
     """Answers what cannot be computed, if there is a model."""
 
-    @property
-    def tables(self) -> dict[str, Any]:
-        """What the scenario says of operations and of tables."""
-        scenario = self.scenario
-        return {
-            "operations": {n: spec.to_operation(n) for n, spec in scenario.operations.items()},
-            "tables": {n: spec.to_table(n) for n, spec in scenario.tables.items()},
-        }
-
 
 Builder = Callable[[EngineSetup], Engine | None]
 """Builds an engine for a world; `None` where it has nothing to do in it."""
@@ -245,7 +236,7 @@ def _table(setup: EngineSetup) -> Engine:
     def make() -> Engine:
         from agentworld_sim.engines.table import TableEngine
 
-        return TableEngine(**setup.tables, imaginer=setup.imaginer)
+        return TableEngine(**setup.scenario.table_options(), imaginer=setup.imaginer)
 
     return LateEngine("table", make)
 
@@ -256,7 +247,7 @@ def _model(setup: EngineSetup) -> Engine | None:
     from agentworld_sim.engines.model import ModelEngine
     from agentworld_sim.engines.table import TableEngine
 
-    return ModelEngine(setup.imaginer, TableEngine(**setup.tables))
+    return ModelEngine(setup.imaginer, TableEngine(**setup.scenario.table_options()))
 
 
 def _read(value: object) -> Builder:

@@ -64,11 +64,7 @@ def _records(
     from agentworld_sim.engines.table import TableEngine, records_in
     from agentworld_sim.engines.toolkits import kept_tables
 
-    engine = TableEngine(
-        operations={name: spec.to_operation(name) for name, spec in scenario.operations.items()},
-        tables={name: spec.to_table(name) for name, spec in scenario.tables.items()},
-    )
-    plan = engine.plan(tools)
+    plan = TableEngine(**scenario.table_options()).plan(tools)
     return {**kept_tables(state.values, tools), **records_in(state, plan, tables=tables)}
 
 

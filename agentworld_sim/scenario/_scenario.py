@@ -318,6 +318,13 @@ class Scenario(Strict):
         files_sum = machine_sum(self.machine.to_machine())
         return replace(prompt_context, files_sum=files_sum, seed=self.seed)
 
+    def table_options(self) -> dict[str, Any]:
+        """What the table engine takes: what it says of operations and of tables."""
+        return {
+            "operations": {name: spec.to_operation(name) for name, spec in self.operations.items()},
+            "tables": {name: spec.to_table(name) for name, spec in self.tables.items()},
+        }
+
     def canonical(self) -> str:
         """Everything that makes the world what it is, as one line of JSON with sorted keys.
 
