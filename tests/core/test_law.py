@@ -24,7 +24,7 @@ from agentworld_sim.engines.shell import (
 from agentworld_sim.ports import ImaginedValue, Question, StepContext
 from agentworld_sim.types.state import WorldState
 from tests.engines.shell.imagining import command_of
-from tests.properties import examples
+from tests.properties import FULL, examples
 
 MACHINE = Scenario.model_validate({"name": "machine", "domains": ("terminal",)})
 
@@ -164,7 +164,9 @@ async def test_every_point_reopens_as_it_was(session: list[ToolCall], branch: in
         again.close()
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=4 if FULL else 2, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(session=st.lists(imagined_calls, min_size=1, max_size=4))
 @example(session=[call_of("session", "chmod 600 one")] * 3)
 @example(session=[call_of("session", command) for command in IMAGINED])
