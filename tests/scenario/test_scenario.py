@@ -316,7 +316,7 @@ def schema_validator() -> jsonschema.Draft202012Validator:
 
 
 def schema_accepts(value: object) -> bool:
-    return schema_validator().is_valid(cast("Any", value))
+    return cast("Any", schema_validator()).is_valid(value)
 
 
 def test_the_schema_accepts_the_scenarios_that_are_shipped_and_documented() -> None:
