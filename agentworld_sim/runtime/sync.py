@@ -8,8 +8,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Coroutine
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as TookTooLong
+from concurrent.futures import Future, TimeoutError as TookTooLong
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache

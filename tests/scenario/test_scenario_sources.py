@@ -11,7 +11,7 @@ import pytest
 
 from agentworld_sim import registry
 from agentworld_sim.errors import ScenarioError, UsageError
-from agentworld_sim.scenario import Scenario, _document, _scenario
+from agentworld_sim.scenario import Scenario, _document, _scenario  # pyright: ignore[reportPrivateUsage]  its limits and folders
 from agentworld_sim.types.files import MemoryBlobs
 
 MINIMAL = "name: x\ndomains: [terminal]\n"
