@@ -135,7 +135,7 @@ class Keys:
         earlier: Sequence[tuple[str, ...]],
     ) -> str:
         """What a model said before that may have changed what no state tells."""
-        from agentworld_sim.engines.shell.read_only_commands import only_looks
+        from agentworld_sim.engines.shell.programs import only_looks
 
         redaction = Redaction(self._secrets)
         known: list[object] = []

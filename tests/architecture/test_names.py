@@ -33,13 +33,11 @@ NAMES_AGAIN = set("__init__.py __main__.py _command.py _main.py plugin.py".split
 
 BARE: set[str] = {
     "agentworld_sim/engines/shell/execution.py: Executed",
-    "agentworld_sim/engines/shell/glob_patterns.py: _expanded",
-    "agentworld_sim/engines/shell/glob_patterns.py: _grouped",
-    "agentworld_sim/engines/shell/glob_patterns.py: repeated",
-    "agentworld_sim/engines/shell/line_differences.py: changed",
     "agentworld_sim/engines/shell/line_differences.py: kept",
+    "agentworld_sim/engines/shell/live_files.py: _moved",
     "agentworld_sim/engines/shell/live_files.py: quoted",
     "agentworld_sim/engines/shell/live_machine.py: embedded",
+    "agentworld_sim/engines/shell/syntax_errors.py: _unexpected",
     "agentworld_sim/engines/shell/unknown_commands.py: Misnamed",
     "agentworld_sim/engines/shell/unknown_commands.py: Unanswered",
     "agentworld_sim/imagination/prompt_set.py: shipped",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import MISSING, PACKAGES, version_text
 from agentworld_sim.engines.shell.commands._tool import with_help
+from agentworld_sim.engines.shell.programs import MISSING, PACKAGES, version_text
 
 _WARNING = "\nWARNING: apt does not have a stable CLI interface. Use with caution in scripts.\n\n"
 

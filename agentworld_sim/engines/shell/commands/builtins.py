@@ -29,21 +29,4 @@ def enable(call: CommandCall) -> CommandResult:
     return CommandResult("", errors, 1 if unknown else 0)
 
 
-SIGNALS = (
-    "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP"
-    " TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS"
-)
-"""In the order of their numbers."""
-
-
-def signal_table() -> str:
-    """What `kill -l` prints."""
-    names = list(enumerate(SIGNALS.split(), 1))
-    names += [(34 + n, f"RTMIN+{n}" if n else "RTMIN") for n in range(16)]
-    names += [(64 - n, f"RTMAX-{n}" if n else "RTMAX") for n in range(14, -1, -1)]
-    cells = [f"{number:>2}) SIG{name}" for number, name in names]
-    rows = [cells[start : start + 5] for start in range(0, len(cells), 5)]
-    return "".join("\t".join(row) + ("\n" if len(row) == 5 else "\t\n") for row in rows)
-
-
 COMMANDS: Mapping[str, Command] = {"enable": enable}

@@ -8,8 +8,8 @@ from agentworld_sim.engines.shell._command import Command, CommandCall, CommandR
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, with_help
+from agentworld_sim.engines.shell.image import memory, up_seconds
 from agentworld_sim.engines.shell.machine import Machine
-from agentworld_sim.engines.shell.proc_files import memory, up_seconds
 
 
 def _memory_use(machine: Machine) -> tuple[int, int, int, int, int, int]:

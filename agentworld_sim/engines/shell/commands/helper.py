@@ -9,16 +9,15 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import MISSING, version_text
 from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import help_text
-from agentworld_sim.engines.shell.commands.builtins import signal_table
 from agentworld_sim.engines.shell.commands.diff_cmp import cmp
 from agentworld_sim.engines.shell.commands.gzip import gunzip, gzip
 from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
 from agentworld_sim.engines.shell.commands.tar import tar
 from agentworld_sim.engines.shell.image import PROGRAM_START
 from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.programs import MISSING, version_text
 
 
 def helper(call: CommandCall) -> CommandResult:
@@ -170,11 +169,6 @@ def _words(words: list[str]) -> CommandResult:
     return CommandResult(" ".join(map(quoted, words)))
 
 
-def _signals(call: CommandCall) -> CommandResult:
-    del call
-    return CommandResult(signal_table())
-
-
 def _as_tool(command: Command) -> Command:
     """`command`, called by its own name."""
 
@@ -226,7 +220,6 @@ _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
     "jq": _jq,
     "printf": _printf,
     "rand": _rand,
-    "signals": _signals,
     "sort": _sort,
     "srandom": _srandom,
 }

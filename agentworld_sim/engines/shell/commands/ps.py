@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._accounts import current_account
 from agentworld_sim.engines.shell.commands._tool import with_help
-from agentworld_sim.engines.shell.proc_files import up_seconds
+from agentworld_sim.engines.shell.image import up_seconds
 
 
 @dataclass(frozen=True, slots=True)
