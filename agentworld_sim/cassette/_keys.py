@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any, cast
 
 from agentworld_sim.cassette._answers import Key, Place, short_digest, without_volatile
-from agentworld_sim.ports import QuestionKey, TurnContext
+from agentworld_sim.ports import QuestionKey, StepContext
 from agentworld_sim.redaction.environment import secrets_of
 from agentworld_sim.redaction.records import Redaction
 from agentworld_sim.types.files import FileEntry, content_sum
@@ -66,7 +66,7 @@ class Keys:
     def question(
         self,
         key: QuestionKey,
-        context: TurnContext,
+        context: StepContext,
         history: Sequence[Turn],
         parts: StateParts,
     ) -> KeyedQuestion:
@@ -131,7 +131,7 @@ class Keys:
     def _before(
         self,
         history: Sequence[Turn],
-        context: TurnContext,
+        context: StepContext,
         earlier: Sequence[tuple[str, ...]],
     ) -> str:
         """What a model said before that may have changed what no state tells."""

@@ -82,12 +82,15 @@ def _limit_depth(value: Any, depth: int = 0) -> Any:
     return value
 
 
+def _no_anchors(dumper: Any, data: object) -> bool:
+    return True
+
+
 @cache
 def _dumper() -> type[Any]:
     base: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    kind: Any = type("CassetteDumper", (base,), {})
     # Without anchors: equal values are written twice.
-    kind.ignore_aliases = lambda dumper, data: True
+    kind: Any = type("CassetteDumper", (base,), {"ignore_aliases": _no_anchors})
     representers: dict[type, Convert] = {
         str: _represent_text,
         list: _represent_list,

@@ -19,7 +19,7 @@ from agentworld_sim.cassette._yaml import Block, dump, loader
 from agentworld_sim.errors import UsageError
 from agentworld_sim.redaction.records import Redaction
 from agentworld_sim.types.json import canonical_json
-from agentworld_sim.types.refs import hashed
+from agentworld_sim.types.refs import hash_ref
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.tools import ToolCall, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Trajectory, Turn
@@ -137,7 +137,7 @@ class Cassette:
     @property
     def trajectory(self) -> Trajectory:
         """The calls of real tools, as turns."""
-        parent = hashed("cassette", [tool.to_json() for tool in self.tools])
+        parent = hash_ref("cassette", [tool.to_json() for tool in self.tools])
         turns: list[Turn] = []
         for one in self.entries:
             if one.key.kind != "real":

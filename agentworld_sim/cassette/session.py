@@ -21,13 +21,13 @@ from agentworld_sim.cassette._yaml import dump
 from agentworld_sim.cassette.file import Cassette, write_file, writing
 from agentworld_sim.errors import AgentworldError, UsageError
 from agentworld_sim.ports import (
-    Imagined,
+    ImaginedValue,
     Imaginer,
     PromptContext,
     Question,
-    TurnContext,
+    StepContext,
     WorldImaginer,
-    unjudged,
+    accept_unchecked,
 )
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import StateChange
@@ -343,23 +343,23 @@ class RecordedImaginer:
         self._inner = inner
         self._parts = parts
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         session, inner = self._session, self._inner
         history = await context.history()
         keyed = session.keys.question(question.key, context, history, self._parts)
-        given: Imagined[T] | None = None
+        given: ImaginedValue[T] | None = None
 
         async def ask(inner: Imaginer) -> Mapping[str, Any]:
             nonlocal given
             # What is compared with a recording is not what the world goes on with.
-            judged = context if session.records else replace(context, judge=unjudged)
+            judged = context if session.records else replace(context, judge=accept_unchecked)
             given = await inner.ask(question, judged)
             return question.dump(given.value)
 
         answer, replayed = await session.answer(
             keyed, None if inner is None else lambda: ask(inner)
         )
-        imagined = Imagined(
+        imagined = ImaginedValue(
             question.load(answer),
             "replayed" if replayed else "imagined",
             given.exchanges if given else (),

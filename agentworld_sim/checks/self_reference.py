@@ -9,7 +9,7 @@ from functools import cache
 from typing import ClassVar, Literal
 
 from agentworld_sim.checks.file_calls import texts_of_files
-from agentworld_sim.ports.checks import CheckInput
+from agentworld_sim.ports.steps import CheckInput
 from agentworld_sim.regex import lazy_compile
 from agentworld_sim.types.turns import Observation
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 from agentworld_sim.checks.file_calls import words_of
-from agentworld_sim.ports.checks import CheckInput
+from agentworld_sim.ports.steps import CheckInput
 from agentworld_sim.regex import lazy_compile
 from agentworld_sim.types.tools import ToolCall
 from agentworld_sim.types.turns import Observation

@@ -12,11 +12,11 @@ from agentworld_sim.domains import Domain, domain
 from agentworld_sim.engines.model_binding import TURN_US
 from agentworld_sim.ports import (
     Answer,
-    Imagined,
+    ImaginedValue,
     Part,
     Prompt,
     QuestionKey,
-    TurnContext,
+    StepContext,
     whole_answer,
 )
 from agentworld_sim.schema.validate import schema_problem
@@ -76,7 +76,7 @@ class CallQuestion:
 
     call: ToolCall
     tool: ToolSpec
-    context: TurnContext
+    context: StepContext
     history: tuple[Turn, ...]
     """Of the context."""
     records: Records | None = None
@@ -122,7 +122,7 @@ class CallQuestion:
         observation = own.read(text, self.call, self.tool)
         return self._answer(observation, self._changes(observation, operations))
 
-    async def judge(self, imagined: Imagined[Answer], context: TurnContext) -> None:
+    async def judge(self, imagined: ImaginedValue[Answer], context: StepContext) -> None:
         await context.judge(self.call, self.tool, whole_answer(imagined))
 
     def dump(self, value: Answer) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from agentworld_sim.domains import domain
 from agentworld_sim.engines.function import TURN_US
 from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure, UsageError, nearest
-from agentworld_sim.ports import Answer, TurnContext
+from agentworld_sim.ports import Answer, StepContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -117,7 +117,8 @@ class StubSession:
         self._answers = answers
         self._functions = functions
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         data = self._answers[call.name]
         if "function" in data:
             observation = await self._call_function(data["function"], call, tool)

@@ -50,14 +50,7 @@ class IdleSessions:
     async def open(
         self, engine: Engine, state: WorldState, blobs: Blobs, own: EngineSession | None
     ) -> EngineSession:
-        """A session of `engine` in `state`.
-
-        Args:
-            engine: Whose.
-            state: Where it shall be.
-            blobs: Where contents are found.
-            own: A session of the same engine and world in another state; used up.
-        """
+        """A session of `engine` in `state`. `own`, the world's session in another state, is used up."""
         session = own or self._take(engine)
         if isinstance(session, MovableSession):
             try:
@@ -148,10 +141,7 @@ class LiveWorlds:
     """The worlds that have a live engine, the one used last at the end."""
 
     def __init__(self, limit: int | None = None) -> None:
-        """
-        Args:
-            limit: Most of them; by default what the process's limit of open files allows.
-        """
+        """`limit` is by default what the process's limit of open files allows."""
         self._limit = limit
         self._guard = threading.Lock()
         self._worlds: dict[int, weakref.ref[Restable]] = {}

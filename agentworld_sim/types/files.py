@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 EntryKind = Literal["file", "directory", "symlink", "fifo"]
 
@@ -81,10 +81,7 @@ class FileEntry:
 
     @classmethod
     def from_json(cls, value: object) -> FileEntry:
-        kind, mode, mtime_us, content, size, owner, group = cast(
-            "tuple[EntryKind, int, int, str, int, str, str]", value
-        )
-        return cls(kind, mode, mtime_us, content, size, owner, group)
+        return cls(*cast("Any", value))
 
 
 def parent_of(path: str) -> str:
@@ -137,7 +134,7 @@ class FileTree(Mapping[str, FileEntry]):
     def __repr__(self) -> str:
         return f"FileTree({len(self._entries)} entries)"
 
-    def replaced(self, changes: Mapping[str, FileEntry | None]) -> FileTree:
+    def with_changes(self, changes: Mapping[str, FileEntry | None]) -> FileTree:
         """A tree with `changes` applied: an entry is written, `None` removes the path alone."""
         entries = dict(self._entries)
         for path, entry in changes.items():
@@ -148,7 +145,7 @@ class FileTree(Mapping[str, FileEntry]):
         return FileTree(entries)
 
     def changes_to(self, other: FileTree) -> dict[str, FileEntry | None]:
-        """What `replaced` needs to make this tree equal to `other`; paths in byte order."""
+        """What `with_changes` needs to make this tree equal to `other`; paths in byte order."""
         mine, theirs = self._entries, other._entries
         changed: dict[str, FileEntry | None] = {
             path: entry

@@ -19,7 +19,7 @@ from langgraph.errors import GraphBubbleUp
 from agentworld_graphs._call_site import AnyFuture, CallSite, digest
 from agentworld_graphs._thread_refs import Mark, remember_parents
 from agentworld_sim import Observation, ToolCall, Turn, WorldRef
-from agentworld_sim.runtime.locks import TurnLock
+from agentworld_sim.runtime.sync import TurnLock
 from agentworld_sim.store import Origin
 
 ATTEMPTS = 4

@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import Any, Unpack, cast
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from langchain_core.tools import tool as tool_from
+from langchain_core.tools import BaseTool, StructuredTool, ToolException, tool as tool_from
 from langchain_core.tracers.base import BaseTracer
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolRuntime

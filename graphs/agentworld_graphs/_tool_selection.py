@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack, cast
 from weakref import WeakKeyDictionary
 
-from langchain_core.tools import BaseTool
-from langchain_core.tools import tool as tool_from
+from langchain_core.tools import BaseTool, tool as tool_from
 from langgraph.prebuilt import ToolNode
 
 from agentworld_graphs._simulate import SimulatedTool, simulate_in

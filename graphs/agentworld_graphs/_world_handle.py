@@ -43,8 +43,7 @@ from agentworld_sim import (
 )
 from agentworld_sim.controls import Control
 from agentworld_sim.ports import OnDelta
-from agentworld_sim.runtime.locks import TurnLock
-from agentworld_sim.runtime.sync import run_sync
+from agentworld_sim.runtime.sync import TurnLock, run_sync
 from agentworld_sim.supports_world import HoldsWorld, world_in
 from agentworld_sim.types.refs import tips_of
 
@@ -242,7 +241,7 @@ class WorldHandle:
             if chain.recalled:
                 return
             await self._merge_tips(chain)
-            asked = await self.world.asked(chain.name) if chain.may_be_known(resumed) else []
+            asked = await self.world.batch_turns(chain.name) if chain.may_be_known(resumed) else []
             if not asked and resumed and site.written is not None:
                 # A thread that was copied brings the answers along, but not who asked for them.
                 chain.follow(one for one in await site.written() if one["world"] == self.world.id)

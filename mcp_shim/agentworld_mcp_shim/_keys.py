@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.types import INVALID_PARAMS
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.runtime.history import check_world_id, new_world_id
+from agentworld_sim.runtime.world_history import check_world_id, new_world_id
 from mcp import MCPError
 
 if TYPE_CHECKING:

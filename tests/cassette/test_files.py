@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.cassette import CassetteSession, is_cassette, trim
 from agentworld_sim.cassette._answers import Entry, Key, in_order

@@ -24,7 +24,7 @@ from agentworld_sim import (
     ObservationRejected,
     Scenario,
     SqliteStore,
-    Step,
+    StepContext,
     ToolCall,
     ToolSpec,
     UnknownToolError,
@@ -308,14 +308,14 @@ class Outage(Control):
 
     name = "outage"
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         if step.state.values.get("total", 0) % 2:
             answer = step.enforce(Observation(text="503 Service Unavailable", is_error=True))
         else:
             answer = await next(step)
             changed = Observation(text=answer.observation.text + "!")
             answer = replace(answer, observation=changed)
-        return answer.delayed(5_000_000)
+        return answer.with_delay(5_000_000)
 
 
 async def test_a_control_answers_changes_and_delays_and_is_marked_as_enforced() -> None:
@@ -475,7 +475,7 @@ async def test_who_owns_the_event_loop_may_let_a_commit_block_it_unless_it_must_
             assert not waiting.done()
         assert (await waiting).observation.text == "3"
         assert len(in_threads) == 2
-        monkeypatch.setattr("agentworld_sim.runtime.history.BRIEF_ENTRIES", 0)
+        monkeypatch.setattr("agentworld_sim.runtime.world_history.BRIEF_ENTRIES", 0)
         await world.step(adding(1))
         assert len(in_threads) == 3
         blocking.ALLOWED.reset(token)

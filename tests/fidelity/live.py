@@ -43,7 +43,7 @@ class WorldShell:
                 shell = _shell(tree, blobs)
                 continue
             session = run.session
-            tree = tree.replaced(shell.collect(blobs))
+            tree = tree.with_changes(shell.collect(blobs))
             # The real machine ended every command by itself.
             stopped = "" if run.ending == "finished" else f"[{run.ending}]\n"
             outcomes.append(CommandOutcome(run.stdout, run.stderr + stopped, run.exit_code))

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from agentworld_mcp_shim._results import SIMULATED, observation_of, tool_result
 from agentworld_sim.cassette import Cassette

@@ -71,9 +71,13 @@ NOT_FOR_ECHO = (
     "agentworld_sim.engines.shell.commands.ls",
     "agentworld_sim.engines.shell.commands.tar",
     "agentworld_sim.engines.table.table_engine",
+    "agentworld_sim.diff",
     "agentworld_sim.imagination",
+    "agentworld_sim.ingest",
     "agentworld_sim.llm",
+    "agentworld_sim.runtime.merge",
     "agentworld_sim.scenario._document",
+    "agentworld_sim.store.sqlite_store",
 )
 
 

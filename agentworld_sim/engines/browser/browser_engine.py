@@ -21,7 +21,7 @@ from agentworld_sim.engines.browser.page import (
 )
 from agentworld_sim.engines.browser.page_question import Arrive, PageQuestion, request_fields
 from agentworld_sim.errors import CannotCompute, EngineFailure
-from agentworld_sim.ports import Answer, Imaginer, TurnContext
+from agentworld_sim.ports import Answer, Imaginer, StepContext
 from agentworld_sim.toolkits import arguments_of, bind_to, binding_for, known_tool, unknown_to
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
@@ -72,7 +72,7 @@ class _Turn:
 
     call: ToolCall
     tool: ToolSpec
-    context: TurnContext
+    context: StepContext
 
     def history(self) -> BrowserHistory:
         """The browser before the call."""
@@ -94,7 +94,8 @@ class BrowserSession:
         self._imaginer = imaginer
         self._memory: dict[str, Any] = {}
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         found = known_tool(tool.binds_to)
         if found is None:
             raise EngineFailure(f"the browser was given {tool.name!r}, which it cannot answer")

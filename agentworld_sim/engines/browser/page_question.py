@@ -18,7 +18,7 @@ from agentworld_sim.engines.browser.page import (
 )
 from agentworld_sim.engines.call_question import CallQuestion, closed_object
 from agentworld_sim.errors import ObservationRejected
-from agentworld_sim.ports import Answer, Imagined, TurnContext, whole_answer
+from agentworld_sim.ports import Answer, ImaginedValue, StepContext, whole_answer
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.toolkits import known_tool
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -61,7 +61,7 @@ class PageQuestion(CallQuestion):
         cls,
         history: BrowserHistory,
         wanted: Mapping[str, Any],
-        context: TurnContext,
+        context: StepContext,
         shown: tuple[ToolCall, ToolSpec, Arrive],
         memory: dict[str, Any],
     ) -> PageQuestion:
@@ -86,7 +86,7 @@ class PageQuestion(CallQuestion):
         read_page(answer.observation)
         return answer
 
-    async def judge(self, imagined: Imagined[Answer], context: TurnContext) -> None:
+    async def judge(self, imagined: ImaginedValue[Answer], context: StepContext) -> None:
         call, tool, _ = self.shown
         await context.judge(call, tool, self.to_answer(imagined))
 
@@ -100,7 +100,7 @@ class PageQuestion(CallQuestion):
             ) from None
         return loaded
 
-    def to_answer(self, imagined: Imagined[Answer]) -> Answer:
+    def to_answer(self, imagined: ImaginedValue[Answer]) -> Answer:
         """What the browser answers with the page."""
         page = read_page(imagined.value.observation)
         if isinstance(page, BrowserPage):

@@ -18,7 +18,7 @@ from agentworld_sim.engines.shell.file_operations import CommandAnswer, Validate
 from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.live_files import LiveFiles
 from agentworld_sim.engines.shell.machine import Machine
-from agentworld_sim.ports import Imagined, Part, Prompt, QuestionKey, TurnContext
+from agentworld_sim.ports import ImaginedValue, Part, Prompt, QuestionKey, StepContext
 from agentworld_sim.redaction.environment import secrets_of, shown_environment
 from agentworld_sim.schema.validate import schema_problem
 from agentworld_sim.types.files import MemoryBlobs, blob_id, content_sum, normal_path
@@ -157,7 +157,7 @@ class CommandQuestion:
             text for one in self._parts for text in (one.action.text, one.answer or "")
         )
 
-    async def judge(self, imagined: Imagined[CommandAnswer], context: TurnContext) -> None:
+    async def judge(self, imagined: ImaginedValue[CommandAnswer], context: StepContext) -> None:
         """Nothing: checks judge what the shell makes of all its commands."""
 
     def dump(self, value: CommandAnswer) -> Mapping[str, Any]:

@@ -360,7 +360,7 @@ class LiveFiles:
         changes = {
             path: entry for path, entry in sorted(changes.items()) if self._tree.get(path) != entry
         }
-        self._tree = self._tree.replaced(changes)
+        self._tree = self._tree.with_changes(changes)
         return changes
 
     @property

@@ -25,7 +25,7 @@ from agentworld_sim.engines.shell.unknown_commands import (
     UnknownCommands,
 )
 from agentworld_sim.errors import AccessRefused, AgentworldError, EngineFailure
-from agentworld_sim.ports import Answer, Imagined, Imaginer, TurnContext
+from agentworld_sim.ports import Answer, ImaginedValue, Imaginer, StepContext
 from agentworld_sim.schema.validate import check_arguments, fits_plainly
 from agentworld_sim.toolkits import arguments_of, bind_to, known_tool, resolve_function, unknown_to
 from agentworld_sim.types.exchanges import Exchange
@@ -137,8 +137,8 @@ class ShellEngine:
         return live
 
     async def imagine(
-        self, question: CommandQuestion, context: TurnContext
-    ) -> Imagined[CommandAnswer]:
+        self, question: CommandQuestion, context: StepContext
+    ) -> ImaginedValue[CommandAnswer]:
         """Asks the imaginer about a command.
 
         Raises:
@@ -184,7 +184,8 @@ class ShellEngineSession:
         self._replayed = False
         """Whether commands are answered from a recording."""
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         if self._unknown is None:
             answer = await self._run(call, tool, context, here=is_quick(call, tool))
             assert isinstance(answer, Answer)
@@ -238,7 +239,7 @@ class ShellEngineSession:
         unknown: UnknownCommands,
         call: ToolCall,
         tool: ToolSpec,
-        context: TurnContext,
+        context: StepContext,
         exchanges: list[Exchange],
     ) -> Answer:
         """Answers a call; what was asked and said on the way is added to `exchanges`."""
@@ -283,7 +284,7 @@ class ShellEngineSession:
         )
 
     async def _run(
-        self, call: ToolCall, tool: ToolSpec, context: TurnContext, *, here: bool
+        self, call: ToolCall, tool: ToolSpec, context: StepContext, *, here: bool
     ) -> Answer | Misnamed | Unanswered:
         """Computes the turn, as far as it can be."""
         live = self._live
@@ -303,7 +304,7 @@ class ShellEngineSession:
             raise
 
     def _compute(
-        self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: TurnContext
+        self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: StepContext
     ) -> Answer | Misnamed | Unanswered:
         try:
             return self._answer(live, call, tool, context)
@@ -314,7 +315,7 @@ class ShellEngineSession:
             return stopped.with_traceback(None)
 
     def _answer(
-        self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: TurnContext
+        self, live: LiveShell, call: ToolCall, tool: ToolSpec, context: StepContext
     ) -> Answer:
         known = known_tool(tool.binds_to)
         if known is None:
@@ -374,7 +375,7 @@ class ShellEngineSession:
         observation = replace(answer.observation, provenance=provenance)
         return replace(answer, observation=observation, inner=inner, exchanges=exchanges)
 
-    async def _require_up(self, unknown: UnknownCommands, context: TurnContext) -> None:
+    async def _require_up(self, unknown: UnknownCommands, context: StepContext) -> None:
         """Brings the machine up in the state before the turn, if it is down."""
         if self._live is not None:
             return
@@ -387,7 +388,7 @@ class ShellEngineSession:
             raise EngineFailure("the world was closed while one of its commands was being answered")
         self._live = live
 
-    async def _learn_past(self, unknown: UnknownCommands, context: TurnContext) -> bool:
+    async def _learn_past(self, unknown: UnknownCommands, context: StepContext) -> bool:
         """Looks at the turns before the session, once; whether commands were answered in them."""
         if self._past_known:
             return False

@@ -385,7 +385,7 @@ class UnknownCommands:
         key = (*named, self.turn.seen[named])
         self.turn.seen[named] += 1
         if key not in self.turn.given:
-            tree = files.tree.replaced(files.pending(suspicious=suspicious))
+            tree = files.tree.with_changes(files.pending(suspicious=suspicious))
             digest = digest_of(argv, call, content_sum(tree, 0o7777), self._others(named))
             if digest not in self._pure:
                 plan = partial(Plan, tree, cwd=call.cwd, limits=self._limits)
@@ -404,7 +404,7 @@ class UnknownCommands:
         answer, _ = self.turn.given[key]
         self.said.update(f"{answer.stdout}\n{answer.stderr}".split("\n"))
         if answer.operations:
-            tree = files.tree.replaced(files.pending(suspicious=suspicious))
+            tree = files.tree.with_changes(files.pending(suspicious=suspicious))
             plan = Plan(tree, cwd=call.cwd, limits=self._limits)
             try:
                 carry_out(plan_of(answer, plan), files)

@@ -27,7 +27,7 @@ from agentworld_sim.engines.table.query import order_fields
 from agentworld_sim.engines.table.record_index import RecordIndex
 from agentworld_sim.engines.table.request import NotComputed, TableRequest
 from agentworld_sim.errors import CannotCompute
-from agentworld_sim.ports import Answer, EngineSession, Imaginer, TurnContext
+from agentworld_sim.ports import Answer, EngineSession, Imaginer, StepContext
 from agentworld_sim.types.files import Blobs
 from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import ToolCall, ToolSpec
@@ -57,7 +57,8 @@ class TableSession:
         self._written: Mapping[str, Any] = {}
         self._planned: tuple[list[ToolSpec], Plan] | None = None
 
-    async def answer(self, call: ToolCall, tool: ToolSpec, context: TurnContext) -> Answer:
+    async def answer(self, context: StepContext) -> Answer:
+        call, tool = context.call, context.tool
         plan = self._plan({**context.tools, tool.name: tool})
         try:
             operation = plan.operations.get(call.name)
@@ -74,7 +75,7 @@ class TableSession:
     def close(self) -> None:
         self._forget()
 
-    def _compute(self, asked: TableRequest, context: TurnContext) -> Answer:
+    def _compute(self, asked: TableRequest, context: StepContext) -> Answer:
         said, values = self._execute(asked, context)
         if isinstance(said, ToolError):
             said = Observation(text=server_text(str(said), asked.tool), is_error=True)
@@ -83,7 +84,7 @@ class TableSession:
         return Answer(said, StateChange(clock_us=clock_us, values=values))
 
     def _execute(
-        self, asked: TableRequest, context: TurnContext
+        self, asked: TableRequest, context: StepContext
     ) -> tuple[Observation | ToolError, Mapping[str, Any]]:
         """What the tool says, and the values that change."""
         index = self._current_index(context.state.values)
@@ -120,12 +121,12 @@ class TableSession:
         }
 
     def _observation(
-        self, asked: TableRequest, execution: Execution, context: TurnContext
+        self, asked: TableRequest, execution: Execution, context: StepContext
     ) -> Observation:
         outcome = execution.run()
         return observation(asked, outcome, self._maker(asked, outcome, context))
 
-    def _maker(self, asked: TableRequest, outcome: Outcome, context: TurnContext) -> Maker:
+    def _maker(self, asked: TableRequest, outcome: Outcome, context: StepContext) -> Maker:
         """Fills in what no record says: for one record always the same."""
         about = outcome.keys[0] if len(outcome.keys) == 1 else asked.operation.tool
         return Maker(
@@ -136,7 +137,7 @@ class TableSession:
         )
 
     async def _imagine(
-        self, call: ToolCall, tool: ToolSpec, context: TurnContext, reason: str
+        self, call: ToolCall, tool: ToolSpec, context: StepContext, reason: str
     ) -> Answer:
         if self._imagining is None:
             raise CannotCompute(
@@ -144,7 +145,7 @@ class TableSession:
                 " under `operations` in the scenario, or name a language world model that imagines"
                 " it: AGENTWORLD_MODEL_URL."
             )
-        return await self._imagining.answer(call, tool, context)
+        return await self._imagining.answer(context)
 
     def _plan(self, tools: Mapping[str, ToolSpec]) -> Plan:
         offered = list(tools.values())
@@ -187,7 +188,7 @@ class TableSession:
         index.put(table, order_fields(stored, known))
 
     def _bring_up(
-        self, index: RecordIndex, plan: Plan, table: Table, context: TurnContext
+        self, index: RecordIndex, plan: Plan, table: Table, context: StepContext
     ) -> dict[str, Any]:
         """Makes sure that the table is there; the values that its beginning writes."""
         values = context.state.values

@@ -26,8 +26,13 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs] -- it has none
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler
-from pydantic import model_validator as checks
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    model_validator as checks,
+)
 
 from agentworld_graphs._demo._agent import TOOLS, chat_model, fix_script
 from agentworld_graphs._interruption import SimulationInterrupted, interrupting
@@ -54,7 +59,7 @@ from agentworld_sim.controls import Control
 from agentworld_sim.engines.model import ModelEngine
 from agentworld_sim.errors import nearest
 from agentworld_sim.llm.transport import is_loopback
-from agentworld_sim.runtime.history import off_loop
+from agentworld_sim.runtime.world_history import off_loop
 from agentworld_sim.scenario import shipped_scenarios
 from agentworld_sim.store.home import open_store
 from agentworld_sim.types.json import canonical_json

@@ -32,7 +32,7 @@ from agentworld_sim import (
     AgentworldError,
     Answer,
     Control,
-    Step,
+    StepContext,
     UsageError,
     World,
     WorldRef,
@@ -119,7 +119,7 @@ class Altered(Control):
     """How many characters are left; all by default."""
     append: str = ""
 
-    async def handle(self, step: Step, next: Next) -> Answer:
+    async def handle(self, step: StepContext, next: Next) -> Answer:
         answer = await next(step)
         if step.call.name != self.tool:
             return answer

@@ -15,7 +15,7 @@ from agentworld_mcp_shim._command._upstream_options import (
     start_upstreams,
     upstream_options,
 )
-from agentworld_sim.cli.options import ModelChoice, model_options
+from agentworld_sim.cli.command_options import ModelChoice, model_options
 
 if TYPE_CHECKING:
     from rich.console import Console

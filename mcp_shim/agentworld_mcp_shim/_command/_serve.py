@@ -19,7 +19,7 @@ from agentworld_mcp_shim._command._upstream_options import (
     upstream_options,
 )
 from agentworld_mcp_shim._stdio_lines import MAX_REQUEST_BYTES
-from agentworld_sim.cli.options import ModelChoice, model_options, store_option
+from agentworld_sim.cli.command_options import ModelChoice, model_options, store_option
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:

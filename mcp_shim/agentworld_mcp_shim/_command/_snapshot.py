@@ -11,7 +11,7 @@ from agentworld_mcp_shim._command._upstream_options import (
     require_sdk,
     timeout_option,
 )
-from agentworld_sim.cli.options import removed_options
+from agentworld_sim.cli.command_options import removed_options
 
 
 # What follows the upstream's command is the upstream's, with or without `--`.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from agentworld_mcp_shim._targets import SERVER_VARIABLE
-from agentworld_sim.cli.options import with_options
+from agentworld_sim.cli.command_options import with_options
 from agentworld_sim.errors import UsageError
 from agentworld_sim.runtime.access import checked_access
 from agentworld_sim.types.tools import Access

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from agentworld_mcp_shim._command._upstream_options import option_group, require_sdk
-from agentworld_sim.cli.options import removed_options
+from agentworld_sim.cli.command_options import removed_options
 from agentworld_sim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def wrap_command(
     if not sys.executable:
         raise UsageError("the Python interpreter that runs this does not say where it is.")
     if world is not None:
-        from agentworld_sim.runtime.history import check_world_id
+        from agentworld_sim.runtime.world_history import check_world_id
 
         check_world_id(world)
     files = _parse_snapshots(snapshots)

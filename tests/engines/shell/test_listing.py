@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim.engines.shell.commands._quoting import quote_for_message, quote_for_shell
 from tests.engines.shell.conftest import MakeMachine

@@ -11,7 +11,7 @@ import pytest
 from agentworld_sim import Scenario, ToolCall, ToolSpec, World
 from agentworld_sim.engines.table import Argument, Operation, Output, Plan, Table
 from agentworld_sim.errors import CannotCompute, UsageError
-from agentworld_sim.ports import Imagined, Question, TurnContext
+from agentworld_sim.ports import ImaginedValue, Question, StepContext
 from agentworld_sim.types.turns import Observation
 
 from .desk import TEXT, WHOLE, PlannedEngine, opened, planned, said, shown, takes
@@ -159,7 +159,7 @@ async def test_an_argument_that_nobody_understands_is_named_and_changes_nothing(
 class Imagines:
     """Implements `Imaginer`: imagines the same answer to everything."""
 
-    async def ask(self, question: Question[T], context: TurnContext) -> Imagined[T]:
+    async def ask(self, question: Question[T], context: StepContext) -> ImaginedValue[T]:
         answer: dict[str, Any] = {
             "text": "No ticket numbered 5 here, 404 not found",
             "is_error": True,
@@ -174,7 +174,7 @@ class Imagines:
                     "tables/tickets": {"begun": True},
                 },
             }
-        return Imagined(question.load(answer), "imagined")
+        return ImaginedValue(question.load(answer), "imagined")
 
 
 async def test_what_cannot_be_computed_is_imagined_and_its_writes_are_seen() -> None:

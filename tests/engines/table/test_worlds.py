@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from agentworld_sim import MemoryStore, SqliteStore, ToolCall, World
-from agentworld_sim.types.values import Values, changed_keys, merged
+from agentworld_sim.types.values import Values, apply_changes, changed_keys
 from tests.properties import examples
 
 from .desk import TOOLS, PlannedEngine, opened, planned, said, shown
@@ -161,13 +161,13 @@ async def test_what_one_turn_keeps_is_what_it_changed() -> None:
     )
 )
 def test_shared_values_are_as_copied_ones(steps: list[dict[str, int | None]]) -> None:
-    held = merged({}, {str(number): number for number in range(600)})
+    held = apply_changes({}, {str(number): number for number in range(600)})
     assert isinstance(held, Values)
     plain: dict[str, Any] = dict(held)
     for changes in steps:
         before = plain
         plain = {key: one for key, one in {**plain, **changes}.items() if one is not None}
-        after = merged(held, changes)
+        after = apply_changes(held, changes)
         assert after == plain and len(after) == len(plain)
         assert set(after) == set(plain) and all(key in after for key in plain)
         differing = {key for key in {*before, *plain} if before.get(key) != plain.get(key)}

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from agentworld_mcp_shim._targets import server_name
 from agentworld_mcp_shim.wrapping import WrapChoice, unwrap_text, wrap_text

@@ -11,8 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
-from agentworld_sim.engines.shell.toolkits import deepagents_backend as backend
+from agentworld_sim.engines.shell.toolkits import (
+    _deepagents_texts as texts,
+    deepagents_backend as backend,
+)
 from agentworld_sim.engines.shell.toolkits._answers import error_answer, text_answer
 from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.turns import Observation

@@ -162,12 +162,12 @@ def model_options(command: F) -> F:
     """`--model-url`, `--model` and how it is asked; the command gets them as `model_choice`."""
 
     @wraps(command)
-    def chosen(*arguments: Any, **options: Any) -> Any:
+    def with_choice(*arguments: Any, **options: Any) -> Any:
         said = {one.name: options.pop(f"model_{one.name}") for one in fields(ModelChoice)}
         return command(*arguments, model_choice=ModelChoice(**said), **options)
 
     return with_options(
-        cast("F", chosen),
+        cast("F", with_choice),
         click.option(
             "--model-url",
             metavar="URL",

@@ -12,19 +12,25 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from agentworld_sim.errors import StoreError, UnknownWorldError
 from agentworld_sim.ports.stores import Origin, no_ref
-from agentworld_sim.store._records import SNAPSHOT_EVERY, pack, pack_state, unpack
-from agentworld_sim.store._sql import Database, SqlStore, queries
-
-# The module, not its names: it is built on this package and may still be loading.
-from agentworld_sim.types import turns as turn_records
+from agentworld_sim.store._sql import (
+    SNAPSHOT_EVERY,
+    Database,
+    SqlStore,
+    load_statements,
+    pack,
+    pack_state,
+    unpack,
+)
 from agentworld_sim.types.files import BlobId, Blobs, blob_id
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.turns import Turn
 
 T = TypeVar("T")
 
@@ -37,47 +43,27 @@ BUSY_MS = 30_000
 MODE_SECONDS = 0.01
 """Between two tries to change the mode of a new file."""
 
-_LAYOUT = """
-CREATE TABLE worlds (
-    id TEXT PRIMARY KEY, root TEXT NOT NULL, head TEXT NOT NULL, scenario TEXT NOT NULL,
-    created TEXT NOT NULL, forked_from TEXT NOT NULL, turns INTEGER NOT NULL,
-    expires REAL NOT NULL DEFAULT 0
-) STRICT;
-CREATE TABLE turns (
-    ref TEXT PRIMARY KEY, parent TEXT NOT NULL, record TEXT NOT NULL, depth INTEGER NOT NULL
-) STRICT;
-CREATE TABLE merges (
-    ref TEXT NOT NULL, parent TEXT NOT NULL, PRIMARY KEY (ref, parent)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE held (world TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY (world, ref)) STRICT;
-CREATE TABLE states (ref TEXT PRIMARY KEY, state BLOB NOT NULL) STRICT;
-CREATE TABLE blobs (id TEXT PRIMARY KEY, packed INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
-CREATE TABLE uses (
-    owner TEXT NOT NULL, blob TEXT NOT NULL, PRIMARY KEY (owner, blob)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE origins (
-    world TEXT NOT NULL, batch TEXT NOT NULL, call TEXT NOT NULL, ref TEXT NOT NULL
-) STRICT;
-CREATE TABLE failures (world TEXT NOT NULL, record TEXT NOT NULL) STRICT;
-CREATE TABLE doomed (
-    ref TEXT PRIMARY KEY, depth INTEGER NOT NULL, stage INTEGER NOT NULL DEFAULT 0
-) STRICT, WITHOUT ROWID;
-CREATE INDEX turns_parent ON turns (parent);
-CREATE INDEX merges_parent ON merges (parent);
-CREATE INDEX held_ref ON held (ref);
-CREATE INDEX uses_blob ON uses (blob);
-CREATE INDEX origins_batch ON origins (world, batch);
-CREATE INDEX failures_world ON failures (world);
-CREATE INDEX doomed_depth ON doomed (depth);
-CREATE INDEX doomed_stage ON doomed (stage);
-CREATE INDEX worlds_expires ON worlds (expires) WHERE expires > 0;
-"""
+_IN_SQLITE = {
+    "agentworld_": "",
+    '%s::text COLLATE "C"': "?",
+    "%s": "?",
+    "number": "rowid",
+    " FOR NO KEY UPDATE": "",
+    " FOR KEY SHARE": "",
+}
+"""What SQLite has instead of PostgreSQL's words: one writer at a time, and a file of one's own."""
+
+
+@cache
+def _statements() -> dict[str, str]:
+    found = load_statements("queries.sql")
+    for words, ours in _IN_SQLITE.items():
+        found = {name: text.replace(words, ours) for name, text in found.items()}
+    return {**found, **load_statements("sqlite.sql")}
 
 
 class SqliteStore(SqlStore):
     """Implements `WorldStore` in one file."""
-
-    _sql = queries("", "?", "?", "rowid")
 
     def __init__(self, path: Path | str) -> None:
         """Opens or creates the store.
@@ -86,6 +72,7 @@ class SqliteStore(SqlStore):
             StoreError: the file is not a store, is damaged, is from a newer release, or cannot be
                 written. It is left as it is.
         """
+        self._sql = _statements()
         self.path = path = Path(path)
         self._lock = threading.RLock()
         with self._failures():
@@ -134,7 +121,7 @@ class SqliteStore(SqlStore):
         # Another process may have made them meanwhile.
         if not self._one("PRAGMA user_version")[0]:
             # Not `executescript`, which would commit.
-            for statement in _LAYOUT.split(";\n"):
+            for statement in self._sql["tables"].split(";\n"):
                 self._db.execute(statement)
             self._db.execute(f"PRAGMA user_version={STORE_VERSION}")
 
@@ -165,7 +152,7 @@ class SqliteStore(SqlStore):
     def commit(
         self,
         world_id: str,
-        turn: turn_records.Turn,
+        turn: Turn,
         state: WorldState,
         blobs: Mapping[BlobId, bytes],
         *,
@@ -193,16 +180,16 @@ class SqliteStore(SqlStore):
                 self._use(self._db, turn.ref, turn.blobs())
             if turn.merged:
                 depth = self._depth(turn.ref)
-            self._db.execute(self._sql.hold, (world_id, turn.ref))
+            self._db.execute(self._sql["hold"], (world_id, turn.ref))
             if origin is not None:
                 self._db.execute(
                     "INSERT INTO origins VALUES (?,?,?,?)",
                     (world_id, origin.batch, origin.call, turn.ref),
                 )
             if depth % SNAPSHOT_EVERY == 0:
-                self._db.execute(self._sql.put_state, (turn.ref, pack_state(state)))
+                self._db.execute(self._sql["put_state"], (turn.ref, pack_state(state)))
             if moves:
-                self._db.execute(self._sql.move, (turn.ref, turn.ref, world_id))
+                self._db.execute(self._sql["move"], (turn.ref, turn.ref, world_id))
             if abandoned():
                 rollback()
                 return False
@@ -242,7 +229,7 @@ class SqliteStore(SqlStore):
             raise UnknownWorldError(no_ref(ref))
         return 0
 
-    def _note_merge(self, turn: turn_records.Turn) -> None:
+    def _note_merge(self, turn: Turn) -> None:
         if not turn.merged:
             return
         for parent in turn.merged:
@@ -250,7 +237,7 @@ class SqliteStore(SqlStore):
         self._db.executemany(
             "INSERT INTO merges VALUES (?,?)", [(turn.ref, parent) for parent in turn.parents]
         )
-        depth = len(self._db.execute(self._sql.lineage, (turn.ref,)).fetchall())
+        depth = len(self._db.execute(self._sql["lineage"], (turn.ref,)).fetchall())
         self._db.execute("UPDATE turns SET depth=? WHERE ref=?", (depth, turn.ref))
 
     def put_blob(self, data: bytes) -> BlobId:
@@ -259,7 +246,7 @@ class SqliteStore(SqlStore):
         return name
 
     def get_blob(self, blob: BlobId) -> bytes:
-        row = self._read(lambda db: db.execute(self._sql.blob, (blob,)).fetchone())
+        row = self._read(lambda db: db.execute(self._sql["blob"], (blob,)).fetchone())
         if row is None:
             raise KeyError(blob)
         return unpack(*row)

@@ -25,27 +25,14 @@ _INTERNAL = re.compile(r"(tables|memory|sqlite|browser|replay|control|condition)
 def records_of(
     state: WorldState, *, scenario: Scenario, tools: Iterable[ToolSpec]
 ) -> dict[str, Records]:
-    """Every table's records at a point; one that was never touched as it would begin.
-
-    Args:
-        state: The world's state there.
-        scenario: Its scenario.
-        tools: Its tools.
-    """
+    """Every table's records at a point; one that was never touched as it would begin."""
     return _records(state, scenario, list(tools))
 
 
 def state_diff(
     before: WorldState, after: WorldState, *, scenario: Scenario, tools: Iterable[ToolSpec]
 ) -> StateDiff:
-    """What differs between two points.
-
-    Args:
-        before: The older state.
-        after: The newer one.
-        scenario: The world's scenario.
-        tools: Its tools.
-    """
+    """What differs between two points, of which `before` is the older."""
     keys = sorted(changed_keys(before.values, after.values))
     records: list[RecordChange] = []
     if any(_INTERNAL.match(key) for key in keys):
@@ -76,11 +63,7 @@ def _records(
     from agentworld_sim.engines.table import TableEngine, records_in
     from agentworld_sim.engines.toolkits import kept_tables
 
-    engine = TableEngine(
-        operations={name: spec.to_operation(name) for name, spec in scenario.operations.items()},
-        tables={name: spec.to_table(name) for name, spec in scenario.tables.items()},
-    )
-    plan = engine.plan(tools)
+    plan = TableEngine(**scenario.table_options()).plan(tools)
     return {**kept_tables(state.values, tools), **records_in(state, plan, tables=tables)}
 
 

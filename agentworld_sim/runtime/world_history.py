@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from agentworld_sim.controls.control_list import DECLARED
 from agentworld_sim.errors import AgentworldError, StoreError, UsageError
@@ -144,26 +144,24 @@ async def back_off(failed: int) -> None:
 
 def turn_with_seed(head: WorldRef, before: WorldState, seed: int) -> Turn:
     """The turn that gives a world another seed."""
-    return Turn(
-        parent=head,
-        call=ToolCall(NO_CALL, {"seed": seed}),
-        action=Action(""),
-        observation=Observation(text="", provenance="enforced"),
-        change=StateChange(clock_us=before.clock_us, seed=seed),
-    )
+    change = StateChange(clock_us=before.clock_us, seed=seed)
+    return _turn_without_call(head, change, {"seed": seed})
 
 
 def turn_without_controls(head: WorldRef, before: WorldState) -> Turn | None:
     """The turn after which no declared control and no condition holds any more; `None` where none does."""
     hindering = [key for key in before.values if key == DECLARED or key.startswith(CONDITIONS)]
-    if not hindering:
-        return None
+    change = StateChange(clock_us=before.clock_us, values=dict.fromkeys(hindering))
+    return _turn_without_call(head, change, {}) if hindering else None
+
+
+def _turn_without_call(head: WorldRef, change: StateChange, arguments: dict[str, Any]) -> Turn:
     return Turn(
         parent=head,
-        call=ToolCall(NO_CALL),
+        call=ToolCall(NO_CALL, arguments),
         action=Action(""),
         observation=Observation(text="", provenance="enforced"),
-        change=StateChange(clock_us=before.clock_us, values=dict.fromkeys(hindering)),
+        change=change,
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agentworld_sim.errors import UnknownWorldError, UsageError
 from agentworld_sim.ports.stores import Origin, WorldRecord, id_taken, no_ref, no_world
-from agentworld_sim.store._records import NEIGHBOURS, SNAPSHOT_EVERY, failure_owner, in_order
+from agentworld_sim.store._sql import NEIGHBOURS, SNAPSHOT_EVERY, failure_owner, in_order
 from agentworld_sim.types.files import BlobId, Blobs, MemoryBlobs
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState
@@ -35,7 +35,7 @@ class MemoryStore:
         self._states: dict[WorldRef, WorldState] = {}
         self._failures: dict[str, list[FailedStep]] = {}
         self._held: dict[str, set[WorldRef]] = {}
-        self._asked: dict[str, dict[str, list[tuple[str, WorldRef]]]] = {}
+        self._batches: dict[str, dict[str, list[tuple[str, WorldRef]]]] = {}
         """By world and batch."""
         self._needs: Counter[WorldRef] = Counter()
         """How many worlds hold a point, and how many turns follow it."""
@@ -101,7 +101,7 @@ class MemoryStore:
             depth = self._depths[turn.ref]
             self._hold(world_id, turn.ref)
             if origin is not None:
-                asked = self._asked.setdefault(world_id, {}).setdefault(origin.batch, [])
+                asked = self._batches.setdefault(world_id, {}).setdefault(origin.batch, [])
                 asked.append((origin.call, turn.ref))
             if depth % SNAPSHOT_EVERY == 0:
                 self._states.setdefault(turn.ref, state)
@@ -109,9 +109,9 @@ class MemoryStore:
                 self._worlds[world_id] = replace(record, head=turn.ref, turns=depth)
             return True
 
-    def asked(self, world_id: str, batch: str) -> list[tuple[str, Turn]]:
+    def batch_turns(self, world_id: str, batch: str) -> list[tuple[str, Turn]]:
         with self._lock:
-            found = self._asked.get(world_id, {}).get(batch, ())
+            found = self._batches.get(world_id, {}).get(batch, ())
             return [(call, self._turns[ref]) for call, ref in found]
 
     def rewind(self, world_id: str, ref: WorldRef) -> WorldRecord:
@@ -208,7 +208,7 @@ class MemoryStore:
     def _remove(self, world_id: str) -> None:
         del self._worlds[world_id]
         self._failures.pop(world_id, None)
-        self._asked.pop(world_id, None)
+        self._batches.pop(world_id, None)
         self._release(failure_owner(world_id))
         for ref in self._held.pop(world_id):
             self._need_less(ref)

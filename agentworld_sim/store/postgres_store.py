@@ -15,18 +15,22 @@ from typing import TYPE_CHECKING, TypeVar
 from agentworld_sim.errors import StoreError, UnknownWorldError
 from agentworld_sim.extras import require
 from agentworld_sim.ports.stores import Origin, no_ref
-from agentworld_sim.store._postgres_layout import CLOSE_GATE, PREFIX, SHARE_GATE, prepare
-from agentworld_sim.store._records import SNAPSHOT_EVERY, pack, pack_state, unpack
-from agentworld_sim.store._sql import Database, SqlStore, queries
-
-# The module, not its names: it is built on this package and may still be loading.
-from agentworld_sim.types import turns as turn_records
+from agentworld_sim.store._sql import (
+    SNAPSHOT_EVERY,
+    Database,
+    SqlStore,
+    load_statements,
+    pack,
+    pack_state,
+    unpack,
+)
 from agentworld_sim.types.files import BlobId, Blobs, blob_id
 from agentworld_sim.types.refs import WorldRef
 from agentworld_sim.types.state import WorldState
+from agentworld_sim.types.turns import Turn
 
 if TYPE_CHECKING:
-    from agentworld_sim.store._postgres_connections import Connection, Connections
+    from agentworld_sim.store._postgres_connections import Connections
 
 T = TypeVar("T")
 
@@ -37,20 +41,8 @@ KEPT_BLOB_BYTES = 32 * 1024 * 1024
 """Blobs that a process has read are kept up to this size: a machine that comes up reads them all."""
 
 
-_SQL = queries(
-    PREFIX,
-    "%s",
-    '%s::text COLLATE "C"',
-    "number",
-    to_change=" FOR NO KEY UPDATE",
-    to_keep=" FOR KEY SHARE",
-)
-
-
 class PostgresStore(SqlStore):
     """Implements `WorldStore` in the tables `agentworld_…` of one database."""
-
-    _sql = _SQL
 
     def __init__(self, url: str, *, connections: int = CONNECTIONS) -> None:
         """Connects, and makes the tables if there are none.
@@ -65,14 +57,15 @@ class PostgresStore(SqlStore):
             StoreError: the server or the database cannot be used.
         """
         require("psycopg", extra="postgres")
-        from agentworld_sim.store._postgres_connections import Connections
+        from agentworld_sim.store._postgres_connections import Connections, prepare
 
+        self._sql = {**load_statements("queries.sql"), **load_statements("postgres.sql")}
         self._connections = Connections(url, connections)
         self.place = self._connections.place
         """The URL for people: without the password and the parameters."""
-        self._blobs = _PostgresBlobs(self._connections)
+        self._blobs = _PostgresBlobs(self._connections, self._sql)
         try:
-            self._connections.run(lambda db: prepare(db, self.place), writes=True)
+            self._connections.run(lambda db: prepare(db, self.place, self._sql), writes=True)
         except BaseException:
             self._connections.close()
             raise
@@ -88,10 +81,10 @@ class PostgresStore(SqlStore):
         return self._connections.run(work, writes=False)
 
     def _write(self, work: Callable[[Database], T], *, sweeps: bool = False) -> T:
-        def transaction(db: Connection) -> T:
+        def transaction(db: Database) -> T:
             with db.transaction():
                 # While something is swept away nobody may begin to need it; readers are not stopped.
-                db.execute(CLOSE_GATE if sweeps else SHARE_GATE)
+                db.execute(self._sql["close_gate" if sweeps else "share_gate"])
                 return work(db)
 
         if sweeps:
@@ -101,7 +94,7 @@ class PostgresStore(SqlStore):
     def commit(
         self,
         world_id: str,
-        turn: turn_records.Turn,
+        turn: Turn,
         state: WorldState,
         blobs: Mapping[BlobId, bytes],
         *,
@@ -121,9 +114,9 @@ class PostgresStore(SqlStore):
             *((origin.batch, origin.call) if origin else (None, None)),
         )
 
-        def work(db: Connection) -> tuple[str, int]:
+        def work(db: Database) -> tuple[str, int]:
             # The one round trip below is the last moment.
-            found = None if abandoned() else db.execute(_COMMIT, values).fetchone()
+            found = None if abandoned() else db.execute(self._sql["commit"], values).fetchone()
             outcome, depth = found or ("abandoned", 0)
             if outcome == "no world":
                 raise self._unknown(db, world_id)
@@ -138,10 +131,10 @@ class PostgresStore(SqlStore):
         return outcome == "stored"
 
     def _keep_snapshot(self, ref: WorldRef, state: WorldState) -> None:
-        data = pack_state(state)
-        # The turn is stored, and its state can be fold_turns from the one before.
+        data, statement = pack_state(state), self._sql["keep_snapshot"].encode()
+        # The turn is stored, and its state can be folded from the one before.
         with suppress(StoreError):
-            self._connections.run(lambda db: db.execute(_SNAPSHOT, (data, ref)), writes=True)
+            self._connections.run(lambda db: db.execute(statement, (data, ref)), writes=True)
 
     def close(self) -> None:
         self._connections.close()
@@ -153,24 +146,27 @@ class PostgresStore(SqlStore):
         return stored.decode()
 
     def _put_blobs(self, db: Database, blobs: Mapping[BlobId, bytes]) -> None:
-        _put_blobs(db, blobs)
+        if blobs:
+            db.execute(self._sql["put_blobs"], _columns(blobs))
 
     def _use(self, db: Database, owner: str, blobs: set[BlobId]) -> None:
-        db.execute(_USE, (owner, sorted(blobs)))
+        db.execute(self._sql["use"], (owner, sorted(blobs)))
 
 
 class _PostgresBlobs:
     """The blobs, those read last in front."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, statements: Mapping[str, str]) -> None:
         self._connections = connections
+        self._put = statements["put_blobs"].encode()
+        self._get = statements["blob"].encode()
         self._lock = threading.Lock()
         self._kept: OrderedDict[BlobId, bytes] = OrderedDict()
         self._size = 0
 
     def put(self, data: bytes) -> BlobId:
         name = blob_id(data)
-        self._connections.run(lambda db: _put_blobs(db, {name: data}), writes=True)
+        self._connections.run(lambda db: db.execute(self._put, _columns({name: data})), writes=True)
         return name
 
     def get(self, blob: BlobId) -> bytes:
@@ -180,7 +176,7 @@ class _PostgresBlobs:
                 self._kept.move_to_end(blob)
                 return data
         row = self._connections.run(
-            lambda db: db.execute(_SQL.blob, (blob,), binary=True).fetchone(),
+            lambda db: db.execute(self._get, (blob,), binary=True).fetchone(),
             writes=False,
         )
         if row is None:
@@ -210,21 +206,3 @@ def _columns(blobs: Mapping[BlobId, bytes]) -> tuple[list[str], list[bool], list
     names = sorted(blobs)
     stored = [pack(blobs[name]) for name in names]
     return names, [is_packed for is_packed, _ in stored], [data for _, data in stored]
-
-
-def _put_blobs(db: Connection, blobs: Mapping[BlobId, bytes]) -> None:
-    if blobs:
-        db.execute(_PUT_BLOBS, _columns(blobs))
-
-
-_COMMIT = """SELECT outcome, new_depth FROM agentworld_commit(
-    %s::text, %s::text, %s::text, %s::text[], %b::bytea, %s::boolean,
-    %b::text[], %b::boolean[], %b::bytea[], %b::text[], %s::text, %s::text)"""
-_USE = """INSERT INTO agentworld_uses (owner, blob) SELECT %s, unnest(%s::text[])
-    ON CONFLICT (owner, blob) DO NOTHING"""
-_SNAPSHOT = """INSERT INTO agentworld_states (ref, state)
-    SELECT ref, %b::bytea FROM agentworld_turns WHERE ref = %s FOR KEY SHARE
-    ON CONFLICT (ref) DO NOTHING"""
-_PUT_BLOBS = """INSERT INTO agentworld_blobs (id, packed, data)
-    SELECT * FROM unnest(%b::text[], %b::boolean[], %b::bytea[]) ORDER BY 1
-    ON CONFLICT (id) DO NOTHING"""
