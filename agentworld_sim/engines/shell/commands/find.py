@@ -1,366 +1,290 @@
-"""`find` of GNU findutils. Directories are read in byte order; a real disk has an order of its own."""
+"""`find`: the embedded shell's own walks, tests names and acts.
+
+Its files have no owners and no umask, its folders no size, its links no times, its clock is the host's.
+asks for one of these is answered here, file by file: such a test becomes an `-exec` of our helper.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from datetime import UTC
+from itertools import pairwise, takewhile
 
-from agentworld_sim.engines.shell._command import Command
-from agentworld_sim.engines.shell.commands._find_tests import (
-    VALUED,
-    Test,
-    TestReader,
-    VisitedFile,
-    ls_line,
-    printf,
-)
+from agentworld_sim.engines.shell._command import HELPER, Command
+from agentworld_sim.engines.shell.commands import _formats
+from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
+from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
 from agentworld_sim.engines.shell.commands._options import UsageError
-from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
+from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
-_REGEX_TYPES = (
-    "findutils-default", "ed", "emacs", "gnu-awk", "grep", "posix-awk", "awk", "posix-basic",
-    "posix-egrep", "egrep", "posix-extended", "posix-minimal-basic", "sed",
-)  # fmt: skip
-_PLAIN = (
-    "depth d ignore_readdir_race noignore_readdir_race mount nowarn warn xdev noleaf true false empty"
-    " executable readable writable nogroup nouser print print0 prune quit delete ls"
+_VALUED = frozenset(
+    "name iname path ipath wholename iwholename lname ilname regex iregex regextype type xtype"
+    " maxdepth mindepth inum links samefile uid gid fprint fprint0 fls fstype".split()
 )
-_NO_ARGUMENT = frozenset(_PLAIN.split())
-_ENDS_PRINT = frozenset("print print0 printf ls exec execdir ok okdir delete".split())
+"""Primaries with an argument that the embedded `find` answers."""
+
+_AGE = re.compile(r"[acm](time|min)\Z")
+_NEWER = re.compile(r"newer([acm][acmt])?\Z|[ac]newer\Z")
+_UNITS = {"min": 60_000_000, "time": 86_400_000_000}
+_SIZE_UNITS = {"": 512, "b": 512, "c": 1, "w": 2, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_PART = re.compile(r"%([-#0 +]*)(\d*)(?:\.(\d+))?([ACT].|[sbkmMugUGitca])")
+"""What `-printf` is answered here."""
+
+_CURLY = re.compile(
+    r"(?m)^find: (?=(?:'|invalid mode|cannot delete|Expected a|File system loop|Unknown reg|In ')).*"
+)
+"""The messages whose quotes are curly in a UTF-8 locale."""
+
+Test = Callable[[FileStat], bool]
 
 
-class _Quit(Exception):
-    """`-quit` was reached."""
+_ACTIONS = frozenset(
+    "-print -print0 -printf -fprint -fprint0 -fprintf -ls -fls -exec -execdir -ok -okdir -delete".split()
+)
+"""Where there is none of these, what is found is printed."""
 
-
-class _Actions:
-    """What `find` does with what it finds."""
-
-    def __init__(self, running: Tool) -> None:
-        self.tool = running
-        self.reader = TestReader(running)
-        self.follow = ""
-        self.depth_first = False
-        self.least, self.most = 0, 1 << 30
-        self.pruned = False
-        self.acts = False
-        self.batches: list[tuple[list[str], list[str]]] = []
-        self.words: list[str] = []
-
-    def _print(self, end: str) -> Test:
-        return self._printing(lambda found: found.path + end)
-
-    def _printing(self, show: Callable[[VisitedFile], str]) -> Test:
-        def say(found: VisitedFile) -> bool:
-            self.tool.out.append(show(found))
-            return True
-
-        return say
-
-    def _empty(self, found: VisitedFile) -> bool:
-        if found.stat.kind == "directory":
-            return not self.tool.files.listdir(found.place)
-        return found.stat.kind == "file" and not found.stat.size
-
-    def _prune(self, found: VisitedFile) -> bool:
-        self.pruned = True
-        return True
-
-    def _quit(self, found: VisitedFile) -> bool:
-        raise _Quit
-
-    def _delete(self, found: VisitedFile) -> bool:
-        if found.path == ".":
-            return True
-        files = self.tool.files
-        try:
-            if found.stat.kind == "directory" and files.listdir(found.place):
-                self.tool.complain(
-                    f"cannot delete {self.tool.quote(found.path)}: Directory not empty"
-                )
-                return False
-            files.remove(self.tool.place(found.path), recursive=found.stat.kind == "directory")
-        except OSError as error:
-            self.tool.complain(f"cannot delete {self.tool.quote(found.path)}: {strerror(error)}")
-            return False
-        return True
-
-    def _exec(self, name: str) -> Test:
-        command: list[str] = []
-        while self.words:
-            word = self.words.pop(0)
-            if word == ";" and command:
-                return self._each(name, command)
-            if word == "+" and command and command[-1] == "{}" and not name.startswith("ok"):
-                command.pop()
-                batch: list[str] = []
-                self.batches.append((command, batch))
-                return lambda found: batch.append(found.path) is None
-            if word == "+" and command and "{}" in command[-1] and not name.startswith("ok"):
-                quote = self.tool.quote
-                raise self.reader.refuse(
-                    f"In {quote('-' + name + ' ... {} +')} the {quote('{}')} must appear by itself,"
-                    f" but you specified {quote(command[-1])}"
-                )
-            command.append(word)
-        raise self.reader.refuse(f"missing argument to `-{name}'")
-
-    def _each(self, name: str, command: Sequence[str]) -> Test:
-        def execute(found: VisitedFile) -> bool:
-            shown = f"./{base_name(found.path)}" if name.endswith("dir") else found.path
-            words = [word.replace("{}", shown) for word in command]
-            if name.startswith("ok"):
-                self.tool.err.append(f"< {' '.join(command[:1])} ... {found.path} > ? ")
-                return False
-            return self._execute(words) == 0
-
-        return execute
-
-    def _execute(self, words: Sequence[str]) -> int:
-        result = self.tool.call.native(words[1:], program=words[0])
-        if result.exit_code == 127 and "command not found" in result.stderr:
-            quoted = self.tool.quote(words[0])
-            self.tool.err.append(f"{self.tool.name}: {quoted}: No such file or directory\n")
-            return 127
-        self.tool.out.append(result.stdout)
-        self.tool.err.append(result.stderr)
-        return result.exit_code
-
-    def _finish(self) -> None:
-        for command, batch in self.batches:
-            if batch:
-                code = self._execute([*command, *batch])
-                self.tool.code = max(self.tool.code, 1 if code else 0)
-
-
-def _follows(running: Tool, found: VisitedFile, holds: Callable[[FileStat], bool]) -> bool:
-    """`access` looks behind links."""
-    try:
-        return holds(running.files.stat(found.place))
-    except OSError:
-        return False
-
-
-class _Find(_Actions):
-    # Reading the expression
-
-    def run(self) -> None:
-        words = list(self.tool.call.argv)
-        while words and words[0] in ("-H", "-L", "-P"):
-            self.follow = words.pop(0)[1]
-        starts: list[str] = []
-        while words and not _is_expression(words[0]):
-            starts.append(words.pop(0))
-        self.words = words
-        test = self._expression() if words else _always
-        if self.words:
-            raise self._stray(self.words[0])
-        if not self.acts:
-            test = _and(test, self._print("\n"))
-        with suppress(_Quit):
-            for start in starts or ["."]:
-                self._start(start, test)
-        self._finish()
-
-    def _stray(self, word: str) -> UsageError:
-        if word == ")":
-            return self.reader.refuse("you have too many ')'")
-        return self.reader.refuse(f"paths must precede expression: `{word}'")
-
-    def _expression(self) -> Test:
-        """Alternatives, of which each is a row of tests that all hold."""
-        left = self._both()
-        while self.words and self.words[0] in ("-o", "-or"):
-            word = self.words.pop(0)
-            self._more(word)
-            left = _or(left, self._both())
-        return left
-
-    def _both(self) -> Test:
-        if self.words and self.words[0] in ("-a", "-and", "-o", "-or"):
-            raise self.reader.refuse(
-                "invalid expression; you have used a binary operator"
-                f" '{self.words[0]}' with nothing before it."
-            )
-        left = self._not()
-        while self.words and self.words[0] not in ("-o", "-or", ")"):
-            if self.words[0] in ("-a", "-and"):
-                self._more(self.words.pop(0))
-            left = _and(left, self._not())
-        return left
-
-    def _more(self, word: str) -> None:
-        if not self.words:
-            raise self.reader.refuse(f"expected an expression after '{word}'")
-
-    def _not(self) -> Test:
-        word = self.words.pop(0)
-        if word in ("!", "-not"):
-            self._more(word)
-            inner = self._not()
-            return lambda found: not inner(found)
-        if word == "(":
-            if self.words[:1] == [")"]:
-                raise self.reader.refuse("invalid expression; empty parentheses are not allowed.")
-            inner = self._expression() if self.words else _always
-            if not self.words:
-                raise self.reader.refuse(
-                    "invalid expression; I was expecting to find a ')' somewhere but did not see"
-                    " one."
-                )
-            self.words.pop(0)
-            return inner
-        if word == ")" or not word.startswith("-"):
-            raise self._stray(word)
-        return self._primary(word)
-
-    def _primary(self, word: str) -> Test:
-        name = word[1:]
-        if name in _ENDS_PRINT:
-            self.acts = True
-        if name in ("exec", "execdir", "ok", "okdir"):
-            return self._exec(name)
-        if name in _NO_ARGUMENT:
-            return self._plain_test(name)
-        if name in ("help", "-help", "version", "-version"):
-            word = "--" + name.lstrip("-")
-            self.tool.out.append(self.tool.call.native([word]).stdout)
-            raise UsageError("", 0)
-        if not self._takes_value(name):
-            raise self.reader.refuse(f"unknown predicate `{word}'")
-        if not self.words:
-            raise self.reader.refuse(f"missing argument to `{word}'")
-        return self._value_test(name, self.words.pop(0))
-
-    def _takes_value(self, name: str) -> bool:
-        own = name in VALUED or name in ("maxdepth", "mindepth", "printf", "regextype")
-        return own or (name.startswith("newer") and len(name) == len("newermt"))
-
-    def _value_test(self, name: str, value: str) -> Test:
-        match name:
-            case "maxdepth" | "mindepth":
-                if not value.isdigit():
-                    quoted = self.tool.quote(value)
-                    raise self.reader.refuse(
-                        f"Expected a positive decimal integer argument to -{name}, but got {quoted}"
-                    )
-                if name == "maxdepth":
-                    self.most = int(value)
-                else:
-                    self.least = int(value)
-                return _always
-            case "regextype":
-                if value not in _REGEX_TYPES:
-                    quoted = ", ".join(map(self.tool.quote, _REGEX_TYPES))
-                    raise self.reader.refuse(
-                        f"Unknown regular expression type {self.tool.quote(value)}; valid types are"
-                        f" {quoted}."
-                    )
-                self.reader.regex_type = value
-                return _always
-            case "printf":
-                show, warnings = printf(self.tool, value)
-                self.tool.err.append(warnings)
-                return self._printing(show)
-            case _:
-                return self.reader.read(name, value)
-
-    def _plain_test(self, name: str) -> Test:
-        match name:
-            case "print":
-                return self._print("\n")
-            case "print0":
-                return self._print("\0")
-            case "ls":
-                return self._printing(lambda found: ls_line(self.tool, found))
-            case "depth" | "d":
-                self.depth_first = True
-                return _always
-            case "delete":
-                self.depth_first = True
-                return self._delete
-            case "false" | "nogroup" | "nouser":
-                return lambda found: False
-            case "empty":
-                return self._empty
-            case "executable":
-                return lambda found: _follows(
-                    self.tool,
-                    found,
-                    lambda stat: stat.kind == "directory" or bool(stat.mode & 0o111),
-                )
-            case "readable" | "writable":
-                return lambda found: _follows(self.tool, found, lambda stat: True)
-            case "prune":
-                return self._prune
-            case "quit":
-                return self._quit
-            case _:
-                return _always
-
-    # Walking
-
-    def _start(self, start: str, test: Test) -> None:
-        if not start:
-            self.tool.complain(f"{self.tool.quote(start)}: No such file or directory")
-            return
-        self._visit(start, start, 0, test, frozenset())
-
-    def _visit(self, path: str, start: str, depth: int, test: Test, above: frozenset[str]) -> None:
-        files, place = self.tool.files, self.tool.path(path)
-        try:
-            stat = self.tool.lstat(path) if depth == 0 else files.lstat(place)
-            if stat.kind == "symlink" and (
-                self.follow == "L" or (self.follow == "H" and not depth)
-            ):
-                stat = files.stat(place) if files.exists(place) else stat
-        except OSError as error:
-            self.tool.complain(f"{self.tool.quote(path)}: {strerror(error)}")
-            return
-        found = VisitedFile(path, start, depth, stat, place)
-        chosen = self.least <= depth <= self.most
-        self.pruned = False
-        if chosen and not self.depth_first:
-            test(found)
-        pruned = self.pruned and not self.depth_first
-        if stat.kind == "directory" and depth < self.most and not pruned:
-            real = files.realpath(place)
-            if real in above:
-                self.tool.complain(
-                    f"File system loop detected; {self.tool.quote(path)} is part of the same file"
-                    " system loop"
-                )
-                return
-            try:
-                names = files.listdir(place)
-            except OSError:
-                names = []  # removed by an action of this very run
-            for name in names:
-                self._visit(join_path(path, name), start, depth + 1, test, above | {real})
-        if chosen and self.depth_first:
-            test(found)
-
-
-def _is_expression(word: str) -> bool:
-    return (word.startswith("-") and len(word) > 1) or word in ("(", ")", "!")
-
-
-def _always(found: VisitedFile) -> bool:
-    return True
-
-
-def _and(left: Test, right: Test) -> Test:
-    return lambda found: left(found) and right(found)
-
-
-def _or(left: Test, right: Test) -> Test:
-    return lambda found: left(found) or right(found)
+_WORDS = (
+    (r"bash: line \d+: (.*): command not found", r"find: '\1': No such file or directory"),
+    (r"(find: )invalid expression; (you have too many '\)')", r"\1\2"),
+    (r"(find: )invalid .* operator ('.*') with nothing after it\.", r"\1expected an expression after \2"),
+)  # fmt: skip
+"""The embedded shell's messages, and GNU's."""
 
 
 @tool
-def find(running: Tool) -> None:
-    _Find(running).run()
+def find(t: Tool) -> None:
+    words = list(t.call.argv)
+    if {"-version", "-help"} & set(words):
+        t.add(t.call.native(["--version" if "-version" in words else "--help"]))
+        return
+    options = [words.pop(0) for _ in takewhile(lambda word: word in ("-H", "-L", "-P"), words[:])]
+    starts = [words.pop(0) for _ in takewhile(lambda word: word[:1] not in tuple("-(!"), words[:])]
+    if "" in starts:
+        t.complain(f"{t.quote('')}: No such file or directory")
+        starts = [start for start in starts if start]
+        if not starts:
+            return
+    expression = _rewrite(t, words, options)
+    if len(expression) > len(words) and not _ACTIONS & set(words):
+        expression = ["(", *expression, ")", "-print"]
+    found = t.call.native([*options, *starts, *expression])
+    said = found.stderr
+    for theirs, real in _WORDS:
+        said = re.sub(f"(?m)^{theirs}$", real, said)
+    said = _CURLY.sub(lambda line: re.sub(r"'([^']*)'", lambda m: t.quote(m[1]), line[0]), said)
+    if starts and not t.exists(starts[0]):
+        # What is said of the first starting point comes before what is found below the others.
+        t.err.append(said)
+        said = ""
+    t.out.append(found.stdout)
+    t.err.append(said)
+    t.code = max(t.code, found.exit_code)
+
+
+def _rewrite(t: Tool, given: Sequence[str], options: Sequence[str]) -> list[str]:
+    """The expression with what is answered here as calls of the helper.
+
+    Raises:
+        UsageError: the argument of one cannot be read.
+    """
+    done: list[str] = []
+    words = list(given)
+    while words:
+        word = words.pop(0)
+        name = word[1:] if word.startswith("-") else ""
+        helped = [*options, word]
+        if name in ("exec", "execdir", "ok", "okdir"):
+            pairs = enumerate(pairwise(["", *words]), 1)
+            end = next(
+                (n for n, pair in pairs if pair[1] == ";" or pair == ("{}", "+")), len(words)
+            )
+            command, words = words[:end], words[end:]
+            asks = name.startswith("ok") and len(command) > 1
+            done += _call_helper(helped, command[0]) if asks else [word, *command]
+        elif name in _VALUED:
+            done += [word, *words[:1]]
+            del words[:1]
+        elif name == "ls":
+            done += _call_helper(helped, "")
+        elif name == "printf" and words:
+            done += _printf(t, helped, words.pop(0))
+        elif _is_ours(name) and words:
+            _test_of(t, name, words[0])
+            done += _call_helper(helped, words.pop(0))
+        else:
+            done.append(word)
+    return done
+
+
+def _is_ours(name: str) -> bool:
+    return bool(name in ("size", "perm", "user", "group") or _AGE.match(name) or _NEWER.match(name))
+
+
+def _call_helper(words: list[str], value: str) -> list[str]:
+    return ["-exec", HELPER, "find", *words, value, "{}", ";"]
+
+
+def _printf(t: Tool, helped: list[str], form: str) -> list[str]:
+    """`-printf` in pieces, each answered by who can."""
+    for found in re.finditer(r"%[-#0 +]*[\d.]*([^\W\dABCTabcdfgGhHiklmMnpPstuUyY])", form):
+        t.err.append(f"find: warning: unrecognized format directive `%{found[1]}'\n")
+    done, at = ["("], 0
+    for part in _PART.finditer(form):
+        if at < part.start():
+            done += ["-printf", form[at : part.start()]]
+        done += _call_helper(helped, part[0])
+        at = part.end()
+    return [*done, *(["-printf", form[at:]] if at < len(form) else []), ")"]
+
+
+@tool
+def answer(t: Tool) -> None:
+    """The helper's part: `find [-L] PRIMARY VALUE FILE`."""
+    *options, primary, value, operand = t.call.argv
+    try:
+        stat = t.stat(operand) if "-L" in options and t.exists(operand) else t.lstat(operand)
+        if primary == "-ls":
+            t.say(_ls_line(t, operand, stat))
+        elif primary.startswith("-ok"):
+            t.err.append(f"< {value} ... {operand} > ? ")
+            t.code = 1
+        elif primary == "-printf":
+            t.out.append(_part(t, value, stat))
+        else:
+            t.code = int(not _test_of(t, primary[1:], value)(stat))
+    except OSError:
+        t.code = 1  # removed by an action of this very run
+
+
+def _refuse(text: str) -> UsageError:
+    return UsageError(f"find: {text}\n")
+
+
+def _test_of(t: Tool, name: str, value: str) -> Test:
+    if name == "size":
+        return _size(value)
+    if name == "perm":
+        return _mode(t, value)
+    if name in ("user", "group"):
+        return _owner(t, name, value)
+    return _newer(t, name, value) if _NEWER.match(name) else _age(t, name, value)
+
+
+def _size(value: str) -> Test:
+    found = re.match(r"([-+]?)(\d+)([bcwkMG]?)\Z", value)
+    if not found:
+        if value[-1:].isalpha() and value[-1:] not in _SIZE_UNITS:
+            raise _refuse(f"invalid -size type `{value[-1:]}'")
+        raise _refuse(f"Invalid argument `{value}' to -size")
+    compare, unit = _comparison(found[1], int(found[2])), _SIZE_UNITS[found[3]]
+    return lambda stat: compare(-(-stat.size // unit))
+
+
+def _comparison(sign: str, wanted: int) -> Callable[[int], bool]:
+    if sign == "+":
+        return lambda value: value > wanted
+    return (lambda value: value < wanted) if sign else lambda value: value == wanted
+
+
+def _mode(t: Tool, value: str) -> Test:
+    how, text = (value[0], value[1:]) if value[:1] in ("-", "/") else ("", value)
+    if not _formats.is_mode(text):
+        raise _refuse(f"invalid mode {t.quote(value)}")
+    wanted = _formats.apply_mode(text, 0, directory=False, umask=0)
+    if how == "/":
+        return lambda stat: not wanted or bool(stat.mode & wanted)
+    return lambda stat: (stat.mode & wanted if how else stat.mode) == wanted
+
+
+def _owner(t: Tool, name: str, value: str) -> Test:
+    user = name == "user"
+    wanted = (user_names if user else group_names)(t.call).lookup(value)
+    if wanted is None:
+        said = "the name of a known user" if user else "the name of an existing group"
+        raise _refuse(f"{t.quote(value)} is not {said}")
+    return lambda stat: (stat.owner if user else stat.group) == wanted
+
+
+def _age(t: Tool, name: str, value: str) -> Test:
+    found = re.match(r"([-+]?)(\d*\.?\d+)\Z", value)
+    if not found:
+        raise _refuse(f"invalid argument `{value}' to `-{name}'")
+    sign, amount, unit = found[1], float(found[2]), _UNITS[name[1:]]
+    now_us = t.call.clock.now_us()
+    if unit == _UNITS["time"]:
+        compare = _comparison(sign, int(amount))
+        return lambda stat: compare(max(-1, (now_us - stat.mtime_us) // unit))
+    # As GNU: -N is younger than N minutes, +N older, N the minute in between.
+    edge = now_us - int(amount * unit)
+    if sign == "-":
+        return lambda stat: stat.mtime_us > edge
+    return lambda stat: stat.mtime_us < edge if sign else edge < stat.mtime_us <= edge + unit
+
+
+def _newer(t: Tool, name: str, value: str) -> Test:
+    if name.startswith("newer") and name.endswith("t"):
+        try:
+            seconds, nanoseconds = parse_date(value, t.call.clock.now_us(), UTC)
+        except InvalidDate:
+            said = "I cannot figure out how to interpret"
+            raise _refuse(f"{said} {t.quote(value)} as a date or time") from None
+        edge = seconds * 1_000_000 + nanoseconds // 1000
+    else:
+        try:
+            edge = t.stat(value).mtime_us
+        except OSError as error:
+            raise _refuse(f"{t.quote(value)}: {strerror(error)}") from None
+    return lambda stat: stat.mtime_us > edge
+
+
+def _part(t: Tool, part: str, stat: FileStat) -> str:
+    """One directive of `-printf`."""
+    found = _PART.fullmatch(part)
+    assert found is not None
+    flags, width, precision, name = found.groups()
+    text = _value(t, name, stat)[: int(precision) if precision else None]
+    if "-" in flags:
+        return text.ljust(int(width or 0))
+    return text.rjust(int(width or 0), "0" if "0" in flags else " ")
+
+
+def _value(t: Tool, name: str, stat: FileStat) -> str:
+    if name[0] in "ACT" or name in "act":
+        return _time(name[1:], stat.mtime_us)
+    if name in "UG":
+        names = (user_names if name == "U" else group_names)(t.call)
+        return str(names.number(stat.owner if name == "U" else stat.group))
+    if name in "ug":
+        return stat.owner if name == "u" else stat.group
+    if name == "M":
+        return _formats.mode_text(stat.kind, stat.mode)
+    blocks, mode = _blocks_kib(stat), f"{stat.mode:o}"
+    return str({"s": stat.size, "k": blocks, "b": blocks * 2, "i": stat.inode, "m": mode}[name])
+
+
+def _blocks_kib(stat: FileStat) -> int:
+    return _formats.disk_size(stat.kind, stat.size) // 1024
+
+
+_FORMS = {
+    "": "%a %b %e %H:%M:%S.%N0 %Y", "@": "%s.%N0", "+": "%Y-%m-%d+%H:%M:%S.%N0", "S": "%S.%N0",
+    "T": "%H:%M:%S.%N0", "X": "%H:%M:%S.%N0",
+}  # fmt: skip
+
+
+def _time(letter: str, time_us: int) -> str:
+    return _formats.format_time(_FORMS.get(letter, "%" + letter), time_us)
+
+
+def _ls_line(t: Tool, operand: str, stat: FileStat) -> str:
+    time = _formats.short_time(stat.mtime_us, t.call.clock.now_us())
+    link = f" -> {t.files.readlink(t.path(operand))}" if stat.kind == "symlink" else ""
+    return (
+        f"{stat.inode:9d} {_blocks_kib(stat):6d} {_formats.mode_text(stat.kind, stat.mode)}"
+        f" {stat.nlink:3d} {stat.owner:<8} {stat.group:<8} {stat.size:8d} {time} {operand}{link}"
+    )
 
 
 COMMANDS: Mapping[str, Command] = {"find": find}

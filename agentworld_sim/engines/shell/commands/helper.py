@@ -14,6 +14,7 @@ from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_o
 from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.builtins import signal_table
 from agentworld_sim.engines.shell.commands.diff_cmp import cmp
+from agentworld_sim.engines.shell.commands.find import answer as find_answer
 from agentworld_sim.engines.shell.commands.gzip import gunzip, gzip
 from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
 from agentworld_sim.engines.shell.commands.tar import tar
@@ -214,6 +215,7 @@ def _umask(call: CommandCall) -> CommandResult:
 
 _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
     "cmp": _as_tool(cmp),
+    "find": _as_tool(find_answer),
     "grep": _grep,
     "gunzip": _as_tool(gunzip),
     "gzip": _as_tool(gzip),
