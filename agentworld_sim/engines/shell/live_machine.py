@@ -499,12 +499,13 @@ class LiveMachine:
             if usual.get(name) != value and name.isidentifier()
         )
 
-    def embedded(self, name: str, argv: Sequence[str]) -> ExecResult:
-        """bashkit's own command `name` on this world's files, beside the shell.
+    def embedded(self, name: str, argv: Sequence[str], *, cwd: str) -> ExecResult:
+        """bashkit's own command `name` on this world's files in the directory `cwd`, beside the shell.
 
         For tools that bring a program of their own, for example a bundled `rg`.
         """
-        return self._native_bash(name).execute_sync(" ".join(map(quoted, (name, *argv))))
+        script = f"cd {quoted(cwd)} && {' '.join(map(quoted, (name, *argv)))}"
+        return self._native_bash(name).execute_sync(script)
 
     def _native_bash(self, bare: str) -> Bash:
         bash = self._natives.get(bare)

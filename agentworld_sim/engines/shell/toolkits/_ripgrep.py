@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from agentworld_sim.engines.shell.turn import ShellTurn
-
-FILES_PER_RUN = 500
-"""How many files one run of `rg` is given."""
-
-MAX_HITS_PER_FILE = 20_000
-"""Beyond this, the answer is cut anyway."""
+from agentworld_sim.types.files import parent_of
 
 
 class PatternRefused(ValueError):
@@ -36,51 +31,63 @@ class Hit:
     """Without its newline."""
 
 
-def search(
-    turn: ShellTurn,
-    pattern: str,
-    paths: Sequence[str],
-    *,
-    ignore_case: bool = False,
-    multiline: bool = False,
-) -> list[Hit]:
-    """The lines of `paths` (absolute, all existing) that match `pattern`, in the order of `paths`.
+def run_ripgrep(turn: ShellTurn, options: Sequence[str], root: str) -> list[str]:
+    """The lines that `rg` prints of the absolute path `root`, searched in the order of paths.
 
     Raises:
         PatternRefused: `rg` would refuse the pattern.
     """
+    given = ["--sort", "path", *(word for glob in options for word in _below_too(glob))]
+    folder = turn.live.files.stat(root).kind == "directory"
+    cwd = root if folder else parent_of(root)
+    result = turn.live.embedded("rg", [*given, "--", root], cwd=cwd)
+    if result.exit_code > 1:
+        raise PatternRefused(_refusal(result.stderr))
+    return result.stdout.splitlines()
+
+
+def pattern_options(pattern: str, *, ignore_case: bool, multiline: bool = False) -> list[str]:
+    """How a pattern is given to `rg`.
+
+    Raises:
+        PatternRefused: it has a newline that `rg` would refuse.
+    """
     if not multiline and ("\n" in pattern or re.search(r"(?<!\\)(?:\\\\)*\\n", pattern)):
         raise PatternRefused(_NEWLINE)
-    options = ["--json", "--max-count", str(MAX_HITS_PER_FILE)]
-    if ignore_case:
-        options.append("--ignore-case")
-    if multiline:
-        options += ["--multiline", "--multiline-dotall"]
-    options += ["-e", pattern, "--"]
+    options = ["--ignore-case"] * ignore_case
+    options += ["--multiline", "--multiline-dotall"] * multiline
+    return [*options, f"--regexp={pattern}"]
+
+
+def _below_too(option: str) -> list[str]:
+    """What leaves out a folder leaves out what is below it, too: the embedded `rg` looks at files only."""
+    if not option.startswith("--glob=!"):
+        return [option]
+    name = option.removeprefix("--glob=!").rstrip("/")
+    return [option, f"--glob=!{name if '/' in name else f'**/{name}'}/**"]
+
+
+def search(turn: ShellTurn, options: Sequence[str], root: str) -> list[Hit]:
+    """The lines that match.
+
+    Raises:
+        PatternRefused: `rg` would refuse the pattern.
+    """
     hits: list[Hit] = []
-    # A pattern is refused even where there is nothing to search.
-    for start in range(0, max(len(paths), 1), FILES_PER_RUN):
-        some = paths[start : start + FILES_PER_RUN] or ["/dev/null"]
-        result = turn.live.embedded("rg", [*options, *some])
-        if result.exit_code > 1 and "invalid pattern" in result.stderr:
-            raise PatternRefused(_refusal(result.stderr))
-        hits += _hits(result.stdout)
-    return hits
-
-
-def _hits(output: str) -> Iterator[Hit]:
-    for line in output.splitlines():
+    for line in run_ripgrep(turn, ["--json", *options], root):
         try:
             event = cast("dict[str, Any]", json.loads(line))
         except ValueError:
             # Only a last line that the embedded shell cut at its limit.
-            return
-        if event["type"] != "match":
-            continue
-        data = event["data"]
-        texts = str(data["lines"]["text"]).removesuffix("\n").split("\n")
-        for offset, text in enumerate(texts):
-            yield Hit(data["path"]["text"], data["line_number"] + offset, text)
+            break
+        if event["type"] == "match":
+            data = event["data"]
+            texts = str(data["lines"]["text"]).removesuffix("\n").split("\n")
+            hits += [
+                Hit(data["path"]["text"], data["line_number"] + offset, text)
+                for offset, text in enumerate(texts)
+            ]
+    return hits
 
 
 _NEWLINE = (
@@ -96,7 +103,7 @@ _PCRE2 = (
 
 
 def _refusal(stderr: str) -> str:
-    text = stderr.partition("invalid pattern: ")[2].rstrip("\n")
+    text = stderr.removeprefix("rg: ").removeprefix("invalid pattern: ").rstrip("\n")
     if "look-around" in text or "backreferences" in text:
         text += _PCRE2
     return text

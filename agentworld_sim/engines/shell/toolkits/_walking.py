@@ -8,9 +8,6 @@ from agentworld_sim.engines.shell.live_files import FileStat, LiveFiles
 from agentworld_sim.ingest.ignore import IgnoreRules
 from agentworld_sim.types.files import parent_of
 
-BINARY_LOOK = 8192
-"""A NUL among this many first bytes makes a file binary, for git, ripgrep and most editors."""
-
 Skip = Callable[[str, bool], bool]
 """Whether to leave out a path (relative to where the walk started) that is or is not a directory."""
 
@@ -95,26 +92,3 @@ class GitIgnore:
             return self._files.read(self._root + inner).decode("utf-8", "replace")
         except OSError:
             return None
-
-
-def text_files(
-    files: LiveFiles, root: str, *, skip: Skip, fits: Callable[[str], bool]
-) -> list[str]:
-    """The text files below `root` that a search opens: neither skipped nor ignored by git, and fitting.
-
-    Args:
-        files: Where to look.
-        root: An absolute path.
-        skip: What is left out, beside what git ignores.
-        fits: Whether a path, relative to `root`, is asked for.
-    """
-    ignored, top = GitIgnore(files, root), root.rstrip("/")
-
-    def skip_or_ignore(path: str, is_directory: bool) -> bool:
-        return skip(path, is_directory) or ignored.covers(f"{top}/{path}", is_directory)
-
-    return [
-        path
-        for inner, _ in files_below(files, root, skip=skip_or_ignore)
-        if fits(inner) and b"\0" not in files.read(path := f"{top}/{inner}")[:BINARY_LOOK]
-    ]
