@@ -107,9 +107,9 @@ def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
         except _PathRefused as error:
             return error_answer(f"Error: {error}")
     most = arguments.get("max_count") or MAX_GREP_MATCHES
-    pattern, workdir = arguments["pattern"], turn.live.machine.workdir
+    pattern = arguments["pattern"]
     try:
-        found = texts.grep(turn.live.files, workdir, pattern, path, arguments.get("glob"), most)
+        found = texts.grep(turn, pattern, path, arguments.get("glob"), most)
     except ValueError as error:
         return error_answer(f"Path '{path or '.'}': {error}")
     mode = arguments.get("output_mode", "files_with_matches")

@@ -279,16 +279,10 @@ def _leads_to_file(turn: ShellTurn, root: str, path: str) -> bool:
 def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path: str | None = arguments.get("path")
     most: int | None = arguments.get("max_count")
-    pattern, workdir = arguments["pattern"], turn.live.machine.workdir
+    pattern = arguments["pattern"]
     try:
-        found = texts.grep(
-            turn.live.files,
-            workdir,
-            pattern,
-            path,
-            arguments.get("glob"),
-            sys.maxsize if most is None else most,
-        )
+        limit = sys.maxsize if most is None else most
+        found = texts.grep(turn, pattern, path, arguments.get("glob"), limit)
     except ValueError as refused:
         return _error(f"Path '{path or '.'}': {refused}")
     matches = [
