@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -31,7 +31,7 @@ _CMP = Options("s", {"quiet": "s", "silent": "s"}, exit_code=2, name_in_hint=Tru
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
+class Sides:
     """The lines of both files, each with its newline where it has one."""
 
     old: Sequence[str]
@@ -136,7 +136,7 @@ class _Diff:
             return
         if title:
             say(title)
-        sides = _Sides(a, b, found)
+        sides = Sides(a, b, found)
         if self.style == "normal":
             self.tool.out.extend(_normal_format(sides))
             return
@@ -145,7 +145,7 @@ class _Diff:
         marks = ("---", "+++") if unified else ("***", "---")
         for mark, operand, label in zip(marks, (left, right), labels, strict=False):
             say(f"{mark} {label}" if label else f"{mark} {operand}\t{self._time(operand)}")
-        self.tool.out.extend((_unified_format if unified else _context_format)(sides, self.context))
+        self.tool.out.extend((unified_format if unified else _context_format)(sides, self.context))
 
     def _time(self, operand: str) -> str:
         if operand == "-":
@@ -205,10 +205,12 @@ def _content(running: Tool, operand: str) -> bytes:
 
 def _lines(data: bytes, given: CommandLine) -> list[str]:
     text = data.decode("utf-8", "surrogateescape")
-    if "strip-trailing-cr" in given:
-        text = text.replace("\r\n", "\n")
-    lines = text.split("\n")
-    last = lines.pop()
+    return split_lines(text.replace("\r\n", "\n") if "strip-trailing-cr" in given else text)
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines with the newlines that they end with."""
+    *lines, last = text.split("\n")
     return [line + "\n" for line in lines] + ([last] if last else [])
 
 
@@ -243,7 +245,7 @@ def _range(start: int, end: int) -> str:
     return f"{start + 1},{end}" if end - start > 1 else str(end)
 
 
-def _normal_format(sides: _Sides) -> Iterator[str]:
+def _normal_format(sides: Sides) -> Iterator[str]:
     for c in sides.changes:
         removed, added = c.old_end > c.old_start, c.new_end > c.new_start
         letter = "c" if removed and added else "d" if removed else "a"
@@ -254,7 +256,7 @@ def _normal_format(sides: _Sides) -> Iterator[str]:
         yield from _prefix_lines("> ", sides.new[c.new_start : c.new_end])
 
 
-def _hunks(sides: _Sides, context: int) -> Iterator[tuple[list[Change], Change]]:
+def _hunks(sides: Sides, context: int) -> Iterator[tuple[list[Change], Change]]:
     """Changes that are shown together, and all the lines that are shown with them."""
     hunks: list[list[Change]] = []
     for change in sides.changes:
@@ -281,10 +283,12 @@ def _range_header(start: int, end: int) -> str:
     return str(start + 1) if length == 1 else f"{start + 1 if length else start},{length}"
 
 
-def _unified_format(sides: _Sides, context: int) -> Iterator[str]:
+def unified_format(
+    sides: Sides, context: int, show_range: Callable[[int, int], str] = _range_header
+) -> Iterator[str]:
     for hunk, around in _hunks(sides, context):
-        old = _range_header(around.old_start, around.old_end)
-        yield f"@@ -{old} +{_range_header(around.new_start, around.new_end)} @@\n"
+        old = show_range(around.old_start, around.old_end)
+        yield f"@@ -{old} +{show_range(around.new_start, around.new_end)} @@\n"
         at = around.old_start
         for c in hunk:
             yield from _prefix_lines(" ", sides.old[at : c.old_start])
@@ -294,7 +298,7 @@ def _unified_format(sides: _Sides, context: int) -> Iterator[str]:
         yield from _prefix_lines(" ", sides.old[at : around.old_end])
 
 
-def _context_format(sides: _Sides, context: int) -> Iterator[str]:
+def _context_format(sides: Sides, context: int) -> Iterator[str]:
     for hunk, around in _hunks(sides, context):
         old = [(c.old_start, c.old_end, "- " if c.new_end == c.new_start else "! ") for c in hunk]
         new = [(c.new_start, c.new_end, "+ " if c.old_end == c.old_start else "! ") for c in hunk]
