@@ -32,7 +32,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "stat": ("stat",),
     "cp_mv": ("cp", "mv"),
     "mkdir_rm": ("mkdir", "rm"),
-    "ln_readlink": ("ln", "readlink", "realpath"),
+    "ln_realpath": ("ln", "realpath"),
     "find": ("find",),
     "diff_cmp": ("diff",),
     "expr": ("expr",),
