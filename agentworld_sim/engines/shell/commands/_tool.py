@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Literal, Self
@@ -63,11 +64,24 @@ class Tool:
         self.err.append(f"{self.name}: {text}\n")
         self.code = max(self.code, code)
 
-    def add(self, result: CommandResult) -> None:
-        """Takes over what another command answered."""
+    def add(self, result: CommandResult, *, curly: str = "") -> None:
+        """Takes over what another command answered.
+
+        Args:
+            result: The answer.
+            curly: How the messages begin, after the tool's name, whose quotes are those of GNU's `quote`.
+        """
         self.out.append(result.stdout)
-        self.err.append(result.stderr)
-        self.code = result.exit_code
+        self.err.append(self.requote(result.stderr, curly) if curly else result.stderr)
+        self.code = max(self.code, result.exit_code)
+
+    def requote(self, said: str, messages: str) -> str:
+        """What the embedded shell said, with curly quotes in messages that begin like `messages`."""
+        return re.sub(
+            rf"(?m)^{re.escape(self.name)}: (?:{messages}).*",
+            lambda line: re.sub(r"'([^']*)'", lambda found: self.quote(found[1]), line[0]),
+            said,
+        )
 
     def result(self) -> CommandResult:
         return CommandResult("".join(self.out), "".join(self.err), self.code, tuple(self._log))

@@ -32,10 +32,8 @@ _SIZE_UNITS = {"": 512, "b": 512, "c": 1, "w": 2, "k": 1 << 10, "M": 1 << 20, "G
 _PART = re.compile(r"%([-#0 +]*)(\d*)(?:\.(\d+))?([ACT].|[sbkmMugUGitca])")
 """What `-printf` is answered here."""
 
-_CURLY = re.compile(
-    r"(?m)^find: (?=(?:'|invalid mode|cannot delete|Expected a|File system loop|Unknown reg|In ')).*"
-)
-"""The messages whose quotes are curly in a UTF-8 locale."""
+_CURLY = "'|invalid mode|cannot delete|Expected a|File system loop|Unknown reg"
+"""How the messages begin whose quotes are curly in a UTF-8 locale."""
 
 Test = Callable[[FileStat], bool]
 
@@ -73,7 +71,7 @@ def find(t: Tool) -> None:
     said = found.stderr
     for theirs, real in _WORDS:
         said = re.sub(f"(?m)^{theirs}$", real, said)
-    said = _CURLY.sub(lambda line: re.sub(r"'([^']*)'", lambda m: t.quote(m[1]), line[0]), said)
+    said = t.requote(said, _CURLY)
     if starts and not t.exists(starts[0]):
         # What is said of the first starting point comes before what is found below the others.
         t.err.append(said)
