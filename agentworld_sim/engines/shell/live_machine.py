@@ -436,8 +436,10 @@ class LiveMachine:
                 self._stdin.remove(f"{FD}/{side}")
         if self._failure is not None:
             raise self._failure
+        # These two start a process for each command.
+        deep = FORK_BOMB if bare in ("find", "xargs") else OVERFLOW
         if watch.deep:
-            result, pieces = None, [*pieces, ("", OVERFLOW.said)]
+            result, pieces = None, [*pieces, ("", deep.said)]
         self._overdue |= watch.late and deadline_us is not None
         stdout, stderr = ("", "") if result is None else (result.stdout, result.stderr)
         late = deadline_us is not None and self._is_over(deadline_us, result)
@@ -452,7 +454,7 @@ class LiveMachine:
         return CommandResult(
             bash_texts.plain(stdout),
             bash_texts.plain(faithful(stderr, script=script, said=self._said)),
-            OVERFLOW.exit_code if result is None else result.exit_code,
+            deep.exit_code if result is None else result.exit_code,
             timed_out=late,
         )
 
