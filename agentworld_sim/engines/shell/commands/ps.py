@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,75 +12,60 @@ from agentworld_sim.engines.shell.commands._accounts import current_account
 from agentworld_sim.engines.shell.commands._tool import with_help
 from agentworld_sim.engines.shell.proc_files import up_seconds
 
-
-@dataclass(frozen=True, slots=True)
-class _Process:
-    """One line of a process list."""
-
-    pid: int
-    ppid: int
-    command: str
-    started_us: int
-    user: str
-    vsz: int = 4188
-    rss: int = 3456
-    state: str = "S"
-
-    @property
-    def name(self) -> str:
-        return self.command.partition(" ")[0].rpartition("/")[2]
-
-
 OWN_PID = 12
 """Of the command that looks."""
 
 _ADDED_BY_SHELL_US = 4_000_000
 """The shell is that much older than the turn, at least."""
 
+_Process = Mapping[str, str]
+"""What each column shows of one process."""
+
 
 def _processes(call: CommandCall) -> list[_Process]:
     """All processes, by number."""
-    user = current_account(call).name
     now_us = call.clock.now_us()
     booted_us = now_us - round(up_seconds(call.machine, now_us) * 1_000_000)
     shell_us = min(booted_us + 1_000_000, now_us - _ADDED_BY_SHELL_US)
-    name = call.name.rpartition("/")[2]
-    asked = " ".join((name, *call.argv))
+    asked = " ".join((call.name.rpartition("/")[2], *call.argv))
     return [
-        _Process(1, 0, "bash", shell_us, user, state="Ss"),
-        _Process(OWN_PID, 1, asked, now_us, user, 8100, 4096, "R"),
+        _process(call, 1, 0, "bash", shell_us, 4188, 3456, "Ss"),
+        _process(call, OWN_PID, 1, asked, now_us, 8100, 4096, "R"),
     ]
 
 
-def _start(process: _Process, call: CommandCall) -> str:
-    started = datetime.fromtimestamp(process.started_us // 1_000_000, UTC)
-    if call.clock.now_us() - process.started_us < 86_400 * 1_000_000:
-        return started.strftime("%H:%M")
-    return started.strftime("%b%d")
+def _process(
+    call: CommandCall,
+    pid: int,
+    ppid: int,
+    command: str,
+    start_us: int,
+    vsz: int,
+    rss: int,
+    stat: str,
+) -> _Process:
+    today = call.clock.now_us() - start_us < 86_400 * 1_000_000
+    start = datetime.fromtimestamp(start_us // 1_000_000, UTC).strftime(
+        "%H:%M" if today else "%b%d"
+    )
+    user = current_account(call)
+    return {
+        "args": command, "comm": command.partition(" ")[0], "pid": str(pid), "ppid": str(ppid),
+        "pmem": f"{rss * 100 / call.machine.memory_kib:.1f}", "rss": str(rss), "vsz": str(vsz),
+        "s": stat[0], "stat": stat, "start": start, "stime": start, "user": user.name,
+        "uid": str(user.uid), "c": "0", "pcpu": "0.0", "tty": "?", "time": "00:00:00",
+        "bsdtime": "0:00",
+    }  # fmt: skip
 
 
-_Cell = Callable[[_Process, CommandCall], str]
-
-_COLUMNS: Mapping[str, tuple[str, int, _Cell]] = {
-    "bsdtime": ("TIME", 6, lambda p, c: "0:00"),
-    "args": ("COMMAND", -27, lambda p, c: p.command),
-    "c": ("C", 2, lambda p, c: "0"),
-    "comm": ("COMMAND", -15, lambda p, c: p.name),
-    "pcpu": ("%CPU", 4, lambda p, c: "0.0"),
-    "pid": ("PID", 7, lambda p, c: str(p.pid)),
-    "pmem": ("%MEM", 4, lambda p, c: f"{p.rss * 100 / c.machine.memory_kib:.1f}"),
-    "ppid": ("PPID", 7, lambda p, c: str(p.ppid)),
-    "rss": ("RSS", 5, lambda p, c: str(p.rss)),
-    "s": ("S", -1, lambda p, c: p.state[0]),
-    "start": ("START", -5, lambda p, c: _start(p, c)),
-    "stat": ("STAT", -4, lambda p, c: p.state),
-    "stime": ("STIME", -5, lambda p, c: _start(p, c)),
-    "time": ("TIME", 8, lambda p, c: "00:00:00"),
-    "tty": ("TT", -8, lambda p, c: "?"),
-    "uid": ("UID", 5, lambda p, c: "0" if p.user == "root" else "1000"),
-    "user": ("USER", -8, lambda p, c: p.user),
-    "vsz": ("VSZ", 6, lambda p, c: str(p.vsz)),
-}
+_COLUMNS: Mapping[str, tuple[str, int]] = {
+    "bsdtime": ("TIME", 6), "args": ("COMMAND", -27), "c": ("C", 2), "comm": ("COMMAND", -15),
+    "pcpu": ("%CPU", 4), "pid": ("PID", 7), "pmem": ("%MEM", 4), "ppid": ("PPID", 7),
+    "rss": ("RSS", 5), "s": ("S", -1), "start": ("START", -5), "stat": ("STAT", -4),
+    "stime": ("STIME", -5), "time": ("TIME", 8), "tty": ("TT", -8), "uid": ("UID", 5),
+    "user": ("USER", -8), "vsz": ("VSZ", 6),
+}  # fmt: skip
+"""Headings and widths; what is less than zero is set to the left."""
 
 _ALIASES = {
     "cmd": "args", "command": "args", "%cpu": "pcpu", "%mem": "pmem", "state": "s", "tt": "tty",
@@ -90,9 +75,13 @@ _ALIASES = {
 _HEADINGS = {"cmd": "CMD", "ucmd": "CMD", "tty": "TT", "tname": "TTY", "state": "S"}
 
 
+_Column = tuple[str, str, int]
+"""Its name, its heading, its width."""
+
+
 @dataclass(slots=True)
 class _Listing:
-    columns: list[tuple[str, int, _Cell]]
+    columns: list[_Column]
     pids: list[int] | None = None
     names: list[str] | None = None
     headings: bool = True
@@ -112,16 +101,15 @@ def ps(call: CommandCall) -> CommandResult:
     processes = [p for p in _processes(call) if _is_selected(p, asked)]
     if "u" in flat and not call.argv[0].startswith("-") and set(flat) <= set("aAuxwfe"):
         asked.columns = [_column(one) for one in _BSD_COLUMNS]
-    lines = _table(processes, asked, call)
+    lines = _table(processes, asked)
     return CommandResult("\n".join(lines) + "\n" if lines else "", "", 0 if processes else 1)
 
 
-def _column(name: str) -> tuple[str, int, _Cell]:
+def _column(name: str) -> _Column:
     given, equals, heading = name.partition("=")
     key = _ALIASES.get(given.lower(), given.lower())
-    title, width, cell = _COLUMNS[key]
-    title = _HEADINGS.get(given.lower(), title)
-    return (heading if equals else title), width, cell
+    title, width = _COLUMNS[key]
+    return key, heading if equals else _HEADINGS.get(given.lower(), title), width
 
 
 def _read(words: list[str], asked: _Listing) -> CommandResult | None:
@@ -165,27 +153,23 @@ def _read(words: list[str], asked: _Listing) -> CommandResult | None:
 
 def _is_selected(process: _Process, asked: _Listing) -> bool:
     if asked.pids is not None:
-        return process.pid in asked.pids
-    if asked.names is not None:
-        return process.name in asked.names
-    return True
+        return int(process["pid"]) in asked.pids
+    return asked.names is None or process["comm"] in asked.names
 
 
-def _table(processes: Sequence[_Process], asked: _Listing, call: CommandCall) -> list[str]:
-    titles = [title for title, _, _ in asked.columns]
-    rows = [[cell(p, call) for _, _, cell in asked.columns] for p in processes]
+def _table(processes: Sequence[_Process], asked: _Listing) -> list[str]:
+    titles = [title for _, title, _ in asked.columns]
+    rows = [[process[key] for key, _, _ in asked.columns] for process in processes]
     if asked.headings and any(titles):
         rows.insert(0, titles)
     lines: list[str] = []
     for row in rows:
-        cells: list[str] = []
-        for index, (text, (title, width, _)) in enumerate(zip(row, asked.columns, strict=True)):
-            last = index == len(row) - 1
-            if width < 0:
-                cells.append(text if last else text.ljust(max(-width, len(title))))
-            else:
-                cells.append(text.rjust(max(width, len(title))))
-        lines.append(" ".join(cells))
+        cells = [
+            text.ljust(max(-width, len(title))) if width < 0 else text.rjust(max(width, len(title)))
+            for text, (_, title, width) in zip(row, asked.columns, strict=True)
+        ]
+        last = row[-1] if asked.columns[-1][2] < 0 else cells[-1]
+        lines.append(" ".join([*cells[:-1], last]))
     return lines
 
 
