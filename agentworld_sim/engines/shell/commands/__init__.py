@@ -1,6 +1,6 @@
 """Commands written here because the embedded shell's own differ from a plain Debian machine's.
 
-Each module holds the commands of one kind and names them in a `COMMANDS` mapping.
+Each module holds the commands of one kind, as functions of their names.
 """
 
 from __future__ import annotations
@@ -13,46 +13,56 @@ from agentworld_sim.engines.shell._packages import MISSING
 from agentworld_sim.engines.shell.bash_shims import APART_AWK, DEVICE_DD, ENDLESS, FORKS
 from agentworld_sim.engines.shell.image import PROGRAM_START
 
-_MODULES: Mapping[str, tuple[str, ...]] = {
-    "builtins": ("enable",),
-    "shuf_mktemp": ("mktemp", "shuf"),
-    "helper": (HELPER, PROGRAM_START),
-    "identity": (
-        "arch", "getent", "groups", "hostname", "id", "logname", "uname", "which", "whoami",
-    ),
-    "apt": (*sorted(MISSING), "apt", "apt-get"),
-    "ps": ("ps", "watch"),
-    "df_free": ("df", "free", "nproc", "uptime"),
-    "date_timeout": ("date", "sleep", "timeout"),
-    "chmod_chown": ("chmod", "chown", "chgrp"),
-    "awk_jq": (APART_AWK, "jq"),
-    "seq_dd": ("seq", "yes", DEVICE_DD, ENDLESS, FORKS),
-    "du": ("du",),
-    "touch": ("touch", "truncate"),
-    "stat": ("stat",),
-    "cp_mv": ("cp", "mv"),
-    "mkdir_rm": ("mkdir", "rm"),
-    "ln_realpath": ("ln", "realpath"),
-    "find": ("find",),
-    "diff_cmp": ("diff",),
-    "expr": ("expr",),
-    "xargs": ("xargs",),
-    "ls": ("ls",),
-}  # fmt: skip
-"""The commands of each module, which is imported when one of them is first called."""
+_MODULES: Mapping[str, str] = {
+    "apt": "apt",
+    "awk_jq": "jq",
+    "builtins": "enable",
+    "chmod_chown": "chmod chown chgrp",
+    "cp_mv": "cp mv",
+    "date_timeout": "date sleep timeout",
+    "df_free": "df free nproc uptime",
+    "diff_cmp": "diff",
+    "du": "du",
+    "expr": "expr",
+    "find": "find",
+    "identity": "arch getent hostname logname uname which whoami",
+    "ln_realpath": "ln realpath",
+    "ls": "ls",
+    "mkdir_rm": "mkdir rm",
+    "ps": "ps watch",
+    "seq_dd": "seq yes",
+    "shuf_mktemp": "mktemp shuf",
+    "stat": "stat",
+    "touch": "touch truncate",
+    "xargs": "xargs",
+}
+"""The modules, which are imported when one of their commands is first called, and their commands."""
+
+_FUNCTIONS: Mapping[str, tuple[str, str]] = {
+    **{name: (module, name) for module, names in _MODULES.items() for name in names.split()},
+    **dict.fromkeys(sorted(MISSING), ("apt", "missing")),
+    "apt-get": ("apt", "apt"),
+    "groups": ("identity", "groups_"),
+    "id": ("identity", "id_"),
+    APART_AWK: ("awk_jq", "awk"),
+    DEVICE_DD: ("seq_dd", "dd"),
+    ENDLESS: ("seq_dd", "endless"),
+    FORKS: ("seq_dd", "forks"),
+    HELPER: ("helper", "helper"),
+    PROGRAM_START: ("helper", "nothing"),
+}
+"""The module and the function of each command."""
 
 
-def _imported_when_called(module: str, name: str) -> Command:
+def _imported_when_called(module: str, function: str) -> Command:
     def command(call: CommandCall) -> CommandResult:
-        return import_module(f"{__name__}.{module}").COMMANDS[name](call)
+        return getattr(import_module(f"{__name__}.{module}"), function)(call)
 
     return command
 
 
 COMMANDS: Mapping[str, Command] = {
-    name: _imported_when_called(module, name)
-    for module, names in _MODULES.items()
-    for name in names
+    name: _imported_when_called(*place) for name, place in _FUNCTIONS.items()
 }
 
 _IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import MISSING, PACKAGES, version_text
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
+from agentworld_sim.engines.shell._packages import PACKAGES, version_text
 from agentworld_sim.engines.shell.commands._tool import with_help
 
 _WARNING = "\nWARNING: apt does not have a stable CLI interface. Use with caution in scripts.\n\n"
@@ -71,10 +69,3 @@ def _update(warning: str) -> CommandResult:
     return CommandResult(
         f"{lines}Reading package lists...\n", f"{warning}{failures}{ignored} instead.\n"
     )
-
-
-COMMANDS: Mapping[str, Command] = {
-    **dict.fromkeys(sorted(MISSING), missing),
-    "apt": apt,
-    "apt-get": apt,
-}

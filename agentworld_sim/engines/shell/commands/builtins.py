@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 
 BUILTINS = tuple(
     (
@@ -44,6 +42,3 @@ def signal_table() -> str:
     cells = [f"{number:>2}) SIG{name}" for number, name in names]
     rows = [cells[start : start + 5] for start in range(0, len(cells), 5)]
     return "".join("\t".join(row) + ("\n" if len(row) == 5 else "\t\n") for row in rows)
-
-
-COMMANDS: Mapping[str, Command] = {"enable": enable}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._accounts import group_names, login_group, user_names
 from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode, permissions
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
@@ -186,6 +185,3 @@ def _group_only(running: Tool, spec: str) -> _Ownership:
     if spec and group is None:
         raise UsageError(f"{running.name}: invalid group: {running.quote(spec)}\n")
     return _Ownership(None, group)
-
-
-COMMANDS: Mapping[str, Command] = {"chmod": chmod, "chown": chown, "chgrp": chgrp}

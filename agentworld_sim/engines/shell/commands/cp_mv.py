@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
@@ -332,6 +331,3 @@ def _may_replace(running: Tool, given: CommandLine, source: str, target: str) ->
         running.complain(f"cannot move {quoted(source)} to {quoted(target)}: {reason}")
         return False
     return True
-
-
-COMMANDS: Mapping[str, Command] = {"cp": cp, "mv": mv}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, tzinfo
 
-from agentworld_sim.engines.shell._command import Command, CommandResult
+from agentworld_sim.engines.shell._command import CommandResult
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
@@ -190,6 +189,3 @@ def _signal_number(name: str) -> int | None:
 @tool
 def timeout(t: Tool) -> None:
     t.add(_timeout(t))
-
-
-COMMANDS: Mapping[str, Command] = {"date": date, "sleep": sleep, "timeout": timeout}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, with_help
@@ -141,11 +139,3 @@ def uptime(call: CommandCall) -> CommandResult:
         said = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n]
         return CommandResult(f"up {', '.join(said)}\n")
     return CommandResult(_uptime_line(call) + "\n")
-
-
-COMMANDS: Mapping[str, Command] = {
-    "df": df,
-    "free": free,
-    "nproc": nproc,
-    "uptime": uptime,
-}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._formats import full_time, kind_text
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
@@ -331,6 +331,3 @@ def cmp(call: CommandCall) -> CommandResult:
     said = "" if {"-s", "--quiet", "--silent"} & set(call.argv) else done.stderr
     stdout = re.sub(r"( differ: )char (\d+, line)", r"\1byte \2", done.stdout)
     return CommandResult(stdout, said, done.exit_code)
-
-
-COMMANDS: Mapping[str, Command] = {"diff": diff}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._tool import Tool, join_path, strerror, tool
@@ -87,6 +85,3 @@ class _Usage:
 @tool
 def du(running: Tool) -> None:
     _Usage(running, _OPTIONS.parse(running.name, running.call.argv)).run()
-
-
-COMMANDS: Mapping[str, Command] = {"du": du}

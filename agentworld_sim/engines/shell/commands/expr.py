@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, tool
 
@@ -122,6 +120,3 @@ def _number(text: str) -> int | None:
 
 def _is_null(text: str) -> bool:
     return text == "" or re.fullmatch(r"-?0+", text) is not None
-
-
-COMMANDS: Mapping[str, Command] = {"expr": expr}

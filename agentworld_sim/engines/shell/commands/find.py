@@ -7,11 +7,11 @@ asks for one of these is answered here, file by file: such a test becomes an `-e
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC
 from itertools import pairwise, takewhile
 
-from agentworld_sim.engines.shell._command import HELPER, Command
+from agentworld_sim.engines.shell._command import HELPER
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
@@ -283,6 +283,3 @@ def _ls_line(t: Tool, operand: str, stat: FileStat) -> str:
         f"{stat.inode:9d} {_blocks_kib(stat):6d} {_formats.mode_text(stat.kind, stat.mode)}"
         f" {stat.nlink:3d} {stat.owner:<8} {stat.group:<8} {stat.size:8d} {time} {operand}{link}"
     )
-
-
-COMMANDS: Mapping[str, Command] = {"find": find}

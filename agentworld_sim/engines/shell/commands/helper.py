@@ -159,7 +159,7 @@ def _sort(call: CommandCall) -> CommandResult:
 
 
 def _compgen(call: CommandCall) -> CommandResult:
-    hidden = {*MISSING, *COMMANDS}
+    hidden = {*MISSING, HELPER, PROGRAM_START}
     if "function" in call.argv:
         hidden |= set(call.argv[len(call.argv) - list(call.argv)[::-1].index("--") :])
     lines = dict.fromkeys((call.stdin or "").splitlines())
@@ -234,10 +234,7 @@ _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
 }
 
 
-def _nothing(call: CommandCall) -> CommandResult:
+def nothing(call: CommandCall) -> CommandResult:
     """The first word of a program's file, where the embedded shell reads it as a script."""
     del call
     return CommandResult()
-
-
-COMMANDS: Mapping[str, Command] = {HELPER: helper, PROGRAM_START: _nothing}

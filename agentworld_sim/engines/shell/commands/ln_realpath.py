@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
 from agentworld_sim.types.files import normal_path
@@ -164,6 +162,3 @@ def _real(running: Tool, operand: str, how: str, given: CommandLine) -> str:
     if "s" in given:
         return normal_path(running.path(operand))
     return _resolve(running, operand, how)
-
-
-COMMANDS: Mapping[str, Command] = {"ln": ln, "realpath": realpath}

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import Names, group_names, user_names
 from agentworld_sim.engines.shell.commands._formats import mode_text
@@ -376,6 +375,3 @@ def _extension(name: str) -> bytes:
 @tool
 def ls(running: Tool) -> None:
     _Listing(running, _OPTIONS.parse(running.name, running.call.argv)).run()
-
-
-COMMANDS: Mapping[str, Command] = {"ls": ls}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult
+from agentworld_sim.engines.shell._command import CommandCall, CommandResult
 from agentworld_sim.engines.shell.commands._accounts import current_account
 from agentworld_sim.engines.shell.commands._tool import with_help
 from agentworld_sim.engines.shell.proc_files import up_seconds
@@ -177,9 +177,3 @@ def _table(processes: Sequence[_Process], asked: _Listing) -> list[str]:
 def watch(call: CommandCall) -> CommandResult:
     terminal = call.env.get("TERM", "unknown")
     return CommandResult("", f"Error opening terminal: {terminal}.\n", 1)
-
-
-COMMANDS: Mapping[str, Command] = {
-    "ps": ps,
-    "watch": watch,
-}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
 from agentworld_sim.engines.shell._command import (
-    Command,
     CommandCall,
     CommandResult,
     Endless,
 )
-from agentworld_sim.engines.shell.bash_shims import DEVICE_DD, ENDLESS, FORKS, YES_BYTES
+from agentworld_sim.engines.shell.bash_shims import YES_BYTES
 from agentworld_sim.engines.shell.bash_texts import FORK_BOMB, unfaithful
 
 SEQ_NATIVE = 100_000
@@ -103,12 +101,3 @@ def endless(call: CommandCall) -> CommandResult:
 def forks(call: CommandCall) -> CommandResult:
     """Stands for processes that start each other until the machine can hold no more."""
     return CommandResult("", FORK_BOMB.said, FORK_BOMB.exit_code)
-
-
-COMMANDS: Mapping[str, Command] = {
-    "seq": seq,
-    "yes": yes,
-    DEVICE_DD: dd,
-    ENDLESS: endless,
-    FORKS: forks,
-}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
@@ -130,6 +129,3 @@ def _make(t: Tool, path: str, kind: str) -> None:
         t.files.mkdir(full, mode=0o700)
     else:
         t.files.write(full, b"", mode=0o600)
-
-
-COMMANDS: Mapping[str, Command] = {"mktemp": mktemp, "shuf": shuf}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._formats import (
     BLOCK,
@@ -130,6 +129,3 @@ def _pad(name: str, value: str | int, flags: str, width: str, precision: str | N
         return text.ljust(int(width))
     fill = "0" if "0" in flags and (isinstance(value, int) or name in "aXYZWDfRtT") else " "
     return text.rjust(int(width), fill)
-
-
-COMMANDS: Mapping[str, Command] = {"stat": stat}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
 from datetime import UTC
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, tool
@@ -80,6 +78,3 @@ def truncate(running: Tool) -> None:
     if not given.operands:
         raise _TRUNCATE.refuse(running.name, "missing file operand")
     running.add(running.call.native())
-
-
-COMMANDS: Mapping[str, Command] = {"touch": touch, "truncate": truncate}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool
 
@@ -49,6 +46,3 @@ def xargs(t: Tool) -> None:
         t.code = 124
     t.out.append(found.stdout)
     t.err.append(said)
-
-
-COMMANDS: Mapping[str, Command] = {"xargs": xargs}
