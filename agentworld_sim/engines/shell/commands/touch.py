@@ -41,8 +41,7 @@ def touch(running: Tool) -> None:
     if "a" in given and "m" not in given:
         # There is one time for a file, and it is that of its content.
         operands = [one for one in operands if not running.exists(one)]
-    time = ["-d", iso_time(when)] if text is not None or reference is not None else []
-    time = time if stamp is None else ["-t", stamp]
+    time = ["-d", iso_time(when)] if stamp is None else ["-t", stamp]
     if operands:
         words = [*time, *["-c"] * ("c" in given), "--", *operands]
         running.add(running.call.native(words), curly="invalid date")
