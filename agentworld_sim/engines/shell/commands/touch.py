@@ -48,7 +48,10 @@ def touch(running: Tool) -> None:
 
 
 def _can_be_touched(running: Tool, given: CommandLine, operand: str) -> bool:
-    """Whether the embedded shell may do it: of a file it takes a slash at the end."""
+    """Whether the embedded shell may do it: of a file it takes a slash at the end, and no name."""
+    if not operand:
+        running.complain(f"cannot touch {running.name_of(operand)}: {os.strerror(errno.ENOENT)}")
+        return False
     if not operand.endswith("/") or running.is_directory(operand):
         return operand != "-"
     if "c" not in given:

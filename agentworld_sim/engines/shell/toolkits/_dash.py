@@ -30,9 +30,6 @@ _TEXTS: tuple[tuple[str, str], ...] = (
     (r"(\S+): Is a directory", r"\1: Permission denied"),
 )
 
-_CLOSES = {"if": "fi", "do": "done", "case": "esac", "{": "}", "(": ")"}
-_WORDS = re.compile(r"(?<![\w$\"'])(?:if|fi|do|done|case|esac)(?![\w\"'])|[{}()]")
-
 
 def in_dash_words(text: str, script: str) -> str:
     """`text`, with bash's own messages about `script` as dash would put them."""
@@ -71,20 +68,6 @@ def _syntax(line: int, said: str, script: str) -> str:
     token = re.search(r"unexpected token `(.+)'", said)
     if token is not None and token[1] != "newline":
         return f'{_SHELL}: {line}: Syntax error: "{token[1]}" unexpected'
-    if token is not None:
-        last = line == script.rstrip("\n").count("\n") + 1
-        return f"{_SHELL}: {line}: Syntax error: {'end of file' if last else 'newline'} unexpected"
-    wanted = _missing_closer(script)
-    expecting = f' (expecting "{wanted}")' if wanted else ""
-    return f"{_SHELL}: {line - 1}: Syntax error: end of file unexpected{expecting}"
-
-
-def _missing_closer(script: str) -> str:
-    """What would close the innermost construct that `script` leaves open."""
-    wanted: list[str] = []
-    for found in _WORDS.finditer(script):
-        if found[0] in _CLOSES:
-            wanted.append(_CLOSES[found[0]])
-        elif wanted and found[0] == wanted[-1]:
-            wanted.pop()
-    return wanted[-1] if wanted else ""
+    ended = token is None or line == script.rstrip("\n").count("\n") + 1
+    at = line if token else line - 1
+    return f"{_SHELL}: {at}: Syntax error: {'end of file' if ended else 'newline'} unexpected"

@@ -70,11 +70,19 @@ def _error(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-def _text_or_error(action: Callable[[], str]) -> Observation:
-    """What `action` says, or the error it raises: these tools never mark an error as one."""
+def _text_or_error(action: Callable[[], str], *paths: _Path) -> Observation:
+    """What `action` says, or the error it raises: these tools never mark an error as one.
+
+    Args:
+        action: What is done.
+        paths: Those that it names, which errors show as they were given.
+    """
     try:
         return text_answer(action())
-    except (OSError, UnicodeError, ValueError) as error:
+    except OSError as error:
+        shown = next((p.shown for p in paths if p.real == error.filename), error.filename)
+        return text_answer(f"Error: {_error(error.errno or errno.EIO, str(shown))}")
+    except ValueError as error:
         return text_answer(f"Error: {error}")
 
 
@@ -130,17 +138,10 @@ def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation
     path = _Path(turn, arguments.get("dir_path", "."))
 
     def action() -> str:
-        names = _list(turn.live.files, path)
+        names = turn.live.files.listdir(path.real)
         return "\n".join(names) or f"No files found in directory {path.given}"
 
-    return _text_or_error(action)
-
-
-def _list(files: LiveFiles, path: _Path) -> list[str]:
-    try:
-        return files.listdir(path.real)
-    except OSError as error:
-        raise _error(error.errno or errno.EIO, path.shown) from None
+    return _text_or_error(action, path)
 
 
 def copy_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
