@@ -26,7 +26,7 @@ from agentworld_sim.engines.shell.toolkits._langchain_session import (
     in_session,
     without_details,
 )
-from agentworld_sim.engines.shell.turn import ShellTurn
+from agentworld_sim.engines.shell.turn import Operation, ShellTurn
 from agentworld_sim.types.files import normal_path, parent_of
 from agentworld_sim.types.turns import Observation
 
@@ -70,181 +70,145 @@ def _error(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-def _text_or_error(action: Callable[[], str], *paths: _Path) -> Observation:
-    """What `action` says, or the error it raises: these tools never mark an error as one.
+def _file_tool(action: Callable[[ShellTurn, Mapping[str, Any]], str]) -> Operation:
+    """What `action` says, or the error it raises, of a path as it was given: none is marked as one."""
 
-    Args:
-        action: What is done.
-        paths: Those that it names, which errors show as they were given.
-    """
-    try:
-        return text_answer(action())
-    except OSError as error:
-        shown = next((p.shown for p in paths if p.real == error.filename), error.filename)
-        return text_answer(f"Error: {_error(error.errno or errno.EIO, str(shown))}")
-    except ValueError as error:
-        return text_answer(f"Error: {error}")
+    def run(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+        try:
+            return text_answer(action(turn, arguments))
+        except OSError as error:
+            paths = [_Path(turn, arguments[name]) for name in arguments if name.endswith("_path")]
+            name = next((p.shown for p in paths if p.real == error.filename), str(error.filename))
+            return text_answer(f"Error: {_error(error.errno or errno.EIO, name)}")
+        except ValueError as error:
+            return text_answer(f"Error: {error}")
+
+    return run
 
 
-def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`ReadFileTool`."""
     path, files = _Path(turn, arguments["file_path"]), turn.live.files
     if not files.exists(path.real):
-        return text_answer(f"Error: no such file or directory: {path.given}")
-
-    def action() -> str:
-        if files.stat(path.real).kind == "directory":
-            raise _error(errno.EISDIR, path.shown)
-        text = files.read(path.real).decode()
-        return text.replace("\r\n", "\n").replace("\r", "\n")
-
-    return _text_or_error(action)
+        return f"Error: no such file or directory: {path.given}"
+    return files.read(path.real).decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
-def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`WriteFileTool`."""
     path, files = _Path(turn, arguments["file_path"]), turn.live.files
-
-    def action() -> str:
-        _make_parents(files, path)
-        if files.exists(path.real) and files.stat(path.real).kind == "directory":
-            raise _error(errno.EISDIR, path.shown)
-        change = files.append if arguments.get("append") else files.write
-        change(path.real, arguments["text"].encode())
-        turn.live.note_file_change()
-        return f"File written successfully to {path.given}."
-
-    return _text_or_error(action)
+    _make_parents(files, path)
+    change = files.append if arguments.get("append") else files.write
+    change(path.real, arguments["text"].encode())
+    turn.live.note_file_change()
+    return f"File written successfully to {path.given}."
 
 
 def _make_parents(files: LiveFiles, path: _Path) -> None:
     """`Path.mkdir(parents=True, exist_ok=True)`, whose errors name the first part that is in the way."""
-    parent = parent_of(path.real)
-    try:
-        files.mkdir(parent, parents=True)
-    except OSError:
-        blocked = parent
-        while not files.exists(blocked):
-            blocked = parent_of(blocked)
-        above = str(PurePosixPath(path.shown).parent)
+    blocked = parent = parent_of(path.real)
+    while not files.exists(blocked):
+        blocked = parent_of(blocked)
+    if files.stat(blocked).kind != "directory":
         number = errno.EEXIST if blocked == parent else errno.ENOTDIR
-        raise _error(number, above) from None
-    if files.stat(parent).kind != "directory":
-        raise _error(errno.EEXIST, str(PurePosixPath(path.shown).parent))
+        raise _error(number, str(PurePosixPath(path.shown).parent))
+    files.mkdir(parent, parents=True)
 
 
-def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def list_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`ListDirectoryTool`."""
     path = _Path(turn, arguments.get("dir_path", "."))
-
-    def action() -> str:
-        names = turn.live.files.listdir(path.real)
-        return "\n".join(names) or f"No files found in directory {path.given}"
-
-    return _text_or_error(action, path)
+    return (
+        "\n".join(turn.live.files.listdir(path.real)) or f"No files found in directory {path.given}"
+    )
 
 
-def copy_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def copy_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`CopyFileTool`: `shutil.copy2`, links copied as links."""
-    source = _Path(turn, arguments["source_path"])
-    target = _Path(turn, arguments["destination_path"])
-
-    def action() -> str:
-        _copy(turn.live.files, source, target)
-        turn.live.note_file_change()
-        return f"File copied successfully from {source.given} to {target.given}."
-
-    return _text_or_error(action)
-
-
-def _copy(files: LiveFiles, source: _Path, target: _Path) -> None:
-    real, shown = target.real, target.shown
-    if files.exists(real) and files.stat(real).kind == "directory":
-        name = source.shown.rpartition("/")[2]
-        real, shown = f"{real.rstrip('/')}/{name}", f"{shown.rstrip('/')}/{name}"
-    _check_ends(files, source, real, shown)
-    info = files.lstat(source.real)
-    if info.kind == "symlink":
-        files.symlink(files.readlink(source.real), real)
-        return
-    files.write(real, files.read(source.real), mode=info.mode)
-    files.set_mtime(real, info.mtime_us)
-
-
-def _check_ends(files: LiveFiles, source: _Path, real: str, shown: str) -> None:
-    """The errors of `shutil.copyfile`, in its order."""
+    files, source, target = turn.live.files, *_ends(turn, arguments)
+    real, shown = _inside(files, source, target)
     if real == source.real:
         raise ValueError(f"{source.shown!r} and {shown!r} are the same file")
-    try:
-        info = files.lstat(source.real)
-    except OSError as error:
-        raise _error(error.errno or errno.EIO, source.shown) from None
+    info = files.lstat(source.real)
     if info.kind == "directory":
         raise _error(errno.EISDIR, source.shown)
+    _check_parent(files, real, shown)
+    if info.kind == "symlink":
+        files.symlink(files.readlink(source.real), real)
+    else:
+        files.write(real, files.read(source.real), mode=info.mode)
+        files.set_mtime(real, info.mtime_us)
+    turn.live.note_file_change()
+    return f"File copied successfully from {source.given} to {target.given}."
+
+
+def _ends(turn: ShellTurn, arguments: Mapping[str, Any]) -> tuple[_Path, _Path]:
+    return _Path(turn, arguments["source_path"]), _Path(turn, arguments["destination_path"])
+
+
+def _inside(files: LiveFiles, source: _Path, target: _Path) -> tuple[str, str]:
+    """Where the source would lie: in the target, if that is a directory. And how that is shown."""
+    if not files.exists(target.real) or files.stat(target.real).kind != "directory":
+        return target.real, target.shown
+    name = source.shown.rstrip("/").rpartition("/")[2]
+    return f"{target.real.rstrip('/')}/{name}", f"{target.shown.rstrip('/')}/{name}"
+
+
+def _check_parent(files: LiveFiles, real: str, shown: str) -> None:
     if not files.exists(parent_of(real)):
         raise _error(errno.ENOENT, shown)
     if files.stat(parent_of(real)).kind != "directory":
         raise _error(errno.ENOTDIR, shown)
 
 
-def move_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def move_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`MoveFileTool`: `shutil.move`."""
-    source = _Path(turn, arguments["source_path"])
-    target = _Path(turn, arguments["destination_path"])
-    files = turn.live.files
+    files, source, target = turn.live.files, *_ends(turn, arguments)
     if not files.exists(source.real):
-        return text_answer(f"Error: no such file or directory {source.given}")
-
-    def action() -> str:
+        return f"Error: no such file or directory {source.given}"
+    if source.real != target.real or files.stat(source.real).kind != "directory":
         _move(files, source, target)
-        turn.live.note_file_change()
-        return f"File moved successfully from {source.given} to {target.given}."
-
-    return _text_or_error(action)
+    turn.live.note_file_change()
+    return f"File moved successfully from {source.given} to {target.given}."
 
 
 def _move(files: LiveFiles, source: _Path, target: _Path) -> None:
-    real, shown = target.real, target.shown
+    real, shown = _inside(files, source, target)
     directory = files.lstat(source.real).kind == "directory"
-    if files.exists(real) and files.stat(real).kind == "directory":
-        if real == source.real:
-            return
-        name = source.shown.rstrip("/").rpartition("/")[2]
-        real, shown = f"{real.rstrip('/')}/{name}", f"{shown.rstrip('/')}/{name}"
-        if files.exists(real):
-            raise ValueError(f"Destination path '{shown}' already exists")
+    if real != target.real and files.exists(real):
+        raise ValueError(f"Destination path '{shown}' already exists")
     if directory and (real + "/").startswith(source.real + "/"):
         raise ValueError(f"Cannot move a directory '{source.shown}' into itself '{target.shown}'.")
-    if not files.exists(parent_of(real)):
-        raise _error(errno.ENOENT, shown)
-    if files.stat(parent_of(real)).kind != "directory" or (directory and files.exists(real)):
+    _check_parent(files, real, shown)
+    if directory and files.exists(real):
         raise _error(errno.ENOTDIR, shown)
     files.rename(source.real, real)
 
 
-def file_delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def file_delete(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`DeleteFileTool`: `os.remove`."""
     path, files = _Path(turn, arguments["file_path"]), turn.live.files
     if not files.exists(path.real):
-        return text_answer(f"Error: no such file or directory: {path.given}")
-
-    def action() -> str:
-        if files.lstat(path.real).kind == "directory":
-            raise _error(errno.EISDIR, path.shown)
-        files.remove(path.real)
-        turn.live.note_file_change()
-        return f"File deleted successfully: {path.given}."
-
-    return _text_or_error(action)
+        return f"Error: no such file or directory: {path.given}"
+    if files.lstat(path.real).kind == "directory":
+        raise _error(errno.EISDIR, path.shown)
+    files.remove(path.real)
+    turn.live.note_file_change()
+    return f"File deleted successfully: {path.given}."
 
 
-def file_search(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
+@_file_tool
+def file_search(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     """`FileSearchTool`: `os.walk`, a directory's own files before those below."""
     path, pattern = _Path(turn, arguments.get("dir_path", ".")), arguments["pattern"]
     found = _search(turn.live.files, path.real, "", pattern)
-    return text_answer(
-        "\n".join(found) or f"No files found for pattern {pattern} in directory {path.given}"
-    )
+    return "\n".join(found) or f"No files found for pattern {pattern} in directory {path.given}"
 
 
 def _search(files: LiveFiles, real: str, prefix: str, pattern: str) -> list[str]:
