@@ -37,7 +37,8 @@ OPTIONS = Options(
     exit_code=64,
 )  # fmt: skip
 COMPRESSION = {"z": "gz", "j": "bz2", "J": "xz"}
-_READ: Mapping[str, Literal["r:gz", "r:bz2", "r:xz"]] = {"z": "r:gz", "j": "r:bz2", "J": "r:xz"}
+_Mode = Literal["r:*", "r:gz", "r:bz2", "r:xz"]
+_READ: Mapping[str, _Mode] = {"z": "r:gz", "j": "r:bz2", "J": "r:xz"}
 _NOT_COMPRESSED = {
     "r:gz": "\ngzip: stdin: not in gzip format\n",
     "r:bz2": "bzip2: (stdin) is not a bzip2 file.\n",
@@ -93,11 +94,11 @@ class _Tar:
 
     def _open(self, archive: str) -> tarfile.TarFile | None:
         data = self._read(archive)
-        mode = next((mode for letter, mode in _READ.items() if letter in self.given), None)
+        mode: _Mode = next((mode for letter, mode in _READ.items() if letter in self.given), "r:*")
         try:
-            return tarfile.open(fileobj=io.BytesIO(data), mode=mode or "r:*")
+            return tarfile.open(fileobj=io.BytesIO(data), mode=mode)
         except (tarfile.TarError, EOFError, OSError):
-            if mode:
+            if mode in _NOT_COMPRESSED:
                 self.tool.err.append(_NOT_COMPRESSED[mode])
                 raise _fatal(f"Child returned status {2 if mode == 'r:bz2' else 1}") from None
             if data:
