@@ -94,7 +94,8 @@ class _Tar:
 
     def _open(self, archive: str) -> tarfile.TarFile | None:
         data = self._read(archive)
-        mode: _Mode = next((mode for letter, mode in _READ.items() if letter in self.given), "r:*")
+        asked = [mode for letter, mode in _READ.items() if letter in self.given]
+        mode: _Mode = asked[0] if asked else "r:*"
         try:
             return tarfile.open(fileobj=io.BytesIO(data), mode=mode)
         except (tarfile.TarError, EOFError, OSError):
