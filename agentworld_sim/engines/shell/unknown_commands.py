@@ -30,7 +30,7 @@ from agentworld_sim.engines.shell.command_question import (
     sum_of,
 )
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.engines.shell.commands.builtins import BUILTINS
+from agentworld_sim.engines.shell.commands.helper import BUILTINS
 from agentworld_sim.engines.shell.file_operations import (
     CommandAnswer,
     Impossible,

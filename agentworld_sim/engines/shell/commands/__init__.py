@@ -16,7 +16,6 @@ from agentworld_sim.engines.shell.image import PROGRAM_START
 _MODULES: Mapping[str, str] = {
     "apt": "apt",
     "awk_jq": "jq",
-    "builtins": "enable",
     "chmod_chown": "chmod chown chgrp",
     "cp_mv": "cp mv",
     "date_timeout": "date sleep timeout",
@@ -26,6 +25,7 @@ _MODULES: Mapping[str, str] = {
     "expr": "expr",
     "find": "find",
     "identity": "arch getent hostname logname uname which whoami",
+    "helper": "enable",
     "ln_realpath": "ln realpath",
     "ls": "ls",
     "mkdir_rm": "mkdir rm",

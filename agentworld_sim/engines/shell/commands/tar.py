@@ -36,7 +36,6 @@ OPTIONS = Options(
     },
     exit_code=64,
 )  # fmt: skip
-COMPRESSION = {"z": "gz", "j": "bz2", "J": "xz"}
 _Mode = Literal["r:*", "r:gz", "r:bz2", "r:xz"]
 _READ: Mapping[str, _Mode] = {"z": "r:gz", "j": "r:bz2", "J": "r:xz"}
 _NOT_COMPRESSED = {
@@ -94,8 +93,7 @@ class _Tar:
 
     def _open(self, archive: str) -> tarfile.TarFile | None:
         data = self._read(archive)
-        asked = [mode for letter, mode in _READ.items() if letter in self.given]
-        mode: _Mode = asked[0] if asked else "r:*"
+        mode = _READ.get(self.given.last(*_READ) or "", "r:*")
         try:
             return tarfile.open(fileobj=io.BytesIO(data), mode=mode)
         except (tarfile.TarError, EOFError, OSError):
@@ -107,7 +105,7 @@ class _Tar:
             return None
 
     def _save(self, archive: str, members: Sequence[tuple[tarfile.TarInfo, bytes]]) -> None:
-        kind = next((k for letter, k in COMPRESSION.items() if letter in self.given), "")
+        kind = _READ.get(self.given.last(*_READ) or "", "r:")[2:]
         if "a" in self.given and not kind:
             kind = next((k for suffix, k in SUFFIXES.items() if archive.endswith(suffix)), "")
         plain = io.BytesIO()
