@@ -25,7 +25,7 @@ def expr(running: Tool) -> None:
     if words:
         raise _error(running, f"syntax error: unexpected argument {running.quote(words[0])}")
     running.say(value)
-    running.code = int(_is_null(value))
+    running.code = int(re.fullmatch(r"(-?0+)?", value) is not None)
 
 
 def _error(running: Tool, text: str) -> UsageError:
@@ -39,7 +39,11 @@ def _value(running: Tool, words: list[str], level: int) -> str:
     left = _value(running, words, level + 1)
     while words and words[0] in _LEVELS[level]:
         operator = words.pop(0)
-        left = _apply(running, operator, left, _value(running, words, level + 1))
+        right = _value(running, words, level + 1)
+        if operator == ":":
+            left = _match(running, left, right)
+        else:
+            left = _reckon(running, left, operator, right)
     return left
 
 
@@ -63,39 +67,18 @@ def _operand(running: Tool, words: list[str]) -> str:
         return word
     if word == "+" and words:
         return words.pop(0)
-    text, *more = [_operand(running, words) for _ in range(wanted)]
-    match word:
-        case "length":
-            return str(len(text))
-        case "match":
-            return _apply(running, ":", text, more[0])
-        case "index":
-            return str(next((n for n, char in enumerate(text, 1) if char in more[0]), 0))
-        case _:
-            start, length = (max(_number(one) or 0, 0) for one in more)
-            return text[start - 1 : start - 1 + length] if start else ""
+    operands = [_operand(running, words) for _ in range(wanted)]
+    if word == "match":
+        return _match(running, *operands)
+    return _reckon(running, word, *operands)
 
 
-def _apply(running: Tool, operator: str, left: str, right: str) -> str:
-    if operator == "|":
-        return left if not _is_null(left) else "0" if _is_null(right) else right
-    if operator == "&":
-        return "0" if _is_null(left) or _is_null(right) else left
-    if operator == ":":
-        return _match(running, left, right)
-    a, b = _number(left), _number(right)
-    if operator in _LEVELS[2]:
-        pair = (left, right) if a is None or b is None else (a, b)
-        order = "=" if pair[0] == pair[1] else "<" if pair[0] == min(pair) else ">"  # pyright: ignore[reportArgumentType] -- of one type
-        return str(int((order in operator) != (operator == "!=")))
-    if a is None or b is None:
-        raise _error(running, "non-integer argument")
-    if operator in "+-*":
-        return str(a + b if operator == "+" else a - b if operator == "-" else a * b)
-    if b == 0:
-        raise _error(running, "division by zero")
-    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    return str(quotient if operator == "/" else a - quotient * b)
+def _reckon(running: Tool, *words: str) -> str:
+    """One operation, by the embedded `expr`."""
+    done = running.call.native(words)
+    if done.exit_code > 1:
+        raise UsageError(done.stderr, done.exit_code)
+    return done.stdout.removesuffix("\n")
 
 
 def _match(running: Tool, text: str, pattern: str) -> str:
@@ -112,11 +95,3 @@ def _match(running: Tool, text: str, pattern: str) -> str:
     if regex.groups:
         return (found[1] or "") if found else ""
     return str(len(found[0])) if found else "0"
-
-
-def _number(text: str) -> int | None:
-    return int(text) if re.fullmatch(r"-?[0-9]+", text) else None
-
-
-def _is_null(text: str) -> bool:
-    return text == "" or re.fullmatch(r"-?0+", text) is not None
