@@ -18,7 +18,7 @@ from agentworld_sim.engines.shell.commands.diff_cmp import Sides, split_lines, u
 from agentworld_sim.engines.shell.line_differences import Change, edit_script
 from agentworld_sim.engines.shell.toolkits import _filesystem_listing as listing
 from agentworld_sim.engines.shell.toolkits._answers import error_answer
-from agentworld_sim.engines.shell.toolkits._filesystem_paths import (
+from agentworld_sim.engines.shell.toolkits._filesystem_listing import (
     PathRefused,
     allowed_directories,
     resolve_path,
