@@ -157,6 +157,17 @@ class Tool:
             reason = strerror(error)
         return UsageError(f"{self.name}: {what} {self.name_of(operand)}: {reason}\n")
 
+    def bad_argument(
+        self, given: str, option: str, choices: Iterable[str], code: int = 1
+    ) -> UsageError:
+        """The refusal of an option's argument that is none of `choices`, as gnulib's argmatch words it."""
+        listed = "".join(f"  - {choice}\n" for choice in choices)
+        return UsageError(
+            f"{self.name}: invalid argument {self.quote(given)} for {self.quote(option)}\n"
+            f"Valid arguments are:\n{listed}Try '{self.name} --help' for more information.\n",
+            code,
+        )
+
     @property
     def umask(self) -> int:
         """What `umask` says in the calling shell."""

@@ -97,10 +97,8 @@ def _date_template(t: Tool, kind: str | None, precision: str | None, rfc: str | 
     allowed = _PRECISIONS if kind == "I" else ("date", "seconds", "ns")
     found = next((name for name in allowed if name.startswith(given)), None)
     if found is None:
-        valid = "".join(f"  - {t.quote(name)}\n" for name in allowed)
         option = "--iso-8601" if kind == "I" else "--rfc-3339"
-        raise _DATE.refuse(t.name, f"invalid argument {t.quote(given)} for {t.quote(option)}\n"
-                           f"Valid arguments are:\n{valid.rstrip()}")  # fmt: skip
+        raise t.bad_argument(given, option, map(t.quote, allowed))
     between = "T" if kind == "I" else " "
     clock = {"date": "", "hours": "%H", "minutes": "%H:%M", "seconds": "%H:%M:%S",
              "ns": "%H:%M:%S,%N" if kind == "I" else "%H:%M:%S.%N"}[found]  # fmt: skip

@@ -49,22 +49,17 @@ def read_media_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observatio
     return Observation(text="", structured={"content": [block]}, content=(block,))
 
 
-def _list_allowed(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+@_as_operation
+def list_allowed_directories(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     return "\n".join(["Allowed directories:", *allowed_directories(turn)])
 
 
 _TYPES = {
-    "png": "image/png",
+    **{suffix: f"image/{suffix}" for suffix in ("png", "jpeg", "gif", "webp", "bmp")},
+    **{suffix: f"audio/{suffix}" for suffix in ("wav", "ogg", "flac")},
     "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "gif": "image/gif",
-    "webp": "image/webp",
-    "bmp": "image/bmp",
     "svg": "image/svg+xml",
     "mp3": "audio/mpeg",
-    "wav": "audio/wav",
-    "ogg": "audio/ogg",
-    "flac": "audio/flac",
 }
 
 
@@ -84,8 +79,9 @@ def _content(turn: ShellTurn, path: str) -> bytes:
         raise node_error(error, "open", path) from None
 
 
-def _text(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`read_text_file`: all of a file, its first lines, or its last."""
+@_as_operation
+def read_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """All of a file, its first lines, or its last."""
     path = resolve_path(turn, arguments["path"])
     head, tail = arguments.get("head"), arguments.get("tail")
     if head and tail:
@@ -99,8 +95,9 @@ def _text(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     return _head(whole, head) if head else whole
 
 
-def _several(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`read_multiple_files`: each under its name."""
+@_as_operation
+def read_multiple_files(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """Each under its name."""
     shown: list[str] = []
     for path in arguments["paths"]:
         try:
@@ -143,15 +140,17 @@ def _tail(whole: str, count: float) -> str:
     return "\n".join(lines[-int(count) :] if int(count) else lines)
 
 
-def _write(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`write_file`: a whole file. Directories are not made for it."""
+@_as_operation
+def write_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """A whole file. Directories are not made for it."""
     path = resolve_path(turn, arguments["path"])
     _put(turn, path, arguments["content"])
     return f"Successfully wrote to {arguments['path']}"
 
 
-def _edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`edit_file`: what changed, or would change, as a patch."""
+@_as_operation
+def edit_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """What changed, or would change, as a patch."""
     path = resolve_path(turn, arguments["path"])
     before = _plain(_content(turn, path).decode("utf-8", "replace"))
     after = _apply_edits(before, arguments["edits"])
@@ -160,8 +159,9 @@ def _edit(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     return _patch_block(path, before, after)
 
 
-def _mkdir(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`create_directory`: with all above it; one that is there is left as it is."""
+@_as_operation
+def create_directory(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """With all above it; one that is there is left as it is."""
     path = resolve_path(turn, arguments["path"])
     files = turn.live.files
     if files.exists(path):
@@ -176,8 +176,9 @@ def _mkdir(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
     return f"Successfully created directory {arguments['path']}"
 
 
-def _move(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
-    """`move_file`: to a name that is free."""
+@_as_operation
+def move_file(turn: ShellTurn, arguments: Mapping[str, Any]) -> str:
+    """To a name that is free."""
     source, target = (
         resolve_path(turn, arguments["source"]),
         resolve_path(turn, arguments["destination"]),
@@ -299,16 +300,9 @@ def _hunk_range(start: int, end: int) -> str:
     return f"{start + (end > start)},{end - start}"
 
 
-read_file = _as_operation(_text)
 read_text_file = read_file
-read_multiple_files = _as_operation(_several)
-write_file = _as_operation(_write)
-edit_file = _as_operation(_edit)
-create_directory = _as_operation(_mkdir)
 list_directory = _as_operation(listing.names)
 list_directory_with_sizes = _as_operation(listing.sizes)
 directory_tree = _as_operation(listing.tree)
-move_file = _as_operation(_move)
 search_files = _as_operation(listing.search)
 get_file_info = _as_operation(listing.info)
-list_allowed_directories = _as_operation(_list_allowed)
