@@ -69,42 +69,26 @@ def _jq(call: CommandCall) -> CommandResult:
     return _words(found)
 
 
-_SPEC = re.compile(r"%(?:%|(-?\d*)\(([^)]*)\)T|[-+ #0']*(\*|\d+)?(?:\.(\*|\d+))?[a-zA-Z])")
+_SPEC = re.compile(r"%(?:%|-?\d*\([^)]*\)(T)|[-+ #0']*(\*|\d+)?(?:\.(\*|\d+))?[a-zA-Z])")
 
 
 def _printf(call: CommandCall) -> CommandResult:
-    words = list(call.argv[1:])
-    front: list[str] = []
-    while words and words[0].startswith("-") and len(words[0]) > 1:
-        front.append(words.pop(0))
-        if front[-1] == "-v" and words:
-            front.append(words.pop(0))
-        if front[-1] == "--":
-            break
-    if not words:
-        return _words(front)
-    template, values = words[0], words[1:]
-    made: list[str] = []
-    position = 0
-
-    def spec(match: re.Match[str]) -> str:
-        nonlocal position
-        if match[0] == "%%":
-            return match[0]
-        position += sum(star == "*" for star in (match[3], match[4]))
-        if match[2] is None:
-            position += 1
-            return match[0]
-        given = values[position] if position < len(values) else "-1"
-        seconds = int(given) if re.fullmatch(r"-?\d+", given) else 0
-        seconds = call.clock.now_us() // 1_000_000 if seconds in (-1, -2) else seconds
-        shown = strftime(match[2] or "%X", at(seconds, zone_of(call)))
-        made[:] = [*values[:position], shown, *values[position + 1 :]]
-        values[:] = made
-        position += 1
-        return f"%{match[1]}s"
-
-    return _words([*front, _SPEC.sub(spec, template), *values])
+    """The arguments with the world's time where `%(…)T` asks for the present."""
+    words, at = list(call.argv[1:]), 0
+    while at < len(words) and words[at] in ("-v", "--"):
+        at += 2 if words[at] == "-v" else 1
+    now = str(call.clock.now_us() // 1_000_000)
+    place = at + 1
+    for spec in _SPEC.finditer(words[at] if at < len(words) else ""):
+        if spec[0] == "%%":
+            continue
+        place += (spec[2], spec[3]).count("*")
+        if spec[1] and place >= len(words):
+            words += [*[""] * (place - len(words)), now]
+        elif spec[1] and words[place] in ("-1", "-2"):
+            words[place] = now
+        place += 1
+    return _words(words)
 
 
 def _clock(call: CommandCall) -> CommandResult:
