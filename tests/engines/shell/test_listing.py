@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell.commands._quoting import quote_for_message, quote_for_shell
+from agentworld_sim.engines.shell.commands._tool import quote_for_message, quote_for_shell
 from tests.engines.shell.conftest import MakeMachine
 from tests.engines.shell.real_tools import ENVIRONMENT, assert_same_story, real_output
 from tests.properties import examples

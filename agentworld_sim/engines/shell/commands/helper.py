@@ -13,7 +13,7 @@ from agentworld_sim.engines.shell._packages import MISSING, version_text
 from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.diff_cmp import cmp
-from agentworld_sim.engines.shell.commands.find import answer as find_answer
+from agentworld_sim.engines.shell.commands.find_xargs import answer as find_answer
 from agentworld_sim.engines.shell.commands.gzip import gunzip, gzip
 from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
 from agentworld_sim.engines.shell.commands.tar import tar

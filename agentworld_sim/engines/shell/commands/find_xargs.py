@@ -1,7 +1,7 @@
-"""`find`: the embedded shell's own walks, tests names and acts.
+"""`find` and `xargs`: the embedded shell's own walk, read and run; some tests, the exit codes and the words are here.
 
-Its files have no owners and no umask, its folders no size, its links no times, its clock is the host's.
-asks for one of these is answered here, file by file: such a test becomes an `-exec` of our helper.
+Its files have no owners and no umask, its folders no size, its links no times, and its clock is the host's.
+What asks for one of these is answered here, file by file: such a test becomes an `-exec` of our helper.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agentworld_sim.engines.shell._command import HELPER
 from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import group_names, user_names
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
-from agentworld_sim.engines.shell.commands._options import UsageError
+from agentworld_sim.engines.shell.commands._options import Options, UsageError
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 from agentworld_sim.engines.shell.live_files import FileStat
 
@@ -283,3 +283,46 @@ def _ls_line(t: Tool, operand: str, stat: FileStat) -> str:
         f"{stat.inode:9d} {_blocks_kib(stat):6d} {_formats.mode_text(stat.kind, stat.mode)}"
         f" {stat.nlink:3d} {stat.owner:<8} {stat.group:<8} {stat.size:8d} {time} {operand}{link}"
     )
+
+
+_OPTIONS = Options(
+    "0a:d:E:i::I:L:n:rs:txP:",
+    {
+        "null": "0", "arg-file": "a", "delimiter": "d", "replace": "i", "max-lines": "L",
+        "max-args": "n", "no-run-if-empty": "r", "max-chars": "s", "verbose": "t", "exit": "x",
+        "max-procs": "P",
+    },
+    in_order=True,
+)  # fmt: skip
+
+
+@tool
+def xargs(t: Tool) -> None:
+    given = _OPTIONS.parse(t.name, t.call.argv)
+    for name in "nLs":
+        value = given.value(name)
+        if value is not None and not value.isdigit():
+            raise _OPTIONS.refuse(t.name, f'invalid number "{value}" for -{name} option')
+    last = given.last("i", "I", "n", "L")
+    if last in ("i", "I") or (last == "n" and given.value("n") == "1" and given.last("i", "I")):
+        for letter, name in (("L", "max-lines"), ("n", "max-args")):
+            if letter in given:
+                t.err.append(
+                    f"{t.name}: warning: options --{name} and --replace/-I/-i are mutually"
+                    f" exclusive, ignoring previous --{name} value\n"
+                )
+    command = next(iter(given.operands), "echo")
+    found = t.call.native()
+    missing, said = f"bash: line 1: {command}: command not found\n", found.stderr
+    if missing in said:
+        # The embedded shell tries it for every batch.
+        said = said.replace(missing, f"{t.name}: {command}: No such file or directory\n", 1)
+        said = said.replace(missing, "")
+    t.code = found.exit_code
+    if 0 < t.code < 126 and not said.startswith(f"{t.name}: "):
+        t.code = 123
+    elif t.code == 255:
+        said += f"{t.name}: {command}: exited with status 255; aborting\n"
+        t.code = 124
+    t.out.append(found.stdout)
+    t.err.append(said)
