@@ -16,7 +16,7 @@ from agentworld_sim.engines.shell.image import PROGRAM_START
 _MODULES: Mapping[str, str] = {
     "apt": "apt",
     "awk_jq": "jq",
-    "chmod_chown": "chmod chown chgrp",
+    "chmod_chown": "chmod chown",
     "cp_mv": "cp mv",
     "date_timeout": "date sleep timeout",
     "diff_cmp": "diff",
@@ -37,6 +37,7 @@ _FUNCTIONS: Mapping[str, tuple[str, str]] = {
     **{name: (module, name) for module, names in _MODULES.items() for name in names.split()},
     **dict.fromkeys(sorted(MISSING), ("apt", "missing")),
     "apt-get": ("apt", "apt"),
+    "chgrp": ("chmod_chown", "chown"),
     "groups": ("identity", "groups_"),
     "id": ("identity", "id_"),
     APART_AWK: ("awk_jq", "awk"),

@@ -12,14 +12,9 @@ from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_pa
 from agentworld_sim.engines.shell.live_files import FileStat
 
 _COMMON = {
-    "force": "f",
-    "interactive": "i",
-    "no-clobber": "n",
-    "no-target-directory": "T",
-    "target-directory": "t",
-    "update": "u",
-    "verbose": "v",
-}
+    "force": "f", "interactive": "i", "no-clobber": "n", "no-target-directory": "T",
+    "target-directory": "t", "update": "u", "verbose": "v",
+}  # fmt: skip
 _CP = Options(
     "adfHiLnprt:uvxPRT",
     {

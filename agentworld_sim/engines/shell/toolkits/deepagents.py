@@ -100,20 +100,12 @@ def glob(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
 
 
 def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
-    path: str | None = arguments.get("path")
-    if path is not None:
-        try:
-            path = _normal_path(path)
-        except _PathRefused as error:
-            return error_answer(f"Error: {error}")
     most = arguments.get("max_count") or MAX_GREP_MATCHES
-    pattern = arguments["pattern"]
-    try:
-        found = texts.grep(turn, pattern, path, arguments.get("glob"), most)
-    except ValueError as error:
-        return error_answer(f"Path '{path or '.'}': {error}")
-    mode = arguments.get("output_mode", "files_with_matches")
-    return text_answer(texts.format_search(found, mode, pattern))
+    asked = {"output_mode": "files_with_matches", **arguments, "max_count": most}
+    if arguments.get("path") is None:
+        done = backend.grep(turn, asked)
+        return error_answer(done.text) if done.is_error else text_answer(done.text)
+    return _with_valid_path("path", backend.grep)(turn, asked)
 
 
 ls = _with_valid_path("path", backend.ls)

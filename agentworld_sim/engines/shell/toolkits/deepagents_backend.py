@@ -279,16 +279,15 @@ def _leads_to_file(turn: ShellTurn, root: str, path: str) -> bool:
 def grep(turn: ShellTurn, arguments: Mapping[str, Any]) -> Observation:
     path: str | None = arguments.get("path")
     most: int | None = arguments.get("max_count")
-    pattern = arguments["pattern"]
+    pattern, limit = arguments["pattern"], sys.maxsize if most is None else most
     try:
-        limit = sys.maxsize if most is None else most
         found = texts.grep(turn, pattern, path, arguments.get("glob"), limit)
     except ValueError as refused:
-        return _error(f"Path '{path or '.'}': {refused}")
+        return _error_as_said(f"Path '{path or '.'}': {refused}")
     matches = [
         {"path": where, "line": number, "text": text}
         for where, lines in found.matches.items()
         for number, text in lines
     ]
-    text = texts.format_search(found, "content", pattern)
+    text = texts.format_search(found, arguments.get("output_mode", "content"), pattern)
     return _answer(text, matches=matches, truncated=found.cut)
