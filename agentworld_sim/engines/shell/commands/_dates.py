@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from agentworld_sim.engines.shell.commands._strftime import (
+from agentworld_sim.engines.shell.commands._formats import (
     ABBREVIATIONS,
     at,
     seconds_of,

@@ -7,8 +7,8 @@ from datetime import UTC, tzinfo
 
 from agentworld_sim.engines.shell._command import CommandResult
 from agentworld_sim.engines.shell.commands._dates import InvalidDate, parse_date
+from agentworld_sim.engines.shell.commands._formats import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._options import Options
-from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import Tool, strerror, tool
 
 _DATE = Options("d:f:I::r:Rs:u", {
@@ -159,9 +159,10 @@ def _timeout(t: Tool) -> CommandResult:
     after = parsed.value("k")
     if after is not None and duration_us(after) is None:
         raise _TIMEOUT.refuse(t.name, f"invalid time interval {t.quote(after)}")
-    number = _signal_number(parsed.value("s") or "TERM")
+    signal = parsed.value("s") or "TERM"
+    number = int(signal) if signal.isdigit() else _SIGNALS.get(signal.upper().removeprefix("SIG"))
     if number is None:
-        raise _TIMEOUT.refuse(t.name, f"{t.quote(parsed.value('s') or '')}: invalid signal")
+        raise _TIMEOUT.refuse(t.name, f"{t.quote(signal)}: invalid signal")
     # The embedded `timeout` counts the host's seconds, not the world's.
     ran = t.call.native(command[1:], program=command[0], limit_us=limit or None)
     if not ran.timed_out:
@@ -176,12 +177,6 @@ def _timeout(t: Tool) -> CommandResult:
         said = f"{t.name}: sending signal {name} to command {t.quote(command[0])}\n"
     code = 128 + number if "preserve-status" in parsed or number == 9 else 124
     return CommandResult(ran.stdout, ran.stderr + said, code)
-
-
-def _signal_number(name: str) -> int | None:
-    if name.isdigit():
-        return int(name)
-    return _SIGNALS.get(name.upper().removeprefix("SIG"))
 
 
 @tool

@@ -105,7 +105,7 @@ def _rewrite(t: Tool, given: Sequence[str], options: Sequence[str]) -> list[str]
             done += [word, *words[:1]]
             del words[:1]
         elif name == "ls":
-            done += _call_helper(helped, "")
+            done += ["-exec", "ls", "-dils", "{}", ";"]
         elif name == "printf" and words:
             done += _printf(t, helped, words.pop(0))
         elif _is_ours(name) and words:
@@ -143,9 +143,7 @@ def answer(t: Tool) -> None:
     *options, primary, value, operand = t.call.argv
     try:
         stat = t.stat(operand) if "-L" in options and t.exists(operand) else t.lstat(operand)
-        if primary == "-ls":
-            t.say(_ls_line(t, operand, stat))
-        elif primary.startswith("-ok"):
+        if primary.startswith("-ok"):
             t.err.append(f"< {value} ... {operand} > ? ")
             t.code = 1
         elif primary == "-printf":
@@ -274,15 +272,6 @@ _FORMS = {
 
 def _time(letter: str, time_us: int) -> str:
     return _formats.format_time(_FORMS.get(letter, "%" + letter), time_us)
-
-
-def _ls_line(t: Tool, operand: str, stat: FileStat) -> str:
-    time = _formats.short_time(stat.mtime_us, t.call.clock.now_us())
-    link = f" -> {t.files.readlink(t.path(operand))}" if stat.kind == "symlink" else ""
-    return (
-        f"{stat.inode:9d} {_blocks_kib(stat):6d} {_formats.mode_text(stat.kind, stat.mode)}"
-        f" {stat.nlink:3d} {stat.owner:<8} {stat.group:<8} {stat.size:8d} {time} {operand}{link}"
-    )
 
 
 _OPTIONS = Options(

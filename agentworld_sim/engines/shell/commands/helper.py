@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
 from agentworld_sim.engines.shell._packages import MISSING, version_text
-from agentworld_sim.engines.shell.commands._strftime import at, strftime, zone_of
+from agentworld_sim.engines.shell.commands._formats import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.diff_cmp import cmp
 from agentworld_sim.engines.shell.commands.find_xargs import answer as find_answer
@@ -128,14 +128,11 @@ def _sort(call: CommandCall) -> CommandResult:
     flags = "".join(word[1:] for word in call.argv[1:] if re.fullmatch(r"-[a-zA-Z]+", word))
     text = call.stdin or ""
     if names:
-        text = ""
-        for name in names:
-            full = name if name.startswith("/") else f"{call.cwd.rstrip('/')}/{name}"
-            try:
-                text += call.files.read(full).decode("utf-8", "replace")
-            except OSError as error:
-                reason = error.strerror or "No such file or directory"
-                return CommandResult("", f"sort: cannot read: {name}: {reason}\n", 2)
+        read = call.native(names, program="cat")
+        if read.exit_code:
+            said = read.stderr.splitlines()[0].replace("cat: ", "sort: cannot read: ", 1)
+            return CommandResult("", said + "\n", 2)
+        text = read.stdout
     lines = text.removesuffix("\n").split("\n") if text else []
     chosen = random_sort(lines, call.random, unique="u" in flags or "--unique" in call.argv)
     return CommandResult("".join(f"{line}\n" for line in chosen))

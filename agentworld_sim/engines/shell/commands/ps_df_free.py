@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
-from agentworld_sim.engines.shell.commands import _formats
 from agentworld_sim.engines.shell.commands._accounts import current_account
+from agentworld_sim.engines.shell.commands._formats import format_time, human
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, with_help
 from agentworld_sim.engines.shell.machine import Machine
@@ -255,7 +255,7 @@ def df(t: Tool) -> None:
     for name, _, total, used, point in rows:
         # A twentieth is kept for root, as ext4 does.
         left = total - used - (total // 20 if name == "overlay" else 0)
-        sizes = [_formats.human(n * 1024, base=base) if base else str(n)
+        sizes = [human(n * 1024, base=base) if base else str(n)
                  for n in (total, used, left)]  # fmt: skip
         table.append([name, *sizes, f"{-(-used * 100 // max(1, used + left))}%", point])
     if "T" in parsed:
@@ -289,25 +289,17 @@ def nproc(t: Tool) -> None:
     t.say(str(max(1, t.call.machine.cpus - int(ignored))))
 
 
-def _uptime_line(call: CommandCall) -> str:
+@with_help
+def uptime(call: CommandCall) -> CommandResult:
     now_us = call.clock.now_us()
     seconds = int(up_seconds(call.machine, now_us))
-    days, rest = divmod(seconds, 86_400)
-    hours, minutes = rest // 3600, rest % 3600 // 60
+    days, hours, minutes = seconds // 86_400, seconds // 3600 % 24, seconds // 60 % 60
+    if any(word in ("-p", "--pretty") for word in call.argv):
+        parts = ((days, "day"), (hours, "hour"), (minutes, "minute"))
+        said = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n]
+        return CommandResult(f"up {', '.join(said)}\n")
     since = f"{hours:>2}:{minutes:02}" if hours else f"{minutes} min"
     if days:
         since = f"{days} day{'s' if days > 1 else ''}, {since}"
-    clock = now_us // 1_000_000 % 86_400
-    time = f"{clock // 3600:02}:{clock % 3600 // 60:02}:{clock % 60:02}"
-    return f" {time} up {since},  0 user,  load average: 0.00, 0.01, 0.00"
-
-
-@with_help
-def uptime(call: CommandCall) -> CommandResult:
-    seconds = int(up_seconds(call.machine, call.clock.now_us()))
-    if any(word in ("-p", "--pretty") for word in call.argv):
-        parts = [(seconds // 86_400, "day"), (seconds // 3600 % 24, "hour"),
-                 (seconds // 60 % 60, "minute")]  # fmt: skip
-        said = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n]
-        return CommandResult(f"up {', '.join(said)}\n")
-    return CommandResult(_uptime_line(call) + "\n")
+    time = format_time("%H:%M:%S", now_us)
+    return CommandResult(f" {time} up {since},  0 user,  load average: 0.00, 0.01, 0.00\n")

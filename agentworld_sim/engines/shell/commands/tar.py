@@ -128,9 +128,8 @@ class _Tar:
         self._save(archive, list(self._gather()))
 
     def _gather(self) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
-        for option, value in self.given.options:
-            if option == "C":
-                self._enter(value)
+        for folder in self.given.values("C"):
+            self._enter(folder)
         for name in self.given.operands:
             yield from self._member(name)
 
@@ -270,9 +269,8 @@ class _Tar:
         opened = self._open(archive)
         if opened is None:
             return
-        for option, value in self.given.options:
-            if option == "C":
-                self._enter(value)
+        for folder in self.given.values("C"):
+            self._enter(folder)
         strip = int(self.given.value("strip-components") or "0")
         folders: list[tuple[str, tarfile.TarInfo]] = []
         with opened:

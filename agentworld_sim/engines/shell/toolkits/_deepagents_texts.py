@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import Glob
-from agentworld_sim.engines.shell.toolkits._ripgrep import search
+from agentworld_sim.engines.shell.toolkits._file_search import search
 from agentworld_sim.engines.shell.turn import ShellTurn
 
 PAGE_BYTES = 500 * 1024

@@ -11,14 +11,15 @@ from typing import Any
 
 from agentworld_sim.engines.shell.glob_patterns import Glob, PatternTooBroad
 from agentworld_sim.engines.shell.toolkits._answers import absolute_path, error_answer, text_answer
-from agentworld_sim.engines.shell.toolkits._node import collation_key
-from agentworld_sim.engines.shell.toolkits._ripgrep import (
+from agentworld_sim.engines.shell.toolkits._file_search import (
+    GitIgnore,
     Hit,
     PatternRefused,
+    files_below,
     pattern_options,
     search,
 )
-from agentworld_sim.engines.shell.toolkits._walking import GitIgnore, files_below
+from agentworld_sim.engines.shell.toolkits._node import collation_key
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import normal_path
 from agentworld_sim.types.turns import Observation

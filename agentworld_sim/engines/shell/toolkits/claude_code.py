@@ -13,12 +13,12 @@ from typing import Any
 
 from agentworld_sim.engines.shell.live_shell import ShellRun
 from agentworld_sim.engines.shell.session import ShellSession
-from agentworld_sim.engines.shell.toolkits import _claude_search as searching
+from agentworld_sim.engines.shell.toolkits import _claude_files as searching
 from agentworld_sim.engines.shell.toolkits._answers import (
     error_answer,
     text_answer,
 )
-from agentworld_sim.engines.shell.toolkits._claude_state import (
+from agentworld_sim.engines.shell.toolkits._claude_files import (
     make_parents,
     missing_file_text,
     refusal_if_unread,

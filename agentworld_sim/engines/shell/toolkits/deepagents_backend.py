@@ -19,7 +19,7 @@ from agentworld_sim.engines.shell.toolkits import _deepagents_texts as texts
 from agentworld_sim.engines.shell.toolkits._answers import (
     absolute_path,
 )
-from agentworld_sim.engines.shell.toolkits._walking import files_below
+from agentworld_sim.engines.shell.toolkits._file_search import files_below
 from agentworld_sim.engines.shell.turn import ShellTurn
 from agentworld_sim.types.files import parent_of
 from agentworld_sim.types.turns import Observation
