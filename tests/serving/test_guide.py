@@ -1,4 +1,4 @@
-"""The page on serving: its commands are accepted, its table is what the check of the cards says."""
+"""The page on serving: its commands are accepted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from agentworld_sim.cli import main
 from agentworld_sim.serving import ServerOptions
 from agentworld_sim.serving._command import build_command
-from agentworld_sim.serving._hardware import Gpu, Weights, memory_warnings
+from agentworld_sim.serving._machine import Weights
 from agentworld_sim.serving.options import DEFAULT_MODEL, REQUIREMENTS
 
 PAGE = Path(__file__).resolve().parents[2].joinpath("docs", "guides", "serving.md")
@@ -71,29 +71,6 @@ def test_programs_of_the_page_are_python(language: str) -> None:
     assert len(programs) == 2
     for program in programs:
         compile(program, str(PAGE), "exec")
-
-
-@pytest.mark.parametrize(
-    ("gigabytes", "cards", "memory", "fits"),
-    [
-        (70.0, 1, 80, True),
-        (70.0, 4, 24, True),
-        (70.0, 2, 24, False),
-        (36.8, 1, 48, True),
-        (36.8, 2, 24, True),
-        (22.0, 2, 24, True),
-        (22.0, 1, 32, True),
-        (22.0, 1, 24, False),
-    ],
-)
-def test_the_table_of_cards_is_what_the_check_says(
-    gigabytes: float, cards: int, memory: int, fits: bool
-) -> None:
-    # A card of 24 GB has 24 GiB.
-    gpus = [Gpu("card", memory * 1.0737)] * cards
-    options = ServerOptions(tensor_parallel_size=cards, max_model_len=131_072)
-    found = memory_warnings(options, Weights(DEFAULT_MODEL, gigabytes=gigabytes), gpus)
-    assert (list(found) == []) == fits
 
 
 def test_the_extra_of_the_page_exists() -> None:

@@ -94,7 +94,7 @@ def _stage_command(name: str) -> click.Command:
         loaded = load_recipe(recipe, changes)
         if output is not None:
             loaded = loaded.model_copy(update={"output": output})
-        stages = _asked_stages(loaded, name)
+        stages = stages_named(loaded, name)
         if dry_run:
             _print_plan(loaded, stages)
         else:
@@ -107,7 +107,7 @@ for _name in (*FUNCTIONS, "all"):
     train.add_command(_stage_command(_name))
 
 
-def _asked_stages(recipe: Recipe, asked: str) -> list[str]:
+def stages_named(recipe: Recipe, asked: str) -> list[str]:
     there = ["data", *(name for name in STAGES if getattr(recipe, name))]
     if asked == "all":
         return there
@@ -178,14 +178,16 @@ def boundary(recipe: Recipe | None = None) -> Generator[None]:
             " `pip install 'agentworld-sim[train]'`."
         ) from None
     except KeyboardInterrupt:
-        click.echo(f"\nstopped. {_kept(recipe)}", err=True)
+        click.echo(f"\nstopped. {_kept_note(recipe)}", err=True)
         raise
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise WorldFailure(f"the disk is full ({error.filename}). {_kept(recipe)}") from error
+            raise WorldFailure(
+                f"the disk is full ({error.filename}). {_kept_note(recipe)}"
+            ) from error
         if error.filename is None:
             raise
-        raise WorldFailure(f"{error.filename!r}: {error.strerror}. {_kept(recipe)}") from error
+        raise WorldFailure(f"{error.filename!r}: {error.strerror}. {_kept_note(recipe)}") from error
     except RuntimeError as error:
         # torch has an exception of its own for GPUs, and none for the machine's memory.
         on_gpu = type(error).__name__ == "OutOfMemoryError"
@@ -194,11 +196,11 @@ def boundary(recipe: Recipe | None = None) -> Generator[None]:
         whose = "the GPU's" if on_gpu else "this machine's"
         raise UsageError(
             f"{whose} memory does not hold this. Lower `micro_batch_size` or the longest row, or set"
-            f" `gradient_checkpointing = true`; `--dry-run` says what takes how much. {_kept(recipe)}"
+            f" `gradient_checkpointing = true`; `--dry-run` says what takes how much. {_kept_note(recipe)}"
         ) from error
 
 
-def _kept(recipe: Recipe | None) -> str:
+def _kept_note(recipe: Recipe | None) -> str:
     if recipe is None:
         return ""
     folder = Path(recipe.output or Path("runs") / recipe.name)
@@ -366,8 +368,7 @@ def show(run: Path, rollouts: int | None) -> None:
     RUN is a run's folder (runs/NAME), or one of its files of rollouts, which is printed for reading.
     """
     if run.is_file():
-        from agentworld_sim.rollouts import read_rollouts
-        from agentworld_sim.rollouts import show as written
+        from agentworld_sim.rollouts import read_rollouts, show as written
 
         for record in read_rollouts(run):
             click.echo(written(record))

@@ -22,7 +22,7 @@ _SPARE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class RowCache:
     """What a model computed of the first tokens of a conversation."""
 
     layers: tuple[tuple[Tensor, Tensor], ...]
@@ -37,14 +37,14 @@ class Start:
 
     ids: Sequence[int]
     """The whole prompt."""
-    known: Remembered | None = None
+    known: RowCache | None = None
     """Of a beginning of `ids`, not of all of it."""
 
 
-def rows_for(model: Any, starts: Sequence[Start], pad_id: int) -> KeptRows | PaddedRows:
+def rows_for(model: Any, starts: Sequence[Start], pad_id: int) -> BufferedRows | PaddedRows:
     """The best kind of rows for a model."""
     if remembers(model):
-        return KeptRows(model, starts, pad_id)
+        return BufferedRows(model, starts, pad_id)
     return PaddedRows(model, [start.ids for start in starts], pad_id)
 
 
@@ -64,7 +64,7 @@ class _Places:
     """Places that are looked at."""
 
 
-class _KeptLayer(DynamicLayer):
+class _BufferedLayer(DynamicLayer):
     """Keys and values of one layer, in buffers."""
 
     def __init__(self, places: _Places) -> None:
@@ -78,7 +78,7 @@ class _KeptLayer(DynamicLayer):
         if self.keys is None or self.values is None:
             self.keys, self.values = _buffer(key_states, end), _buffer(value_states, end)
         elif self.keys.shape[2] < end:
-            self.keys, self.values = _grown(self.keys, end), _grown(self.values, end)
+            self.keys, self.values = _grow(self.keys, end), _grow(self.values, end)
         self.is_initialized = True
         rows = torch.arange(slots.shape[0], device=slots.device)[:, None]
         self.keys[rows, :, slots] = key_states.transpose(1, 2)
@@ -86,7 +86,7 @@ class _KeptLayer(DynamicLayer):
         return self.keys[:, :, :end], self.values[:, :, :end]
 
 
-class KeptRows:
+class BufferedRows:
     """The rows of a batch, in buffers."""
 
     def __init__(self, model: Any, starts: Sequence[Start], pad_id: int) -> None:
@@ -94,7 +94,7 @@ class KeptRows:
         self._places = _Places()
         self._starts = starts
         self._pad = pad_id
-        layers = [_KeptLayer(self._places) for _ in DynamicCache(config=model.config).layers]
+        layers = [_BufferedLayer(self._places) for _ in DynamicCache(config=model.config).layers]
         self._layers = layers
         self._cache = Cache(layers=cast("Any", layers))
         self._read = torch.tensor(
@@ -127,13 +127,13 @@ class KeptRows:
         """Goes on with these rows only, in this order; a row may be taken more than once."""
         self._read = self._read[rows]
         for layer in self._layers:
-            # New tensors: what was remembered of rows that ended keeps the old ones.
+            # New tensors: what was row_cache of rows that ended keeps the old ones.
             layer.keys, layer.values = layer.keys[rows], layer.values[rows]  # pyright: ignore[reportOptionalSubscript]
 
-    def remembered(self, row: int) -> Remembered:
+    def row_cache(self, row: int) -> RowCache:
         """What there is of a row, for its next turn."""
         layers = tuple((cast(Tensor, one.keys), cast(Tensor, one.values)) for one in self._layers)
-        return Remembered(layers, row, int(self._read[row]))
+        return RowCache(layers, row, int(self._read[row]))
 
     def _forward(self, ids: Tensor, slots: Tensor, end: int, *, padded: bool = False) -> Tensor:
         self._places.slots, self._places.end = slots, end
@@ -173,7 +173,7 @@ class KeptRows:
 
 
 class PaddedRows:
-    """The same with transformers' cache and padding on the left; nothing is remembered."""
+    """The same with transformers' cache and padding on the left; nothing is row_cache."""
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], pad_id: int) -> None:
         width = max(map(len, prompts))
@@ -196,7 +196,7 @@ class PaddedRows:
         self._mask = self._mask[rows]
         self._cache.batch_select_indices(rows)
 
-    def remembered(self, row: int) -> None:
+    def row_cache(self, row: int) -> None:
         return None
 
     def _forward(self, ids: Tensor, positions: Tensor) -> Tensor:
@@ -224,7 +224,7 @@ def _buffer(states: Tensor, end: int) -> Tensor:
     return states.new_zeros(rows, heads, end + _SPARE, width)
 
 
-def _grown(buffer: Tensor, end: int) -> Tensor:
+def _grow(buffer: Tensor, end: int) -> Tensor:
     rows, heads, places, width = buffer.shape
     larger = buffer.new_zeros(rows, heads, max(end + _SPARE, places + places // 2), width)
     larger[:, :, :places] = buffer

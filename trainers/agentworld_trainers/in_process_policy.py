@@ -20,9 +20,9 @@ from torch import Tensor
 from agentworld_sim.errors import UsageError
 from agentworld_sim.rollouts import Completion
 from agentworld_trainers._generation_rows import (
-    KeptRows,
+    BufferedRows,
     PaddedRows,
-    Remembered,
+    RowCache,
     Start,
     remembers,
     rows_for,
@@ -88,14 +88,14 @@ class InProcessPolicy:
         self.version = 0
         """The optimiser step of the weights; set by whoever trains them."""
         self.tokens_read = 0
-        """Tokens of prompts that went through the model so far; what it remembered did not."""
+        """Tokens of prompts that went through the model so far; what it row_cache did not."""
         self._stops = frozenset(stop_ids)
         self._pad = pad_id
         self._most_rows = most_rows
         self._under_way = 0
         self._waiting: list[_Request] = []
         self._generating: asyncio.Task[None] | None = None
-        self._known: dict[tuple[int, ...], Remembered] = {}
+        self._known: dict[tuple[int, ...], RowCache] = {}
         """Of the conversations of the last batch, by the tokens that were read."""
 
     def rollout_began(self) -> None:
@@ -138,7 +138,7 @@ class InProcessPolicy:
     async def _answer(self, batch: list[_Request]) -> None:
         training = bool(self.model.training)
         self.model.eval()
-        known: dict[tuple[int, ...], Remembered] = {}
+        known: dict[tuple[int, ...], RowCache] = {}
         try:
             for begin in range(0, len(batch), self._most_rows):
                 await self._generate(batch[begin : begin + self._most_rows], known)
@@ -153,7 +153,7 @@ class InProcessPolicy:
             self._generating = None
             self._look()
 
-    def _settle(self, batch: list[_Request], known: dict[tuple[int, ...], Remembered]) -> None:
+    def _settle(self, batch: list[_Request], known: dict[tuple[int, ...], RowCache]) -> None:
         self._known = known if self._under_way else {}
         for request in batch:
             if not request.answer.done() and request.finish:
@@ -167,7 +167,7 @@ class InProcessPolicy:
                 )
 
     async def _generate(
-        self, batch: list[_Request], known: dict[tuple[int, ...], Remembered]
+        self, batch: list[_Request], known: dict[tuple[int, ...], RowCache]
     ) -> None:
         """Generates until all have ended, and notes what was computed of each in `known`."""
         prompts = {
@@ -189,7 +189,7 @@ class InProcessPolicy:
             logits = logits[copies]
         while True:
             with torch.inference_mode():
-                tokens, logprobs = self._sampled(logits, active)
+                tokens, logprobs = self._sample(logits, active)
                 for request, token, logprob in zip(
                     active, tokens.tolist(), logprobs.tolist(), strict=True
                 ):
@@ -216,7 +216,7 @@ class InProcessPolicy:
             starts.append(Start(prompt, next((one for one in found if one is not None), None)))
         return starts
 
-    def _sampled(self, logits: Tensor, requests: Sequence[_Request]) -> tuple[Tensor, Tensor]:
+    def _sample(self, logits: Tensor, requests: Sequence[_Request]) -> tuple[Tensor, Tensor]:
         """A token for each row, and its log-probability."""
         logits = logits.float()
         if not self.temperature:
@@ -233,12 +233,12 @@ class InProcessPolicy:
 
 
 def _note(
-    rows: KeptRows | PaddedRows,
+    rows: BufferedRows | PaddedRows,
     row: int,
     request: _Request,
-    known: dict[tuple[int, ...], Remembered],
+    known: dict[tuple[int, ...], RowCache],
 ) -> None:
     # The last token was sampled and not read.
-    found = rows.remembered(row)
+    found = rows.row_cache(row)
     if found is not None and found.tokens:
         known[(*request.prompt, *request.ids[:-1])] = found

@@ -14,7 +14,7 @@ from agentworld_sim import ToolCall, ToolSpec
 from agentworld_sim.types.state import StateChange
 from agentworld_sim.types.turns import Action, Observation, Turn
 from agentworld_trainers.data import Demonstration, SourceTrajectory
-from agentworld_trainers.data._prepared import Prepared, prepared_source
+from agentworld_trainers.data._prepared import PreparedTrajectory, prepare_source
 from tests.trainers.data.worlds import computed
 
 SYSTEM = "You predict what a terminal shows."
@@ -136,7 +136,7 @@ PAGE = """### Page
 ```"""
 
 
-def browsing(*answers: str, **changes: Any) -> Prepared:
+def browsing(*answers: str, **changes: Any) -> PreparedTrajectory:
     """A session with a browser, written by hand."""
     call = ToolCall("browser_click", {"element": "Buy", "ref": "e1"})
     turns = tuple(
@@ -151,4 +151,4 @@ def browsing(*answers: str, **changes: Any) -> Prepared:
     )
     tool = ToolSpec(name="browser_click", domain="web")
     source = SourceTrajectory(id="t", task="t", turns=turns, tools={tool.name: tool}, **changes)
-    return prepared_source(source)
+    return prepare_source(source)

@@ -25,7 +25,7 @@ from agentworld_sim.toolkits.tool_specs import spec_of
 from agentworld_sim.types.turns import Trajectory
 from agentworld_trainers.data import SourceTrajectory, read_rows, samples_of
 from agentworld_trainers.data._files import read_files
-from agentworld_trainers.data._prepared import Prepared
+from agentworld_trainers.data._prepared import PreparedTrajectory
 from agentworld_trainers.recipes import Recipe
 from agentworld_trainers.stages import Run, make_data
 from tests.trainers.data.sources import MARKER, SYSTEM, row, write_lines
@@ -35,17 +35,17 @@ ACTIONS = ["ls\n", "cat a.txt\n", "pwd\n"]
 ANSWERS: list[str | None] = ["me@box:~$ ls\na.txt\nme@box:~$ ", "me@box:~$ cat a.txt\n7", "/root"]
 
 
-def rows_of(path: Path, **settings: Any) -> list[Prepared]:
+def rows_of(path: Path, **settings: Any) -> list[PreparedTrajectory]:
     found = list(read_files([str(path)], settings))
-    assert all(isinstance(one, Prepared) for one in found)
-    return [one for one in found if isinstance(one, Prepared)]
+    assert all(isinstance(one, PreparedTrajectory) for one in found)
+    return [one for one in found if isinstance(one, PreparedTrajectory)]
 
 
 def trajectories_of(*patterns: str, **settings: Any) -> list[SourceTrajectory]:
     return [one for one in read_files(patterns, settings) if isinstance(one, SourceTrajectory)]
 
 
-def sample_of(prepared: Prepared) -> PredictionSample:
+def sample_of(prepared: PreparedTrajectory) -> PredictionSample:
     (sample,) = [turn.sample for turn in prepared.turns if turn.sample]
     return sample
 

@@ -15,26 +15,26 @@ from agentworld_sim.ports import PromptContext
 from agentworld_sim.scoring import BenchRow
 from agentworld_trainers.data import SourceTrajectory, imagined_tools
 from agentworld_trainers.data._filter_counts import STEPS, FilterCounts, counts_table
-from agentworld_trainers.data._filters import filtered
-from agentworld_trainers.data._prepared import Prepared, prepared_row, prepared_source
+from agentworld_trainers.data._filters import filter_trajectory
+from agentworld_trainers.data._prepared import PreparedTrajectory, prepare_row, prepare_source
 from agentworld_trainers.recipes.schema import DataPart
 from tests.trainers.data.sources import PAGE, browsing, row
 from tests.trainers.data.worlds import CODING, computed, scenario
 
 
-def passed(prepared: Prepared, **settings: Any) -> tuple[list[int], dict[str, int]]:
+def passed(prepared: PreparedTrajectory, **settings: Any) -> tuple[list[int], dict[str, int]]:
     """The numbers of the turns that are left, and how many samples each step left out."""
     counts = FilterCounts()
     counts.read(prepared.samples)
-    left = filtered(prepared, DataPart(**settings), counts)
+    left = filter_trajectory(prepared, DataPart(**settings), counts)
     turns = left.turns if left else ()
-    dropped = {step: counts.dropped(step) for step in STEPS if counts.dropped(step)}
+    dropped = {step: counts.drop_count(step) for step in STEPS if counts.drop_count(step)}
     return [turn.number for turn in turns if turn.sample], dropped
 
 
-async def coding(*commands: str, **changes: Any) -> Prepared:
+async def coding(*commands: str, **changes: Any) -> PreparedTrajectory:
     calls = [ToolCall("Bash", {"command": command}) for command in commands]
-    return prepared_source(await computed(calls, **changes))
+    return prepare_source(await computed(calls, **changes))
 
 
 async def test_trajectories_with_few_turns_are_left_out() -> None:
@@ -47,7 +47,9 @@ async def test_trajectories_that_call_undeclared_tools_are_left_out() -> None:
     source = await computed(CODING)
     tools = {name: tool for name, tool in source.tools.items() if name != "Write"}
     counts = FilterCounts()
-    assert filtered(prepared_source(replace(source, tools=tools)), DataPart(), counts) is None
+    assert (
+        filter_trajectory(prepare_source(replace(source, tools=tools)), DataPart(), counts) is None
+    )
     steps = {step["step"]: step for step in counts.to_json()["steps"]}
     assert steps["undeclared tool"]["trajectories"] == 1
     assert "turn 3 calls 'Write'" in steps["undeclared tool"]["examples"][0]
@@ -64,7 +66,7 @@ async def test_a_failed_call_and_its_equal_retry_are_no_targets_but_later_turns_
     left, dropped = passed(prepared)
     assert (left, dropped) == ([1, 4, 5], {"failed and tried again": 2})
     counts = FilterCounts()
-    done = filtered(prepared, DataPart(), counts)
+    done = filter_trajectory(prepared, DataPart(), counts)
     assert done is not None
     last = done.turns[-1].sample
     assert last is not None
@@ -85,7 +87,7 @@ async def test_what_a_control_answered_is_no_target() -> None:
         turns = (await world.trajectory()).turns
         tools = imagined_tools(world.tools, turns)
     source = SourceTrajectory(id="t", task="t", turns=turns, tools=tools)
-    assert passed(prepared_source(source)) == ([2], {"enforced by a control": 1})
+    assert passed(prepare_source(source)) == ([2], {"enforced by a control": 1})
 
 
 async def test_silent_turns_are_kept_unless_the_recipe_says_otherwise() -> None:
@@ -139,7 +141,7 @@ def test_words_on_a_screen_are_no_failure_but_the_tools_own_section_is() -> None
 @pytest.mark.parametrize("answer", [None, "", " \n"])
 def test_a_row_without_an_observation_is_counted_or_refused(answer: str | None) -> None:
     value = row(["ls\n", "pwd\n"], ["a  b", answer], 2)
-    prepared = prepared_row(
+    prepared = prepare_row(
         BenchRow.from_json(value, place="x.jsonl, line 3", domain="terminal"),
         place="x.jsonl, line 3",
     )

@@ -13,7 +13,7 @@ from agentworld_sim.llm.scripted import ScriptedModelServer, ScriptedReply
 from agentworld_sim.world import World
 from agentworld_trainers.data import SourceTrajectory, documents_of, imagined_tools, samples_of
 from agentworld_trainers.data._prepared import turns_of
-from agentworld_trainers.data._samples import told_as
+from agentworld_trainers.data._samples import with_told_actions
 from tests.trainers.data.sources import browsing
 from tests.trainers.data.worlds import CODING, TYPED, computed, imagined, scenario
 
@@ -161,7 +161,7 @@ async def test_a_document_is_the_whole_conversation_of_each_domain() -> None:
 async def test_the_turns_of_a_document_are_bare_actions_and_observations() -> None:
     source = await computed(CODING)
     (document,) = documents_of(source)
-    told = [(turn.action.text, turn.observation.text) for turn in told_as(source)]
+    told = [(turn.action.text, turn.observation.text) for turn in with_told_actions(source)]
     assert turns_of(document) == told
     screen = browsing("### Page\n- Page URL: a", "### Page\n- Page URL: b").documents[0]
     assert [action for action, _ in turns_of(screen)] == [

@@ -80,6 +80,7 @@ def test_torch_and_trl_are_loaded_when_they_are_asked_for() -> None:
 
 def test_without_trl_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trl", None)
+    monkeypatch.delattr(gspo_trainer, "GspoTrainer", raising=False)
     with pytest.raises(UsageError, match=r"pip install 'agentworld-sim\[train\]'"):
         _ = gspo_trainer.GspoTrainer
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from agentworld_sim.errors import UsageError
 from agentworld_sim.rollouts import Opening, TurnTokens, opening_tag, tool_objects

@@ -11,7 +11,6 @@ import pytest
 
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import Recipe, load_recipe
-from agentworld_trainers.stages import _run
 from agentworld_trainers.stages._progress import LINE_SECONDS, progress
 from agentworld_trainers.stages._run import Run
 
@@ -195,7 +194,9 @@ def test_metrics_that_a_kill_has_cut_off_are_left_out_and_measured_again(
         with (stage.folder / "metrics.jsonl").open("a") as file:
             file.write('{"step": 40, "lo')
         assert [line["step"] for line in stage.metrics()] == [10, 20, 30]
-        monkeypatch.setattr(_run, "sound_checkpoint", lambda _: Path("checkpoint-20"))
+        monkeypatch.setattr(
+            "agentworld_trainers.stages._run.sound_checkpoint", lambda _: Path("checkpoint-20")
+        )
         stage.resume()
         stage.log(30, {"loss": 0.5})
         assert [line["step"] for line in stage.metrics()] == [10, 20, 30]

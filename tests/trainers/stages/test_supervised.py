@@ -27,7 +27,7 @@ from agentworld_trainers.stages._supervised import (
     SupervisedTrainer,
     row_order,
     sft_config,
-    tokenised,
+    tokenise,
     train_cpt,
     train_sft,
 )
@@ -59,7 +59,7 @@ def drawn_rows(count: int, seed: int = 0) -> Rows:
         ids = tuple(draw.randrange(3, 250) for _ in range(draw.randint(5, 30)))
         return RenderedRow(ids, (0, 0, 0, *(draw.randint(0, 1) for _ in ids[4:]), 1))
 
-    return tokenised([row for _ in range(count)], max_tokens=99, source="drawn")
+    return tokenise([row for _ in range(count)], max_tokens=99, source="drawn")
 
 
 def trainer(folder: Path, rows: Rows, **part: Any) -> Any:

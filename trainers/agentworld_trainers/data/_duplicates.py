@@ -68,7 +68,7 @@ class Sketch:
         same = sum(map(eq, self.bins, other.bins)) - unused
         return same / (BINS - unused)
 
-    def filled(self) -> array[int]:
+    def fill_empty_bins(self) -> array[int]:
         """The bins, the empty ones with the value of the next that is not, changed by the distance."""
         if not self.empty or self.empty.bit_count() == BINS:
             return self.bins
@@ -116,7 +116,7 @@ class Duplicates:
 
 
 def _keys(part: Sketch, context: Sketch) -> Iterator[bytes]:
-    mine, before = part.filled(), context.filled()
+    mine, before = part.fill_empty_bins(), context.fill_empty_bins()
     mine, before = (mine + mine[:STRETCH]).tobytes(), (before + before[:STRETCH]).tobytes()
     width = len(mine) // (BINS + STRETCH)
     for start in range(0, BINS * width, STEP * width):

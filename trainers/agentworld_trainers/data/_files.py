@@ -25,7 +25,7 @@ from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Turn
 from agentworld_sim.world import World
-from agentworld_trainers.data._prepared import Prepared, prepared_row
+from agentworld_trainers.data._prepared import PreparedTrajectory, prepare_row
 from agentworld_trainers.data._source import SourceTrajectory, imagined_tools
 
 TURN_FIELDS = ("parent", "call", "action", "observation", "change", "ref")
@@ -51,7 +51,7 @@ class FileSettings(BaseModel):
 
 def read_files(
     patterns: Sequence[str], settings: Mapping[str, Any]
-) -> Iterator[SourceTrajectory | Prepared]:
+) -> Iterator[SourceTrajectory | PreparedTrajectory]:
     """Reads trajectories.
 
     Raises:
@@ -95,7 +95,7 @@ def _beside(pattern: str) -> str:
     return hint or "Paths are relative to the current folder."
 
 
-def _read(path: Path, settings: FileSettings) -> Iterator[SourceTrajectory | Prepared]:
+def _read(path: Path, settings: FileSettings) -> Iterator[SourceTrajectory | PreparedTrajectory]:
     try:
         with path.open("rb") as file:
             if file.read(len(_SQLITE)) == _SQLITE:
@@ -138,8 +138,8 @@ def _worlds(path: Path, settings: FileSettings) -> Iterator[SourceTrajectory]:
 
 def _lines(
     lines: Iterator[str] | Any, path: Path, settings: FileSettings
-) -> Iterator[SourceTrajectory | Prepared]:
-    known = _Known(settings)
+) -> Iterator[SourceTrajectory | PreparedTrajectory]:
+    known = _ScenarioFacts(settings)
     turns: list[Turn] = []
     first = 1
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
@@ -158,7 +158,7 @@ def _lines(
             if not is_bench_row(value):
                 raise UsageError(_neither(value, place))
             domain = settings.domain or domain_of_file(path)
-            yield prepared_row(BenchRow.from_json(value, place=place, domain=domain), place=place)
+            yield prepare_row(BenchRow.from_json(value, place=place, domain=domain), place=place)
 
 
 def _other_tools(settings: FileSettings) -> list[ToolSpec]:
@@ -213,7 +213,7 @@ def _neither(value: Mapping[str, Any], place: str) -> str:
     return f"{place}: the row has {keys}, and is neither form.{hint} {_FORMS}"
 
 
-class _Known:
+class _ScenarioFacts:
     """What a scenario says about trajectories that are JSON Lines."""
 
     def __init__(self, settings: FileSettings) -> None:

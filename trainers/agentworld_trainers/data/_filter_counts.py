@@ -45,7 +45,7 @@ SHOWN_CHARACTERS = 200
 
 
 @dataclass(slots=True)
-class _Dropped:
+class _DropCount:
     trajectories: int = 0
     samples: int = 0
     examples: list[str] = field(default_factory=list[str])
@@ -61,7 +61,7 @@ class FilterCounts:
         """In them."""
         self.notes: Counter[str] = Counter()
         """Counts of what was kept all the same, by what is remarkable about it."""
-        self._dropped: dict[Step, _Dropped] = {step: _Dropped() for step in STEPS}
+        self._dropped: dict[Step, _DropCount] = {step: _DropCount() for step in STEPS}
 
     def read(self, samples: int) -> None:
         """Counts a trajectory that came in."""
@@ -76,7 +76,7 @@ class FilterCounts:
         if len(dropped.examples) < EXAMPLES:
             dropped.examples.append(example[:SHOWN_CHARACTERS])
 
-    def dropped(self, step: Step) -> int:
+    def drop_count(self, step: Step) -> int:
         """How many samples a step left out."""
         return self._dropped[step].samples
 

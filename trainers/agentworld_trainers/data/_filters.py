@@ -21,7 +21,7 @@ from agentworld_sim.types.state import StateChange, WorldState
 from agentworld_sim.types.tools import DomainName, ToolSpec
 from agentworld_sim.types.turns import Action, Observation, Turn
 from agentworld_trainers.data._filter_counts import FilterCounts, Step
-from agentworld_trainers.data._prepared import SCREENS, Prepared, PreparedTurn
+from agentworld_trainers.data._prepared import SCREENS, PreparedTrajectory, PreparedTurn
 from agentworld_trainers.data._rows import Document
 from agentworld_trainers.recipes.schema import DataPart
 
@@ -30,7 +30,9 @@ _SECTIONS = re.compile(r"(?ms)^### (?:Page|Snapshot)\b.*?(?=^### |\Z)")
 """The sections of a Playwright answer that show the page. The others tell what was run."""
 
 
-def filtered(prepared: Prepared, settings: DataPart, counts: FilterCounts) -> Prepared | None:
+def filter_trajectory(
+    prepared: PreparedTrajectory, settings: DataPart, counts: FilterCounts
+) -> PreparedTrajectory | None:
     """The trajectory with only those samples that are trained on; `None` when all of it is left out.
 
     The fractions of its documents are 0 for turns that are no target.
@@ -58,11 +60,11 @@ def filtered(prepared: Prepared, settings: DataPart, counts: FilterCounts) -> Pr
                 )
             counts.drop(step, example)
         turns.append(turn if step is None else replace(turn, sample=None))
-    documents = tuple(_masked(one, prepared.turns, steps) for one in prepared.documents)
+    documents = tuple(_mask_steps(one, prepared.turns, steps) for one in prepared.documents)
     return replace(prepared, turns=tuple(turns), documents=documents)
 
 
-def _whole(prepared: Prepared, settings: DataPart) -> tuple[Step, str] | None:
+def _whole(prepared: PreparedTrajectory, settings: DataPart) -> tuple[Step, str] | None:
     """Why a whole trajectory is left out."""
     if len(prepared.turns) < settings.min_turns:
         return "too few turns", f"{len(prepared.turns)} turns"
@@ -74,14 +76,14 @@ def _whole(prepared: Prepared, settings: DataPart) -> tuple[Step, str] | None:
         if turn.domain not in SCREENS or turn.observation is None or turn.failed:
             continue
         history = seen.setdefault(turn.domain, [])
-        broken = _broken(turn, turn.observation, turn.domain, history)
+        broken = _screen_problem(turn, turn.observation, turn.domain, history)
         if broken is not None:
             return "broken screen", f"turn {turn.number}: {broken}"
-        history.append(_shown(turn))
+        history.append(_as_turn(turn))
     return None
 
 
-def _turn_step(prepared: Prepared, index: int, settings: DataPart) -> Step | None:
+def _turn_step(prepared: PreparedTrajectory, index: int, settings: DataPart) -> Step | None:
     """At which step a turn is left out of the targets."""
     turn = prepared.turns[index]
     if turn.observation is None or (not turn.observation.strip() and not prepared.recorded):
@@ -97,7 +99,7 @@ def _turn_step(prepared: Prepared, index: int, settings: DataPart) -> Step | Non
     return None
 
 
-def _masked(
+def _mask_steps(
     document: Document, turns: Sequence[PreparedTurn], steps: Sequence[Step | None]
 ) -> Document:
     """The document, with nothing kept of the turns that a step leaves out."""
@@ -109,7 +111,7 @@ def _masked(
     return replace(document, keep=tuple(keep))
 
 
-def _is_tried_again(prepared: Prepared, index: int) -> bool:
+def _is_tried_again(prepared: PreparedTrajectory, index: int) -> bool:
     turns = prepared.turns
     return (
         index + 1 < len(turns)
@@ -129,7 +131,7 @@ def _state(text: str) -> str:
     return " ".join(_REFERENCE.sub("", shown).split())
 
 
-def _broken(
+def _screen_problem(
     turn: PreparedTurn, screen: str, name: DomainName, history: Sequence[Turn]
 ) -> str | None:
     """How the screen after a turn is broken."""
@@ -143,7 +145,7 @@ def _broken(
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _shown(turn: PreparedTurn) -> Turn:
+def _as_turn(turn: PreparedTurn) -> Turn:
     return Turn(
         parent="",
         call=turn.call,

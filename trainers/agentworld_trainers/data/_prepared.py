@@ -46,7 +46,7 @@ class PreparedTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedTrajectory:
     """One trajectory, or one row in AgentWorldBench form."""
 
     id: str
@@ -63,12 +63,12 @@ class Prepared:
         return sum(turn.sample is not None for turn in self.turns)
 
 
-def prepared_source(
+def prepare_source(
     source: SourceTrajectory,
     *,
     prompts: PromptSet | None = None,
     prompt_tokens: int = PROMPT_TOKENS,
-) -> Prepared:
+) -> PreparedTrajectory:
     """A trajectory of a world."""
     made = samples_of(source, prompts=prompts, prompt_tokens=prompt_tokens)
     samples = {sample.turn: sample for sample in made}
@@ -94,7 +94,7 @@ def prepared_source(
         )
         if own:
             said[own] = text
-    return Prepared(
+    return PreparedTrajectory(
         id=source.id,
         task=source.task,
         turns=tuple(turns),
@@ -104,7 +104,7 @@ def prepared_source(
     )
 
 
-def prepared_row(row: BenchRow, *, place: str) -> Prepared:
+def prepare_row(row: BenchRow, *, place: str) -> PreparedTrajectory:
     """One row: only the turn that it asks about is a sample."""
     texts = [None if one is None else strip_marker(one) for one in row.observations]
     turns = tuple(
@@ -119,7 +119,7 @@ def prepared_row(row: BenchRow, *, place: str) -> Prepared:
         )
         for number, (action, text) in enumerate(zip(row.actions, texts, strict=True), 1)
     )
-    return Prepared(
+    return PreparedTrajectory(
         id=f"{row.trajectory}/{row.turn}",
         task=row.task,
         turns=turns,

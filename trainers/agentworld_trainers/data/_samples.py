@@ -52,7 +52,7 @@ def documents_of(source: SourceTrajectory, *, prompts: PromptSet | None = None) 
         prompts: As for `samples_of`.
     """
     writer = PromptWriter(prompts or PromptSet.shipped(), source.prompt_context)
-    turns = told_as(source)
+    turns = with_told_actions(source)
     last: dict[str, int] = {}
     for index, turn in enumerate(turns):
         tool = source.tools.get(turn.call.name)
@@ -79,12 +79,12 @@ def documents_of(source: SourceTrajectory, *, prompts: PromptSet | None = None) 
     return documents
 
 
-def told_as(source: SourceTrajectory) -> tuple[Turn, ...]:
+def with_told_actions(source: SourceTrajectory) -> tuple[Turn, ...]:
     """The turns with their actions written as the source's tools are told to a model."""
-    return tuple(_told(turn, source) for turn in source.turns)
+    return tuple(_with_told_action(turn, source) for turn in source.turns)
 
 
-def accepted_thinking(turn: Turn) -> str:
+def thinking_of(turn: Turn) -> str:
     """What a model thought before the answer that became the turn; empty where none did."""
     if turn.observation.provenance not in ("imagined", "replayed") or not turn.exchanges:
         return ""
@@ -99,7 +99,7 @@ def _samples(
     evidence_bytes: int,
 ) -> Iterator[PredictionSample]:
     writer = PromptWriter(prompts or PromptSet.shipped(), source.prompt_context)
-    turns = told_as(source)
+    turns = with_told_actions(source)
     state = source.before
     memory: dict[str, Any] = {}
     for index, turn in enumerate(turns):
@@ -127,7 +127,7 @@ def _samples(
                 domain=asked.domain.name,
                 messages=messages,
                 observation=observation,
-                thinking=source.thinking.get(index + 1) or accepted_thinking(turn),
+                thinking=source.thinking.get(index + 1) or thinking_of(turn),
                 evidence=evidence_of(
                     turn,
                     tool,
@@ -141,7 +141,7 @@ def _samples(
             state = state.after(turn.change)
 
 
-def _told(turn: Turn, source: SourceTrajectory) -> Turn:
+def _with_told_action(turn: Turn, source: SourceTrajectory) -> Turn:
     tool = source.tools.get(turn.call.name)
     if tool is None:
         return turn

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -16,8 +15,13 @@ from agentworld_sim.scoring import PredictionSample
 from agentworld_sim.types.json import canonical_json
 from agentworld_trainers.data._duplicates import Duplicates, Sketch
 from agentworld_trainers.data._filter_counts import FilterCounts
-from agentworld_trainers.data._filters import filtered
-from agentworld_trainers.data._prepared import Prepared, PreparedTurn, prepared_source, turns_of
+from agentworld_trainers.data._filters import filter_trajectory
+from agentworld_trainers.data._prepared import (
+    PreparedTrajectory,
+    PreparedTurn,
+    prepare_source,
+    turns_of,
+)
 from agentworld_trainers.data._rows import Demonstration, Document
 from agentworld_trainers.data._source import SourceTrajectory, Split
 from agentworld_trainers.masking import MaskReport, MaskSettings, mask_turn
@@ -29,7 +33,7 @@ RANGE = 2**64
 _Place = tuple[str, int]
 """A trajectory, and the number of a turn in it."""
 
-Given = SourceTrajectory | Prepared | Demonstration
+SourceItem = SourceTrajectory | PreparedTrajectory | Demonstration
 """What a source may give. `Prepared` is the library's own."""
 
 
@@ -51,7 +55,7 @@ class StageRows:
 
 
 def stage_rows(
-    given: Iterable[Given],
+    given: Iterable[SourceItem],
     part: DataPart,
     seed: int = 0,
     tell: Callable[[int], None] = lambda _: None,
@@ -81,18 +85,18 @@ def stage_rows(
     told |= _told_word_for_word(kept, held)
     report = MaskReport(part.masking)
     documents = tuple(
-        _masked(_silenced(document, one, told), part.masking, report)
+        _mask_document(_silence(document, one, told), part.masking, report)
         for one, document in _conversations(kept, sketches, part.near_duplicate, counts)
         if one.id not in held
     )
     train = tuple(one for one in samples if side[one.task] == "train")
     held_out = tuple(one for one in samples if side[one.task] == "test")
     imitated = tuple(one for one in demonstrations if side[one.task] == "train")
-    train, reinforced = _divided(train, part.reinforced, seed)
+    train, reinforced = _divide(train, part.reinforced, seed)
     single = _single(reinforced, seed)
     if part.samples_per_task is not None:
-        train = _limited(train, part.samples_per_task, seed, counts)
-        single = _limited(single, part.samples_per_task, seed)
+        train = _limit_per_task(train, part.samples_per_task, seed, counts)
+        single = _limit_per_task(single, part.samples_per_task, seed)
     _note(counts, samples, len(demonstrations) - len(imitated))
     sides = Counter(side.values())
     written = {
@@ -114,14 +118,14 @@ def stage_rows(
 
 
 def _read(
-    given: Iterable[Given],
+    given: Iterable[SourceItem],
     part: DataPart,
     counts: FilterCounts,
     tell: Callable[[int], None],
-) -> tuple[list[Prepared], list[Demonstration]]:
+) -> tuple[list[PreparedTrajectory], list[Demonstration]]:
     """The trajectories that the filters let pass, and the demonstrations."""
     prompts = PromptSet.load(Path(part.prompts)) if part.prompts else None
-    kept: list[Prepared] = []
+    kept: list[PreparedTrajectory] = []
     demonstrations: list[Demonstration] = []
     seen: set[str] = set()
     for count, one in enumerate(given, 1):
@@ -131,8 +135,8 @@ def _read(
             continue
         prepared = (
             one
-            if isinstance(one, Prepared)
-            else prepared_source(one, prompts=prompts, prompt_tokens=part.prompt_tokens)
+            if isinstance(one, PreparedTrajectory)
+            else prepare_source(one, prompts=prompts, prompt_tokens=part.prompt_tokens)
         )
         counts.read(prepared.samples)
         if prepared.id in seen:
@@ -140,14 +144,14 @@ def _read(
             counts.drop("read twice", place, samples=prepared.samples, trajectories=1)
             continue
         seen.add(prepared.id)
-        passed = filtered(prepared, part, counts)
+        passed = filter_trajectory(prepared, part, counts)
         if passed is not None:
             kept.append(passed)
     return kept, demonstrations
 
 
 def _distinct(
-    kept: Sequence[Prepared],
+    kept: Sequence[PreparedTrajectory],
     sketches: Sequence[Sequence[Sketch]],
     threshold: float,
     counts: FilterCounts,
@@ -188,7 +192,7 @@ def _distinct(
     return found, told
 
 
-def _told_word_for_word(kept: Sequence[Prepared], held: AbstractSet[str]) -> set[_Place]:
+def _told_word_for_word(kept: Sequence[PreparedTrajectory], held: AbstractSet[str]) -> set[_Place]:
     """The turns of training that follow the same words as a turn that is held out, and say the same.
 
     A longer session, or a fork, may begin with all of a session that is held out.
@@ -216,12 +220,12 @@ def _so_far(document: Document) -> Iterator[bytes]:
             yield read.digest()
 
 
-def _numbers(one: Prepared, document: Document) -> Iterator[int]:
+def _numbers(one: PreparedTrajectory, document: Document) -> Iterator[int]:
     """The numbers, in the trajectory, of a document's turns."""
     return (turn.number for turn in one.turns if turn.domain == document.domain)
 
 
-def _silenced(document: Document, one: Prepared, told: AbstractSet[_Place]) -> Document:
+def _silence(document: Document, one: PreparedTrajectory, told: AbstractSet[_Place]) -> Document:
     """The document with nothing in the loss of what is held out."""
     numbers = dict(enumerate(_numbers(one, document)))
     keep = (
@@ -243,11 +247,11 @@ def _kind(sample: PredictionSample) -> bytes:
 
 
 def _conversations(
-    kept: Sequence[Prepared],
+    kept: Sequence[PreparedTrajectory],
     sketches: Sequence[Sequence[Sketch]],
     threshold: float,
     counts: FilterCounts,
-) -> Iterator[tuple[Prepared, Document]]:
+) -> Iterator[tuple[PreparedTrajectory, Document]]:
     """The documents without those that are equal, or nearly, to an earlier one."""
     nothing = Sketch.of("")
     duplicates = Duplicates(threshold)
@@ -269,7 +273,7 @@ def _conversations(
                 yield one, document
 
 
-def _masked(document: Document, settings: MaskSettings, report: MaskReport) -> Document:
+def _mask_document(document: Document, settings: MaskSettings, report: MaskReport) -> Document:
     """The document with the fractions of its turns' categories."""
     keep: list[float] = []
     turns = zip(document.keep, turns_of(document), strict=True)
@@ -281,7 +285,7 @@ def _masked(document: Document, settings: MaskSettings, report: MaskReport) -> D
     return replace(document, keep=tuple(keep))
 
 
-def _divided(
+def _divide(
     samples: tuple[PredictionSample, ...], share: float | None, seed: int
 ) -> tuple[tuple[PredictionSample, ...], tuple[PredictionSample, ...]]:
     """The samples to imitate, and those to be rewarded for."""
@@ -290,7 +294,7 @@ def _divided(
     below = share * RANGE
     sides: tuple[list[PredictionSample], list[PredictionSample]] = ([], [])
     for sample in samples:
-        sides[drawn(seed, "reinforced", sample.trajectory) < below].append(sample)
+        sides[draw_number(seed, "reinforced", sample.trajectory) < below].append(sample)
     return tuple(sides[0]), tuple(sides[1])
 
 
@@ -298,14 +302,14 @@ def _single(samples: Sequence[PredictionSample], seed: int) -> tuple[PredictionS
     """One sample of each trajectory: several of one collapse (arXiv 2606.24597)."""
     drawn_by: dict[str, tuple[int, PredictionSample]] = {}
     for sample in samples:
-        number = drawn(seed, "turn", sample.trajectory, str(sample.turn))
+        number = draw_number(seed, "turn", sample.trajectory, str(sample.turn))
         held = drawn_by.get(sample.trajectory)
         if held is None or number < held[0]:
             drawn_by[sample.trajectory] = (number, sample)
     return tuple(sample for _, sample in drawn_by.values())
 
 
-def _limited(
+def _limit_per_task(
     samples: Sequence[PredictionSample], most: int, seed: int, counts: FilterCounts | None = None
 ) -> tuple[PredictionSample, ...]:
     """At most so many samples of each task, drawn by the seed, in the order in which they stood."""
@@ -314,7 +318,9 @@ def _limited(
         of_task.setdefault(sample.task, []).append(place)
     kept: set[int] = set()
     for places in of_task.values():
-        ranked = sorted(places, key=lambda place: (drawn(seed, "kept", samples[place].id), place))
+        ranked = sorted(
+            places, key=lambda place: (draw_number(seed, "kept", samples[place].id), place)
+        )
         kept.update(ranked[:most])
     if counts is not None and len(kept) < len(samples):
         counts.notes["samples beyond `samples_per_task`"] += len(samples) - len(kept)
@@ -330,7 +336,7 @@ def _note(counts: FilterCounts, samples: Sequence[PredictionSample], left_out: i
     counts.notes.update({what: count for what, count in notes.items() if count})
 
 
-def drawn(seed: int, *names: str) -> int:
+def draw_number(seed: int, *names: str) -> int:
     """A number below 2^64 that depends on the seed and the names alone."""
     text = "\0".join((str(seed), *names))
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -360,10 +366,10 @@ def split_of(
                 " side: give the two other names, or let a hash decide (split=None)."
             )
     free = {task: None for task in free if task not in placed}
-    ranked = sorted(free, key=lambda task: (drawn(seed, "split", task), task))
+    ranked = sorted(free, key=lambda task: (draw_number(seed, "split", task), task))
     found: dict[str, Split] = dict(placed)
     for task in ranked:
-        below = drawn(seed, "split", task) < held_out * RANGE
+        below = draw_number(seed, "split", task) < held_out * RANGE
         found[task] = "test" if below else "train"
     if len(ranked) > 1 and 0 < held_out < 1:
         if "test" not in found.values():

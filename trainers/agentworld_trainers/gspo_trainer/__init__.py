@@ -3,30 +3,16 @@
 torch and TRL are loaded when a name is asked for, not when this is imported.
 """
 
-from __future__ import annotations
+from typing import Any
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import lazy_loader
 
 from agentworld_sim.extras import require
 
-if TYPE_CHECKING:
-    from agentworld_trainers.gspo_trainer._config import GspoConfig, gspo_config
-    from agentworld_trainers.gspo_trainer._trainer import Collect, GspoTrainer, TurnCredit
-
-__all__ = ["Collect", "GspoConfig", "GspoTrainer", "TurnCredit", "gspo_config"]
-
-_MODULES = {
-    "Collect": "_trainer",
-    "GspoConfig": "_config",
-    "GspoTrainer": "_trainer",
-    "TurnCredit": "_trainer",
-    "gspo_config": "_config",
-}
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in __all__:
         require("trl", extra="train")
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _load(name)

@@ -45,7 +45,7 @@ from agentworld_trainers.gspo import (
 from agentworld_trainers.gspo_trainer._config import GspoConfig
 from agentworld_trainers.gspo_trainer.batches import (
     Rows,
-    checked,
+    check_records,
     deal,
     for_trl,
     mean_difference,
@@ -171,7 +171,7 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
             records = self._collect(names, self.state.global_step)
         finally:
             self.policy.train(training)
-        self._records = checked(records, names)
+        self._records = check_records(records, names)
         failed = [record for record in self._records if record.reward is None]
         if len(failed) == len(names):
             raise RolloutFailed(
@@ -369,7 +369,7 @@ class GspoTrainer(WholeCheckpoints, GRPOTrainer):
     def _note_loss(self, sums: list[float]) -> None:
         loss, environment, ratio, low, high, rows, entropy, tokens = sums
         if not math.isfinite(loss):
-            raise self.diverged("loss", loss)
+            raise self.divergence("loss", loss)
         metrics = self._metrics["train"]
         if rows:
             metrics["ratio/mean"].append(ratio / rows)

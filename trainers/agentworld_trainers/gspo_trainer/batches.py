@@ -29,7 +29,7 @@ def task_order(tasks: Sequence[str], count: int, seed: int) -> list[str]:
     return order[:count]
 
 
-def checked(records: Sequence[RolloutRecord], names: Sequence[str]) -> list[RolloutRecord]:
+def check_records(records: Sequence[RolloutRecord], names: Sequence[str]) -> list[RolloutRecord]:
     """Raises `UsageError` when these are no rollouts of the tasks that were asked for, in order."""
     if [record.task for record in records] != list(names):
         raise UsageError(

@@ -183,7 +183,7 @@ class _Loading:
         else:
             if not problems and not found:
                 return recipe
-        problems += [self._placed(key, message) for key, message in found]
+        problems += [self._problem_at(key, message) for key, message in found]
         raise self._error(problems)
 
     def _override(
@@ -195,13 +195,13 @@ class _Loading:
         if not equals or not all(names):
             return (), "not of the form `key=value` or `table.key=value`."
         try:
-            value = _written_value(written.strip())
+            value = _parse_value(written.strip())
         except tomllib.TOMLDecodeError as error:
             return (), f"the value is not valid TOML: {error}."
         for depth, name in enumerate(names[:-1], 1):
             below = table.setdefault(name, {})
             if not isinstance(below, dict):
-                return names, f"{_dotted(names[:depth])!r} is no table, but {_shown(below)}."
+                return names, f"{_dotted_path(names[:depth])!r} is no table, but {_display(below)}."
             if names[:depth] not in self.document.spans:
                 self.changed.setdefault(names[:depth], number)
             table = cast("dict[str, Any]", below)
@@ -220,7 +220,7 @@ class _Loading:
             return None
         return names, f"unknown key.{nearest(names[-1], part.model_fields)}"
 
-    def _placed(self, key: KeyPath, message: str) -> _Problem:
+    def _problem_at(self, key: KeyPath, message: str) -> _Problem:
         around = key
         while around and around not in self.changed and around not in self.document.spans:
             around = around[:-1]
@@ -235,14 +235,14 @@ class _Loading:
             place = f"{self.source}:{problem.line}:{problem.column}"
             if number:
                 place = f"override {number} ({self.overrides[number - 1]})"
-            key = f"{_dotted(problem.key)}: " if problem.key else ""
+            key = f"{_dotted_path(problem.key)}: " if problem.key else ""
             lines.append(f"{place}: {key}{problem.message}")
         if len(lines) > 1:
             lines[:0] = [f"{self.source}: {len(lines)} problems:"]
         return RecipeError("\n  ".join(lines))
 
 
-def _written_value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """The value that `text` stands for; `None` for an empty one."""
     if not text:
         return None
@@ -282,7 +282,7 @@ def _message(details: ErrorDetails) -> str:
     if kind == "literal_error" and isinstance(details["input"], str):
         known = [word.strip("',") for word in str(context["expected"]).split() if word != "or"]
         text += nearest(details["input"], known)
-    return f"found {_shown(details['input'])}; allowed: {text}"
+    return f"found {_display(details['input'])}; allowed: {text}"
 
 
 def _unknown(key: KeyPath) -> str:
@@ -291,19 +291,19 @@ def _unknown(key: KeyPath) -> str:
     known = list(tables[key[:-1]].model_fields)
     hint = nearest(name, known)
     # A right key in the wrong table is as common as a misspelt one.
-    elsewhere = [_dotted(table) for table, part in tables.items() if name in part.model_fields]
+    elsewhere = [_dotted_path(table) for table, part in tables.items() if name in part.model_fields]
     if not hint and elsewhere:
         hint = f" It belongs in {' or '.join(f'[{table}]' for table in elsewhere if table)}."
     return f"unknown key.{hint} Known keys: {', '.join(known)}."
 
 
-def _dotted(key: KeyPath) -> str:
+def _dotted_path(key: KeyPath) -> str:
     """`("rl", "rollouts", "url")` → `rl.rollouts.url`; a list's item is `files[0]`."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in key]
     return "".join(parts).removeprefix(".")
 
 
-def _shown(value: object) -> str:
+def _display(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):

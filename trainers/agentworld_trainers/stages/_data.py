@@ -13,7 +13,7 @@ from agentworld_trainers.data._files import read_files
 from agentworld_trainers.data._filter_counts import counts_table
 from agentworld_trainers.data._rows import Demonstration, write_rows
 from agentworld_trainers.data._source import SourceTrajectory
-from agentworld_trainers.data._stage_rows import Given, StageRows, stage_rows
+from agentworld_trainers.data._stage_rows import SourceItem, StageRows, stage_rows
 from agentworld_trainers.recipes.loading import FILE
 from agentworld_trainers.stages._checkpoints import whole_folder
 from agentworld_trainers.stages._processes import verify_alone
@@ -58,7 +58,7 @@ def make_data(recipe: Recipe, run: Run) -> Path:
 
 def _make(recipe: Recipe, stage: StageFolder) -> None:
     part = recipe.data
-    given, total = _given(recipe)
+    given, total = _open_source(recipe)
     if total:
         with stage.progress(total, "trajectories") as told:
             rows = stage_rows(given, part, recipe.seed, told.step)
@@ -80,7 +80,7 @@ def _make(recipe: Recipe, stage: StageFolder) -> None:
     stage.say(table)
 
 
-def _given(recipe: Recipe) -> tuple[Iterable[Given], int]:
+def _open_source(recipe: Recipe) -> tuple[Iterable[SourceItem], int]:
     """What the recipe's source gives, and how much that is; 0 where nobody knows."""
     part = recipe.data
     if part.source == "files":
@@ -93,10 +93,10 @@ def _given(recipe: Recipe) -> tuple[Iterable[Given], int]:
             f"the data source {part.source!r} returned {type(given).__name__}, and must return"
             " trajectories: a list or a generator of SourceTrajectory."
         )
-    return _checked(given, part.source), len(given) if isinstance(given, Sized) else 0
+    return _check_trajectories(given, part.source), len(given) if isinstance(given, Sized) else 0
 
 
-def _checked(given: Iterable[Any], source: str) -> Iterator[Given]:
+def _check_trajectories(given: Iterable[Any], source: str) -> Iterator[SourceItem]:
     numbered = enumerate(given, 1)
     while True:
         # Only what the source does is its fault, and not what is done with what it gives.

@@ -211,13 +211,13 @@ def evaluate(
         raise UsageError("there are no samples to evaluate on.")
     told = told or (lambda _done: None)
     if str(checkpoint).startswith(("http://", "https://")):
-        work = _served(str(checkpoint), served_as, chosen, thinking, max_tokens, told)
+        work = _eval_server(str(checkpoint), served_as, chosen, thinking, max_tokens, told)
     else:
-        work = _loaded(str(checkpoint), chosen, thinking, max_tokens, told)
+        work = _eval_checkpoint(str(checkpoint), chosen, thinking, max_tokens, told)
     return EvalReport(str(checkpoint), thinking, tuple(asyncio.run(work)))
 
 
-async def _loaded(
+async def _eval_checkpoint(
     checkpoint: str,
     samples: Sequence[PredictionSample],
     thinking: bool,
@@ -239,13 +239,13 @@ async def _loaded(
     opened = opening_tag(turns.begin)
     rule, texts = PredictionReward().rule, dict[int, tuple[str, Reward]]()
 
-    async def judged(place: int, sample: PredictionSample, text: str) -> Reward:
+    async def judge_sample(place: int, sample: PredictionSample, text: str) -> Reward:
         texts[place] = text, rule(sample, text)
         return texts[place][1]
 
     # Prompts of about one length are read together, with little padding.
     order = sorted(range(len(samples)), key=lambda at: sum(map(_length, samples[at].messages)))
-    tasks = [PredictionTask(samples[at], partial(judged, at), opened=opened) for at in order]
+    tasks = [PredictionTask(samples[at], partial(judge_sample, at), opened=opened) for at in order]
     settings = RolloutSettings(
         max_turns=1,
         max_turn_tokens=max_tokens,
@@ -274,7 +274,7 @@ async def _loaded(
     return [outcomes[at] for at in range(len(samples))]
 
 
-async def _served(
+async def _eval_server(
     url: str,
     served_as: str,
     samples: Sequence[PredictionSample],

@@ -49,7 +49,7 @@ def train_rl(recipe: Recipe, run: Run) -> Path:
     reward, judge = reward_of(part.reward)
     with asyncio.Runner() as runner:
         try:
-            return _trained(run, part, reward, judge, runner)
+            return _train(run, part, reward, judge, runner)
         finally:
             if judge is not None:
                 runner.run(judge.close())
@@ -75,7 +75,7 @@ def reward_of(part: RewardPart) -> tuple[RewardFunction, Judge | None]:
     return PredictionReward(judge=judge, judge_weight=part.judge.weight), judge
 
 
-def _trained(
+def _train(
     run: Run, part: Gspo, reward: RewardFunction, judge: Judge | None, runner: asyncio.Runner
 ) -> Path:
     held: list[PredictionTask] = []

@@ -85,7 +85,7 @@ def threads(count: int | None) -> Generator[None]:
         torch.set_num_threads(before)
 
 
-def locked(folder: Path) -> FileLock:
+def lock_folder(folder: Path) -> FileLock:
     """Locks a folder for this process; its release, or the death of the process, unlocks it.
 
     Raises:
@@ -107,7 +107,7 @@ def verify_free(folder: Path) -> None:
         UsageError: another process writes there.
     """
     if folder.is_dir():
-        locked(folder).release()
+        lock_folder(folder).release()
 
 
 def set_aside(folder: Path) -> None:

@@ -91,8 +91,7 @@ class _Lines(Progress):
 @contextmanager
 def _bar(total: int, what: str, done: int, stream: TextIO) -> Generator[Progress]:
     from rich.console import Console
-    from rich.progress import Progress as Bars
-    from rich.progress import TextColumn
+    from rich.progress import Progress as Bars, TextColumn
 
     columns = (
         *Bars.get_default_columns(),

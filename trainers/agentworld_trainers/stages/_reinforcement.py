@@ -112,13 +112,13 @@ def reinforce(
         )
         rollouts.trainer = trainer
         if measure is not None and not any(line["step"] == 0 for line in stage.metrics()):
-            _measured(stage, measure, rollouts, 0)
+            _measure(stage, measure, rollouts, 0)
         if measure is not None and measure_every:
-            again = functools.partial(_measured, stage, measure, rollouts)
+            again = functools.partial(_measure, stage, measure, rollouts)
             trainer.add_callback(_Between(again, measure_every))
         train(trainer, stage, last)
         if measure is not None:
-            _measured(stage, measure, rollouts, part.steps)
+            _measure(stage, measure, rollouts, part.steps)
         return save_result(trainer, tokenizer, stage)
 
 
@@ -134,7 +134,7 @@ def _config(recipe: Recipe, part: Gspo, folder: Path) -> GspoConfig:
     )
 
 
-def _measured(stage: StageFolder, measure: Measure, rollouts: _Rollouts, step: int) -> None:
+def _measure(stage: StageFolder, measure: Measure, rollouts: _Rollouts, step: int) -> None:
     found = measure(rollouts.play)
     stage.log(step, {HELD_OUT + name: value for name, value in found.items()})
 
@@ -233,7 +233,7 @@ class _Rollouts:
         tasks = [self._tasks[name] for name in names[::size]]
         temperature = self._part.rollouts.temperature
         with RolloutLog(path) as log:
-            playing = self._played(tasks, size, seed, step, temperature, log.write)
+            playing = self._play(tasks, size, seed, step, temperature, log.write)
             try:
                 return self._runner.run(playing)
             except RolloutFailed as failure:
@@ -247,9 +247,9 @@ class _Rollouts:
     def play(self, tasks: Sequence[Task], temperature: float = 0.0) -> list[RolloutRecord]:
         """Implements `Play`."""
         step = self.trainer.state.global_step
-        return self._runner.run(self._played(tasks, 1, self._seed, step, temperature))
+        return self._runner.run(self._play(tasks, 1, self._seed, step, temperature))
 
-    async def _played(
+    async def _play(
         self,
         tasks: Sequence[Task],
         group_size: int,

@@ -119,7 +119,7 @@ def render_document(tokenizer: Tokenizer, row: Document, seed: int) -> RenderedR
         raise Unrenderable(
             f"{row.id}: {len(row.keep)} fractions for {len(assistants)} assistant messages"
         )
-    text, spans = _placed(tokenizer, row.messages)
+    text, spans = _place_contents(tokenizer, row.messages)
     encoded = cast("Any", tokenizer)(text, add_special_tokens=False, return_offsets_mapping=True)
     ids, offsets = tuple(encoded["input_ids"]), encoded["offset_mapping"]
     ends = frozenset(_turns(tokenizer).stop_ids)
@@ -134,7 +134,7 @@ def render_document(tokenizer: Tokenizer, row: Document, seed: int) -> RenderedR
             token += 1
         if token < len(ids) and ids[token] in ends:
             token += 1
-        for kept in _drawn(token - first, keep, f"{seed}/{row.id}/{turn}"):
+        for kept in _draw_places(token - first, keep, f"{seed}/{row.id}/{turn}"):
             mask[first + kept] = 1
     return RenderedRow(ids, tuple(mask))
 
@@ -190,7 +190,7 @@ def _turn_ids(tokenizer: Tokenizer, turns: TurnTokens, text: str) -> tuple[int, 
     return (*tokenizer.encode(text, add_special_tokens=False), turns.stop_ids[0])
 
 
-def _drawn(count: int, fraction: float, source: str) -> list[int]:
+def _draw_places(count: int, fraction: float, source: str) -> list[int]:
     """Which of `count` tokens count: so many that the expected share is exactly the fraction."""
     if fraction >= 1:
         return list(range(count))
@@ -199,7 +199,7 @@ def _drawn(count: int, fraction: float, source: str) -> list[int]:
     return draw.sample(range(count), math.floor(exact) + (draw.random() < exact % 1))
 
 
-def _placed(
+def _place_contents(
     tokenizer: Tokenizer, messages: tuple[Message, ...]
 ) -> tuple[str, list[tuple[int, int]]]:
     """A conversation as the template writes it, and where in it the messages' contents stand."""
@@ -208,7 +208,7 @@ def _placed(
         for number, message in enumerate(messages)
     ]
     between: list[str] = []
-    rest = _written(tokenizer, marked)
+    rest = _apply_template(tokenizer, marked)
     for message in marked:
         before, found, rest = rest.partition(message["content"])
         if not found:
@@ -217,7 +217,7 @@ def _placed(
                 " trajectory can be written with it. Use another template."
             )
         between.append(before)
-    text = _written(tokenizer, messages)
+    text = _apply_template(tokenizer, messages)
     for contents in (
         [message["content"] for message in messages],
         [message["content"].strip() for message in messages],
@@ -234,7 +234,7 @@ def _placed(
     raise Unrenderable("the chat template changes what its messages say")
 
 
-def _written(tokenizer: Tokenizer, messages: Sequence[Message]) -> str:
+def _apply_template(tokenizer: Tokenizer, messages: Sequence[Message]) -> str:
     try:
         return str(
             cast(ChatTokenizer, tokenizer).apply_chat_template(

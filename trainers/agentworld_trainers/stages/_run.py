@@ -28,7 +28,13 @@ from filelock import FileLock
 from agentworld_sim.errors import UsageError
 from agentworld_trainers.recipes import STAGES, Recipe, StageName, canonical_toml
 from agentworld_trainers.stages._checkpoints import checkpoints, sound_checkpoint, step_of
-from agentworld_trainers.stages._processes import LOCK, locked, set_aside, verify_alone, verify_free
+from agentworld_trainers.stages._processes import (
+    LOCK,
+    lock_folder,
+    set_aside,
+    verify_alone,
+    verify_free,
+)
 from agentworld_trainers.stages._progress import Progress, progress
 
 AnyStage = Literal["data"] | StageName
@@ -142,7 +148,7 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         if self._writes:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                self._lock = locked(folder)
+                self._lock = lock_folder(folder)
             except OSError as error:
                 raise UsageError(
                     f"nothing can be written to {str(folder)!r}: {error.strerror}. Choose another `output`"
@@ -247,7 +253,7 @@ class StageFolder(AbstractContextManager["StageFolder"]):
         try:
             facts: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
         except ValueError as error:
-            raise _damaged(path, error) from None
+            raise _damage_error(path, error) from None
         if facts.get(name, value) != value and self._writes and not self._stands:
             self._forget()
             facts = {}
@@ -265,7 +271,7 @@ class StageFolder(AbstractContextManager["StageFolder"]):
             try:
                 before = _with_defaults(tomllib.loads(path.read_text("utf-8")))
             except ValueError as error:
-                raise _damaged(path, error) from None
+                raise _damage_error(path, error) from None
             now = tomllib.loads(canonical_toml(self.recipe))
             differences = list(
                 _differences(_of_stage(before, self.name), _of_stage(now, self.name))
@@ -316,7 +322,7 @@ class StageFolder(AbstractContextManager["StageFolder"]):
                 self.folder.parent.rmdir()
 
 
-def _damaged(path: Path, error: ValueError) -> UsageError:
+def _damage_error(path: Path, error: ValueError) -> UsageError:
     return UsageError(
         f"{str(path)!r}, which says what the stage was told, is damaged: {error}. Begin anew with"
         " `--fresh`: what is there is kept under another name."
@@ -368,10 +374,10 @@ def _differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
             where = f"{place}.{key}" if place else key
             yield from _differences(before.get(key, _ABSENT), now.get(key, _ABSENT), where)
     elif before != now:
-        yield f"`{place}` was {_shown(before)} and is {_shown(now)}"
+        yield f"`{place}` was {_display(before)} and is {_display(now)}"
 
 
-def _shown(value: Any) -> str:
+def _display(value: Any) -> str:
     return "not set" if value is _ABSENT else repr(value)
 
 

@@ -76,7 +76,7 @@ class Rows:
         return [len(ids) for ids in self.ids]
 
 
-def tokenised(rows: Iterable[Callable[[], RenderedRow]], *, max_tokens: int, source: str) -> Rows:
+def tokenise(rows: Iterable[Callable[[], RenderedRow]], *, max_tokens: int, source: str) -> Rows:
     """Renders rows and leaves out those that cannot be trained on.
 
     Raises:
@@ -133,14 +133,14 @@ class SupervisedTrainer(WholeCheckpoints, SFTTrainer):
             model=model,
             args=config,
             train_dataset=Dataset.from_dict({"row": list(order)}),
-            data_collator=self._collated,
+            data_collator=self._collate,
             processing_class=tokenizer,
             peft_config=peft_config,
         )
         # Metrics go to callbacks; a library does not print.
         self.remove_callback(PrinterCallback)
 
-    def _collated(self, examples: list[dict[str, int]]) -> dict[str, Tensor]:
+    def _collate(self, examples: list[dict[str, int]]) -> dict[str, Tensor]:
         """Pads rows to the longest of a batch, on the right.
 
         Returns:
@@ -181,7 +181,7 @@ class SupervisedTrainer(WholeCheckpoints, SFTTrainer):
             loss = self._labelled_loss(model, inputs, num_items_in_batch)
         value = float((loss[0] if return_outputs else loss).detach())
         if not math.isfinite(value):
-            raise self.diverged("loss", value)
+            raise self.divergence("loss", value)
         return loss
 
     def _labelled_loss(
@@ -229,13 +229,13 @@ def train_cpt(recipe: Recipe, run: Run) -> Path:
         CheckpointFailed: a checkpoint could not be written.
     """
 
-    def rendered(
+    def render_rows(
         path: Path, tokenizer: PreTrainedTokenizerBase
     ) -> Iterator[Callable[[], RenderedRow]]:
         for row in read_rows(path, Document):
             yield partial(render_document, tokenizer, row, recipe.seed)
 
-    return _train(recipe, run, "cpt", recipe.cpt, rendered)
+    return _train(recipe, run, "cpt", recipe.cpt, render_rows)
 
 
 def train_sft(recipe: Recipe, run: Run) -> Path:
@@ -248,7 +248,7 @@ def train_sft(recipe: Recipe, run: Run) -> Path:
     """
     thinking = recipe.sft is None or recipe.sft.thinking
 
-    def rendered(
+    def render_rows(
         path: Path, tokenizer: PreTrainedTokenizerBase
     ) -> Iterator[Callable[[], RenderedRow]]:
         for row in read_trained_rows(path):
@@ -257,7 +257,7 @@ def train_sft(recipe: Recipe, run: Run) -> Path:
             else:
                 yield partial(render_prediction, tokenizer, row, thinking=thinking)
 
-    return _train(recipe, run, "sft", recipe.sft, rendered)
+    return _train(recipe, run, "sft", recipe.sft, render_rows)
 
 
 def _train(
@@ -265,9 +265,9 @@ def _train(
     run: Run,
     name: Literal["cpt", "sft"],
     part: Supervised | None,
-    rendered: Callable[[Path, PreTrainedTokenizerBase], Iterable[Callable[[], RenderedRow]]],
+    render_rows: Callable[[Path, PreTrainedTokenizerBase], Iterable[Callable[[], RenderedRow]]],
 ) -> Path:
-    """Trains a stage on its rows; `rendered` gives what renders each of them."""
+    """Trains a stage on its rows; `render_rows` gives what renders each of them."""
     if part is None:
         raise UsageError(
             f"the recipe {recipe.name!r} has no table [{name}], so there is nothing to do."
@@ -279,7 +279,7 @@ def _train(
         path = run.data(f"{name}.jsonl")
         stage.hold("data", file_digest(path))
         model, tokenizer = load(run, name)
-        rows = tokenised(rendered(path, tokenizer), max_tokens=part.max_tokens, source=str(path))
+        rows = tokenise(render_rows(path, tokenizer), max_tokens=part.max_tokens, source=str(path))
         return _train_rows(stage, part, model, tokenizer, rows)
 
 

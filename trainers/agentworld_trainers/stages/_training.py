@@ -173,10 +173,10 @@ class WholeCheckpoints(_Trainer):
         norm: Any = super()._get_grad_norm(model, grad_norm=grad_norm)
         # A loss that is a number can have a gradient that is none. The optimiser comes next.
         if not math.isfinite(float(norm)):
-            raise self.diverged("length of the gradient", float(norm))
+            raise self.divergence("length of the gradient", float(norm))
         return norm
 
-    def diverged(self, what: str, value: float) -> TrainingDiverged:
+    def divergence(self, what: str, value: float) -> TrainingDiverged:
         """What to raise."""
         return TrainingDiverged(
             f"the {what} of step {self.state.global_step + 1} is {value}, at a learning rate of"
