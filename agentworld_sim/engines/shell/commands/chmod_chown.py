@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from agentworld_sim.engines.shell.commands._accounts import group_names, login_group, user_names
 from agentworld_sim.engines.shell.commands._formats import apply_mode, is_mode, permissions
@@ -110,18 +111,11 @@ def _walk(
         if "v" in given and not links_too and not running.exists(operand):
             running.say(f"{running.name_of(operand)} could not be accessed")
         return
-    yield from _below(running, operand, stat, "R" in given)
-
-
-def _below(
-    running: Tool, name: str, stat: FileStat, recursive: bool
-) -> Iterator[tuple[str, FileStat]]:
-    yield name, stat
-    if recursive and stat.kind == "directory":
-        for child in running.files.listdir(running.path(name)):
-            below = join_path(name, child)
-            found = running.files.lstat(running.path(below))
-            yield from _below(running, below, found, recursive)
+    yield operand, stat
+    if "R" in given and stat.kind == "directory":
+        base = running.path(operand).rstrip("/")
+        for path, found in islice(running.files.walk(base or "/"), 1, None):
+            yield join_path(operand, path[len(base) + 1 :]), found
 
 
 def _owners(running: Tool, spec: str) -> tuple[str | None, str | None]:

@@ -256,12 +256,8 @@ def _value(t: Tool, name: str, stat: FileStat) -> str:
         return stat.owner if name == "u" else stat.group
     if name == "M":
         return _formats.mode_text(stat.kind, stat.mode)
-    blocks, mode = _blocks_kib(stat), f"{stat.mode:o}"
+    blocks, mode = _formats.disk_size(stat.kind, stat.size) // 1024, f"{stat.mode:o}"
     return str({"s": stat.size, "k": blocks, "b": blocks * 2, "i": stat.inode, "m": mode}[name])
-
-
-def _blocks_kib(stat: FileStat) -> int:
-    return _formats.disk_size(stat.kind, stat.size) // 1024
 
 
 _FORMS = {

@@ -96,10 +96,6 @@ def _clock(call: CommandCall) -> CommandResult:
     return CommandResult(f"EPOCHSECONDS={seconds} EPOCHREALTIME={seconds}.{micro:06d}\n")
 
 
-def _srandom(call: CommandCall) -> CommandResult:
-    return CommandResult(f"{call.random.getrandbits(32)}\n")
-
-
 def _rand(call: CommandCall) -> CommandResult:
     words = call.argv[1:]
     number = next((int(word) for word in words if word.isdigit()), None)
@@ -149,11 +145,6 @@ def _compgen(call: CommandCall) -> CommandResult:
 
 def _words(words: list[str]) -> CommandResult:
     return CommandResult(" ".join(map(quoted, words)))
-
-
-def _signals(call: CommandCall) -> CommandResult:
-    del call
-    return CommandResult(signal_table())
 
 
 def _as_tool(command: Command) -> Command:
@@ -208,9 +199,9 @@ _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
     "jq": _jq,
     "printf": _printf,
     "rand": _rand,
-    "signals": _signals,
+    "signals": lambda call: CommandResult(signal_table()),
     "sort": _sort,
-    "srandom": _srandom,
+    "srandom": lambda call: CommandResult(f"{call.random.getrandbits(32)}\n"),
 }
 
 

@@ -92,7 +92,7 @@ def result(path: str, data: bytes, offset: int, limit: int) -> Mapping[str, Any]
     """What a backend gives for `path`: deepagents' `ReadResult`, without what is not set.
 
     Raises:
-        ReadRefused: too large, or the offset lies beyond the end.
+        FileUnreadable: too large, or the offset lies beyond the end.
     """
     if not data:
         return {"file_data": {"content": EMPTY, "encoding": "utf-8"}}
@@ -118,7 +118,7 @@ def is_preview(path: str, data: bytes) -> bool:
     """Whether the file is shown as a whole, because it is not text.
 
     Raises:
-        ReadRefused: it is too large for that.
+        FileUnreadable: it is too large for that.
     """
     known = _suffix(path) in _KIND_OF
     if known and len(data) > PREVIEW_BYTES:
@@ -130,7 +130,7 @@ def format_file(path: str, data: bytes, offset: int, limit: int) -> str | dict[s
     """The text for `path`, or the content block for what is not text.
 
     Raises:
-        ReadRefused: too large, or the offset lies beyond the end.
+        FileUnreadable: too large, or the offset lies beyond the end.
     """
     suffix = _suffix(path)
     notices = [_CLAMPED.format(offset=offset)] if offset < 0 else []
@@ -156,7 +156,7 @@ def page_of(data: bytes, offset: int, limit: int) -> LinePage:
     """`limit` lines from line `offset` (from 0) on.
 
     Raises:
-        ReadRefused: the file is shorter.
+        FileUnreadable: the file is shorter.
     """
     text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.removesuffix("\n").split("\n")

@@ -153,7 +153,7 @@ def _replace_in_file(turn: ShellTurn, real: str, path: str, arguments: Mapping[s
     """Replaces in the file `real`, which the agent calls `path`; gives how often.
 
     Raises:
-        _Refused: the tool's own words.
+        _BackendRefusal: the tool's own words.
     """
     old, new = str(arguments["old_string"]), str(arguments["new_string"])
     if not old:
@@ -237,7 +237,7 @@ def _find_files(turn: ShellTurn, root: str, pattern: str) -> tuple[list[str], bo
     """The files below `root` that a pattern matches, and whether there are more.
 
     Raises:
-        _Refused: the machine's own words.
+        _BackendRefusal: the machine's own words.
     """
     files = turn.live.files
     try:
