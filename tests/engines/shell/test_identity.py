@@ -21,7 +21,7 @@ SHELLS = frozenset({"bash", "sh"})
 
 
 def test_every_command_has_its_function() -> None:
-    for module, function in commands._FUNCTIONS.values():
+    for module, function in commands.FUNCTIONS.values():
         assert callable(getattr(import_module(f"{commands.__name__}.{module}"), function))
 
 

@@ -33,7 +33,7 @@ _MODULES: Mapping[str, str] = {
 }
 """The modules, which are imported when one of their commands is first called, and their commands."""
 
-_FUNCTIONS: Mapping[str, tuple[str, str]] = {
+FUNCTIONS: Mapping[str, tuple[str, str]] = {
     **{name: (module, name) for module, names in _MODULES.items() for name in names.split()},
     **dict.fromkeys(sorted(MISSING), ("apt", "missing")),
     "apt-get": ("apt", "apt"),
@@ -58,7 +58,7 @@ def _imported_when_called(module: str, function: str) -> Command:
 
 
 COMMANDS: Mapping[str, Command] = {
-    name: _imported_when_called(*place) for name, place in _FUNCTIONS.items()
+    name: _imported_when_called(*place) for name, place in FUNCTIONS.items()
 }
 
 _IN_ORDER = "chgrp chmod chown cp du find ln ls mkdir mv readlink realpath stat touch"

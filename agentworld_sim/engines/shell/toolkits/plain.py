@@ -1,5 +1,4 @@
-"""Shells of no maker: a terminal that takes keystrokes, bash that takes a command, and a shell with its
-streams apart, which is for the command line and for programs."""
+"""Shells of no maker: a terminal for keystrokes, bash for a command, and a shell with its streams apart, for programs."""
 
 from __future__ import annotations
 
