@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentworld_sim.diff.patch import tree_diff
-from agentworld_sim.diff.state_diff import RecordChange, StateDiff, ValueChange
+from agentworld_sim.diff.state_diff import RecordChange, StateDiff, ValueChange, tree_diff
 from agentworld_sim.types.json import canonical_json
 from agentworld_sim.types.state import WorldState
 from agentworld_sim.types.tools import ToolSpec

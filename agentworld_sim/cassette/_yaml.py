@@ -87,7 +87,7 @@ def _dumper() -> type[Any]:
     base: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     kind: Any = type("CassetteDumper", (base,), {})
     # Without anchors: equal values are written twice.
-    kind.ignore_aliases = _always
+    kind.ignore_aliases = lambda dumper, data: True
     representers: dict[type, Convert] = {
         str: _represent_text,
         list: _represent_list,
@@ -98,10 +98,6 @@ def _dumper() -> type[Any]:
     for one, represent in representers.items():
         kind.add_representer(one, represent)
     return kind
-
-
-def _always(dumper: Any, data: Any) -> bool:
-    return True
 
 
 def _represent_text(dumper: Any, text: str) -> Any:

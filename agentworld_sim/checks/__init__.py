@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from agentworld_sim.checks.ai_disclosure import NoPretenceCheck, pretence
 from agentworld_sim.checks.file_agreement import FileAgreementCheck
-from agentworld_sim.checks.reward_hacking import NoPraiseCheck, praise
+from agentworld_sim.checks.self_reference import NoPraiseCheck, NoPretenceCheck, praise, pretence
 from agentworld_sim.checks.stable_ids import IdentityCheck
 from agentworld_sim.errors import ObservationRejected
 from agentworld_sim.ports.checks import Check, CheckInput

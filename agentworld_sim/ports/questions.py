@@ -165,8 +165,8 @@ class PromptContext:
 
 
 class WorldImaginer(Protocol):
-    """What `World.create(model=…)` takes. A `WorldModel` asks a server, a tape says again what was
-    recorded; a tape may have no model and no settings."""
+    """What `World.create(model=…)` takes. A `WorldModel` asks a server, a cassette says again what was
+    recorded; that may have no model and no settings."""
 
     @property
     def name(self) -> str:

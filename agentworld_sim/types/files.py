@@ -171,15 +171,16 @@ def normal_path(path: str) -> str:
     return "/" + "/".join(parts)
 
 
-def content_sum(tree: Mapping[str, FileEntry]) -> int:
-    """As `sum_of`, without what differs between hosts that check out the same scenario: of the modes only
-    the owner's bits, since the others are made by each host's umask."""
-    return sum(entry_hash(path, entry, entry.mode & 0o700) for path, entry in tree.items())
+OWNERS_BITS = 0o700
+"""What of the modes is the same on all hosts that check out a scenario: each host's umask makes the others."""
 
 
-def entry_hash(path: str, entry: FileEntry, mode: int | None = None) -> int:
-    """Hash of a path and what is there, with another mode if one is given."""
-    mode = entry.mode if mode is None else mode
+def content_sum(tree: Mapping[str, FileEntry], modes: int = OWNERS_BITS) -> int:
+    """A hash of all files without their times; of their modes the bits in `modes`."""
+    return sum(_entry_hash(path, entry, entry.mode & modes) for path, entry in tree.items())
+
+
+def _entry_hash(path: str, entry: FileEntry, mode: int) -> int:
     text = f"{path}\0{entry.kind}\0{mode}\0{entry.content}\0{entry.owner}\0{entry.group}"
     data = text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=20).digest())

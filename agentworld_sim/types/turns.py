@@ -130,7 +130,7 @@ class Turn:
     """What a merge could not bring together."""
     ref: WorldRef = field(init=False)
     """The point of history after this turn: a hash of the parent and of all that happened. What is said
-    again from a tape counts as imagined: a replayed session has the refs of the recorded one, and all
+    again from a cassette counts as imagined: a replayed session has the refs of the recorded one, and all
     that is made of refs, such as the random source of the next turn, is the same."""
 
     def __post_init__(self) -> None:

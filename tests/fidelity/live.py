@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.engines.shell.image import base_tree, system_mounts
+from agentworld_sim.engines.shell.image import base_tree
 from agentworld_sim.engines.shell.live_shell import LiveShell
 from agentworld_sim.engines.shell.machine import Machine
 from agentworld_sim.engines.shell.session import ShellSession
@@ -51,7 +51,7 @@ class WorldShell:
 
 
 def _shell(tree: FileTree, blobs: MemoryBlobs) -> LiveShell:
-    shell = LiveShell(MACHINE, COMMANDS, mounts=system_mounts())
+    shell = LiveShell(MACHINE, COMMANDS)
     shell.materialise(tree, blobs)
     return shell
 

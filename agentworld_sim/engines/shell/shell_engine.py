@@ -56,9 +56,6 @@ MOST_MOVED = 500
 MOVED_HERE = 16
 """Paths that are changed sooner than a thread has begun."""
 
-threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agentworld-shell")
-opening_threads = ThreadPoolExecutor(OPENING_THREADS, thread_name_prefix="agentworld-shell-opening")
-
 _SHORT_LOOKS = frozenset({"read_file", "Read", "ls", "list_directory"})
 """Tools whose calls are a look at one file or folder, sure to end at once."""
 
@@ -135,10 +132,7 @@ class ShellEngine:
         self, state: WorldState, blobs: Blobs, unknown: UnknownCommands | None
     ) -> LiveShell:
         """A machine in a state. Blocking."""
-        from agentworld_sim.engines.shell.image import system_mounts
-
-        mounts = system_mounts(frozenset[str]() if self._names is None else self._names.programs)
-        live = LiveShell(self.machine, COMMANDS, mounts=mounts, limits=self.limits, unknown=unknown)
+        live = LiveShell(self.machine, COMMANDS, limits=self.limits, unknown=unknown)
         live.materialise(state.files, blobs)
         return live
 
@@ -176,14 +170,7 @@ class ShellEngineSession:
         blobs: Blobs,
         unknown: UnknownCommands | None,
     ) -> None:
-        """
-        Args:
-            engine: Makes other machines, and asks.
-            live: The machine, in `state`.
-            state: Where the session begins.
-            blobs: Where contents are found.
-            unknown: What `live` asks about commands; `None` where none is imagined.
-        """
+        """`live` is a machine in `state`; it asks `unknown` about commands, where some are imagined."""
         self._engine = engine
         self._live: LiveShell | None = live
         self._unknown = unknown

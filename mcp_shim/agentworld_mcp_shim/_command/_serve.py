@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from agentworld_mcp_shim._command._serve_options import (
-    check_tape,
+    check_cassette_options,
     http_options,
-    tape_options,
+    cassette_options,
 )
 from agentworld_mcp_shim._command._upstream_options import (
     log_to_stderr,
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Offer clients tools that tell, reset, fork and choose their world.",
 )
-@tape_options
+@cassette_options
 @http_options
 @click.option(
     "--max-request-bytes",
@@ -150,7 +150,7 @@ def serve_command(
         max_request_bytes=max_request_bytes,
         http=http and dataclasses.replace(http, max_request_bytes=max_request_bytes),
     )
-    check_tape(settings)
+    check_cassette_options(settings)
     check_choice(settings.worlds)
     log_to_stderr(verbose)
     started: dict[str, Upstream] = {}

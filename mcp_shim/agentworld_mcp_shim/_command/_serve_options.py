@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentworld_mcp_shim._settings import HttpSettings, ShimSettings
 
 
-def tape_options(command: F) -> F:
+def cassette_options(command: F) -> F:
     """`--record`, `--replay` and `--volatile`."""
     record = click.option(
         "--record",
@@ -39,7 +39,7 @@ def tape_options(command: F) -> F:
     return record(replay(volatile(command)))
 
 
-def check_tape(settings: ShimSettings) -> None:
+def check_cassette_options(settings: ShimSettings) -> None:
     """Raises `UsageError` when the options about a cassette contradict others."""
     record, replay = settings.record, settings.worlds.replay
     real = [rule for rule, value in settings.access.items() if value == "real"]

@@ -9,10 +9,10 @@ import pytest
 from bashkit import Bash
 
 from agentworld_sim.engines.shell import commands
-from agentworld_sim.engines.shell._packages import COMMAND_NAMES, MISSING, PACKAGES
 from agentworld_sim.engines.shell.commands import COMMANDS
 from agentworld_sim.engines.shell.image import SCRIPTS, base_tree, system_mounts
 from agentworld_sim.engines.shell.machine import Machine, User
+from agentworld_sim.engines.shell.programs import COMMAND_NAMES, MISSING, PACKAGES
 from agentworld_sim.types.files import MemoryBlobs
 
 from .conftest import CLOCK_US, MachineShell, MakeMachine

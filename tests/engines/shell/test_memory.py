@@ -8,7 +8,7 @@ from bashkit import Bash, ExecutionProfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentworld_sim.engines.shell.session_capture import capture, commit_of, memory_of
+from agentworld_sim.engines.shell.session import capture, commit_of, memory_of
 
 SCRIPTS = (
     "x=1; export y='two words'",

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import MISSING
 from agentworld_sim.engines.shell.bash_shims import APART_AWK, DEVICE_DD, ENDLESS, FORKS
 from agentworld_sim.engines.shell.image import PROGRAM_START
+from agentworld_sim.engines.shell.programs import MISSING
 
 _MODULES: Mapping[str, str] = {
     "apt": "apt",

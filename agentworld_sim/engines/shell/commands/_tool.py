@@ -11,9 +11,9 @@ from functools import wraps
 from typing import Literal, Self
 
 from agentworld_sim.engines.shell._command import Command, CommandCall, CommandResult, Piece
-from agentworld_sim.engines.shell._packages import package_of_command, version_text
 from agentworld_sim.engines.shell.commands._options import UsageError
 from agentworld_sim.engines.shell.live_files import FileStat
+from agentworld_sim.engines.shell.programs import PACKAGE_OF_COMMAND, version_text
 from agentworld_sim.types.files import normal_path
 
 _LETTER = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v"}
@@ -261,7 +261,7 @@ class Tool:
     @property
     def umask(self) -> int:
         """What `umask` says in the calling shell."""
-        return self.files.umask
+        return self.files.mask.now
 
     def ask(self, question: str) -> bool:
         """A question that needs a yes. Standard input is read line by line; its end means no."""
@@ -282,7 +282,7 @@ class Tool:
 def help_text(command: str) -> str:
     """What `command --help` prints, in short."""
     text = f"Usage: {command} [OPTION]...\n"
-    package = package_of_command().get(command)
+    package = PACKAGE_OF_COMMAND.get(command)
     if package is not None and package.name == "coreutils":
         text += (
             "\n      --help        display this help and exit\n"

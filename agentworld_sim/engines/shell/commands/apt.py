@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agentworld_sim.engines.shell._command import CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import PACKAGES, version_text
 from agentworld_sim.engines.shell.commands._tool import with_help
+from agentworld_sim.engines.shell.programs import PACKAGES, version_text
 
 _WARNING = "\nWARNING: apt does not have a stable CLI interface. Use with caution in scripts.\n\n"
 

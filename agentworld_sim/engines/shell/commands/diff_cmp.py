@@ -119,8 +119,7 @@ class _Diff:
             return
         a, b = _lines(old, given), _lines(new, given)
         keys = [[_line_key(given, line) for line in lines] for lines in (a, b)]
-        horizon = self.context if self.style != "normal" else 0
-        found = changes(keys[0], keys[1], horizon=horizon)
+        found = changes(keys[0], keys[1])
         if "B" in given:
             found = [
                 c for c in found if any(line.strip("\n") for line in _lines_of_change(c, a, b))

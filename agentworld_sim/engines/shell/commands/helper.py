@@ -9,7 +9,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from agentworld_sim.engines.shell._command import HELPER, Command, CommandCall, CommandResult
-from agentworld_sim.engines.shell._packages import MISSING, version_text
 from agentworld_sim.engines.shell.commands._formats import at, strftime, zone_of
 from agentworld_sim.engines.shell.commands._tool import help_text
 from agentworld_sim.engines.shell.commands.diff_cmp import cmp
@@ -19,6 +18,7 @@ from agentworld_sim.engines.shell.commands.shuf_mktemp import random_sort
 from agentworld_sim.engines.shell.commands.tar import tar
 from agentworld_sim.engines.shell.image import PROGRAM_START
 from agentworld_sim.engines.shell.live_files import quoted
+from agentworld_sim.engines.shell.programs import MISSING, version_text
 
 
 def helper(call: CommandCall) -> CommandResult:
@@ -199,7 +199,6 @@ _TASKS: Mapping[str, Callable[[CommandCall], CommandResult]] = {
     "jq": _jq,
     "printf": _printf,
     "rand": _rand,
-    "signals": lambda call: CommandResult(signal_table()),
     "sort": _sort,
     "srandom": lambda call: CommandResult(f"{call.random.getrandbits(32)}\n"),
 }
@@ -232,20 +231,3 @@ def enable(call: CommandCall) -> CommandResult:
     unknown = [name for name in names if name not in BUILTINS]
     errors = "".join(f"bash: line 1: enable: {name}: not a shell builtin\n" for name in unknown)
     return CommandResult("", errors, 1 if unknown else 0)
-
-
-SIGNALS = (
-    "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP"
-    " TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS"
-)
-"""In the order of their numbers."""
-
-
-def signal_table() -> str:
-    """What `kill -l` prints."""
-    names = list(enumerate(SIGNALS.split(), 1))
-    names += [(34 + n, f"RTMIN+{n}" if n else "RTMIN") for n in range(16)]
-    names += [(64 - n, f"RTMAX-{n}" if n else "RTMAX") for n in range(14, -1, -1)]
-    cells = [f"{number:>2}) SIG{name}" for number, name in names]
-    rows = [cells[start : start + 5] for start in range(0, len(cells), 5)]
-    return "".join("\t".join(row) + ("\n" if len(row) == 5 else "\t\n") for row in rows)

@@ -12,8 +12,8 @@ from agentworld_sim.engines.shell.commands._accounts import current_account
 from agentworld_sim.engines.shell.commands._formats import format_time, human
 from agentworld_sim.engines.shell.commands._options import Options
 from agentworld_sim.engines.shell.commands._tool import Tool, tool, with_help
+from agentworld_sim.engines.shell.image import memory, up_seconds
 from agentworld_sim.engines.shell.machine import Machine
-from agentworld_sim.engines.shell.proc_files import memory, up_seconds
 
 OWN_PID = 12
 """Of the command that looks."""

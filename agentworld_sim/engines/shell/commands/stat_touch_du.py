@@ -28,7 +28,8 @@ from agentworld_sim.engines.shell.commands._tool import (
     strerror,
     tool,
 )
-from agentworld_sim.engines.shell.live_files import FileStat, iso_time
+from agentworld_sim.engines.shell.file_times import iso_time
+from agentworld_sim.engines.shell.live_files import FileStat
 
 _STAT = Options("c:Lt", {"dereference": "L", "format": "c", "printf": ":", "terse": "t"})
 _DIRECTIVE = re.compile(r"%([#0+ '-]*)([0-9]*)(?:\.([0-9]+))?([HL]?[A-Za-z%:])|\\(.?)|%\Z")
