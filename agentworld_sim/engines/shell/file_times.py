@@ -161,7 +161,7 @@ def set_times(files: FileSystem, paths: Mapping[int, Sequence[str]]) -> None:
             option = f"-r {name}"
             if mtime_us not in references.known:
                 references.files.write_file(f"/{mtime_us}", b"")
-                lines.append(f"touch -d {_iso_time(mtime_us)} -- {name}")
+                lines.append(f"touch -d {iso_time(mtime_us)} -- {name}")
         lines.append(f"touch {option} -- {' '.join(map(quote, named))}")
     idle = _idle.setdefault(os.getpid(), [])
     try:
@@ -184,7 +184,7 @@ def set_times(files: FileSystem, paths: Mapping[int, Sequence[str]]) -> None:
     idle.append(bash)
 
 
-def _iso_time(mtime_us: int) -> str:
+def iso_time(mtime_us: int) -> str:
     """The form that the embedded `touch -d` reads exactly, to the microsecond."""
     seconds, micro = divmod(mtime_us, 1_000_000)
     moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=micro)

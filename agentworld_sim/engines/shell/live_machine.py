@@ -430,8 +430,10 @@ class LiveMachine:
                 self._stdin.remove(f"{FD}/{side}")
         if self._failure is not None:
             raise self._failure
+        # These two start a process for each command.
+        deep = FORK_BOMB if bare in ("find", "xargs") else OVERFLOW
         if watch.deep:
-            result, pieces = None, [*pieces, ("", OVERFLOW.said)]
+            result, pieces = None, [*pieces, ("", deep.said)]
         self._overdue |= watch.late and deadline_us is not None
         stdout, stderr = ("", "") if result is None else (result.stdout, result.stderr)
         late = deadline_us is not None and self._is_over(deadline_us, result)
@@ -446,7 +448,7 @@ class LiveMachine:
         return CommandResult(
             bash_texts.plain(stdout),
             bash_texts.plain(faithful(stderr, script=script, said=self._said)),
-            OVERFLOW.exit_code if result is None else result.exit_code,
+            deep.exit_code if result is None else result.exit_code,
             timed_out=late,
         )
 
@@ -493,12 +495,13 @@ class LiveMachine:
             if usual.get(name) != value and name.isidentifier()
         )
 
-    def embedded(self, name: str, argv: Sequence[str]) -> ExecResult:
-        """bashkit's own command `name` on this world's files, beside the shell.
+    def embedded(self, name: str, argv: Sequence[str], *, cwd: str) -> ExecResult:
+        """bashkit's own command `name` on this world's files in the directory `cwd`, beside the shell.
 
         For tools that bring a program of their own, for example a bundled `rg`.
         """
-        return self._native_bash(name).execute_sync(" ".join(map(quoted, (name, *argv))))
+        script = f"cd {quoted(cwd)} && {' '.join(map(quoted, (name, *argv)))}"
+        return self._native_bash(name).execute_sync(script)
 
     def _native_bash(self, bare: str) -> Bash:
         bash = self._natives.get(bare)

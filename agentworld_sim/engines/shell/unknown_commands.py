@@ -26,7 +26,7 @@ from agentworld_sim.engines.shell.command_question import (
     stdin_hash,
 )
 from agentworld_sim.engines.shell.commands import COMMANDS
-from agentworld_sim.engines.shell.commands.builtins import BUILTINS
+from agentworld_sim.engines.shell.commands.helper import BUILTINS
 from agentworld_sim.engines.shell.file_operations import (
     CommandAnswer,
     Impossible,

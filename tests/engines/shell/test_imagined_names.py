@@ -8,7 +8,7 @@ import pytest
 
 from agentworld_sim import AccessRefused, UsageError
 from agentworld_sim.engines.shell import ShellEngine
-from agentworld_sim.engines.shell.commands.builtins import BUILTINS
+from agentworld_sim.engines.shell.commands.helper import BUILTINS
 from agentworld_sim.engines.shell.programs import COMMAND_NAMES, UNINSTALLED
 from agentworld_sim.types.tools import Route
 from tests.engines.shell.imagining import FunctionImaginer, ImaginedWorld

@@ -1,4 +1,4 @@
-"""`ln`, `readlink` and `realpath` of GNU coreutils.
+"""`ln` and `realpath` of GNU coreutils.
 
 The file system beneath has no hard links: `ln` without `-s` makes a copy.
 """
@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
 
-from agentworld_sim.engines.shell._command import Command
 from agentworld_sim.engines.shell.commands._options import CommandLine, Options
 from agentworld_sim.engines.shell.commands._tool import Tool, base_name, join_path, strerror, tool
 from agentworld_sim.types.files import normal_path
@@ -19,13 +17,6 @@ _LN = Options(
     {
         "no-dereference": "n", "no-target-directory": "T", "force": "f",
         "target-directory": "t", "relative": "r", "symbolic": "s", "verbose": "v",
-    },
-)  # fmt: skip
-_READLINK = Options(
-    "efmnqsvz",
-    {
-        "canonicalize": "f", "canonicalize-existing": "e", "canonicalize-missing": "m",
-        "no-newline": "n", "quiet": "q", "silent": "s", "verbose": "v", "zero": "z",
     },
 )  # fmt: skip
 _REALPATH = Options(
@@ -80,7 +71,7 @@ def _link(running: Tool, given: CommandLine, source: str, target: str) -> None:
     try:
         there = running.place(target)
         if "r" in given and symbolic:
-            content = os.path.relpath(_resolve(running, source), os.path.dirname(there))
+            content = os.path.relpath(_resolve(running, source, "m"), os.path.dirname(there))
         if running.exists(target) and not _make_room(running, given, source, target, there):
             return
         if symbolic:
@@ -135,68 +126,17 @@ def _copy_link_target(running: Tool, source: str, there: str) -> None:
         files.set_mtime(there, stat.mtime_us)
 
 
-def _resolve(running: Tool, operand: str) -> str:
-    """All links followed; parts that do not exist are kept as they are written."""
-    done = "/"
-    for part in running.path(operand).split("/"):
-        if part in ("", "."):
-            continue
-        if part == "..":
-            done = os.path.dirname(done)
-            continue
-        done = join_path(done, part)
-        try:
-            done = running.files.realpath(done)
-        except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise
-    return done
+def _resolve(running: Tool, operand: str, how: str) -> str:
+    """The operand without links: all (`e`) or all but its last part (`f`) exist, or nothing needs to (`m`).
 
-
-def _canonical(running: Tool, operand: str, how: str) -> str:
-    """`-e`: everything exists, `-f`: all but the last part, `-m`: nothing needs to."""
-    if how == "m":
-        return _resolve(running, operand)
-    parts = running.path(operand).split("/")
-    done = "/"
-    for index, part in enumerate(parts):
-        if part in ("", "."):
-            continue
-        if done != "/" and running.files.lstat(done).kind != "directory":
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), operand)
-        done = os.path.dirname(done) if part == ".." else join_path(done, part)
-        done = running.files.realpath(done)
-        last = not any(parts[index + 1 :])
-        if (how == "e" or not last) and not running.files.exists(done):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
-    as_folder = operand.endswith("/") and running.files.exists(done)
-    if as_folder and running.files.lstat(done).kind != "directory":
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), operand)
-    return done
-
-
-@tool
-def readlink(running: Tool) -> None:
-    given = _READLINK.parse(running.name, running.call.argv)
-    how = given.last("e", "f", "m")
-    if not given.operands:
-        raise _READLINK.refuse(running.name, "missing operand")
-    end = "\0" if "z" in given else "\n"
-    if "n" in given and len(given.operands) > 1:
-        running.err.append(f"{running.name}: ignoring --no-newline with multiple arguments\n")
-    elif "n" in given:
-        end = ""
-    for operand in given.operands:
-        try:
-            if how:
-                found = _canonical(running, operand, how)
-            else:
-                found = running.files.readlink(running.path(operand))
-            running.out.append(found + end)
-        except OSError as error:
-            running.code = 1
-            if "v" in given:
-                running.complain(f"{operand}: {strerror(error)}")
+    Raises:
+        OSError: something is missing.
+    """
+    found = running.call.native([f"-{how}", "--", running.path(operand)], program="readlink")
+    if found.exit_code:
+        running.files.lstat(running.files.realpath(running.path(operand)))
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
+    return found.stdout.removesuffix("\n")
 
 
 @tool
@@ -205,14 +145,13 @@ def realpath(running: Tool) -> None:
     if not given.operands:
         raise _REALPATH.refuse(running.name, "missing operand")
     how = given.last("e", "m") or "f"
-    end = "\0" if "z" in given else "\n"
     to = given.value("relative-to")
     for operand in given.operands:
         try:
             found = _real(running, operand, how, given)
             if to is not None:
                 found = os.path.relpath(found, _real(running, to, how, given))
-            running.out.append(found + end)
+            running.out.append(found + ("\0" if "z" in given else "\n"))
         except OSError as error:
             running.code = 1
             if "q" not in given:
@@ -220,12 +159,6 @@ def realpath(running: Tool) -> None:
 
 
 def _real(running: Tool, operand: str, how: str, given: CommandLine) -> str:
-    if "s" not in given:
-        return _canonical(running, operand, how)
-    path = normal_path(running.path(operand))
-    if how == "e" and not running.files.exists(path):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), operand)
-    return path
-
-
-COMMANDS: Mapping[str, Command] = {"ln": ln, "readlink": readlink, "realpath": realpath}
+    if "s" in given:
+        return normal_path(running.path(operand))
+    return _resolve(running, operand, how)
