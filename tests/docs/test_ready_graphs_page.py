@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from agentworld_graphs.ready import Settings, _agent, predict_then_act, red_team
+from agentworld_graphs.ready import Settings, predict_then_act, red_team, rehearse
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "guides" / "ready-graphs.md").read_text(encoding="utf-8")
@@ -33,7 +33,7 @@ def test_every_field_of_the_configuration_is_on_the_page_with_its_graphs() -> No
     }
     own = {
         "predict_then_act": predict_then_act.Choosing,
-        "rehearse": _agent.RealSettings,
+        "rehearse": rehearse.RealSettings,
         "red_team": red_team.Attack,
     }
     wanted = {(field, "all") for field in Settings.model_fields}
